@@ -2,8 +2,8 @@
  * Builds the dashboard's page into build/dashboard: scripts and styles whose names hold their hashes, each with its
  * Brotli form beside it, `manifest.json`, which says the names, and the licence of what is built in.
  */
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants } from 'node:zlib'
@@ -47,16 +47,15 @@ export interface Manifest {
 }
 
 /**
- * What is loaded later imports the whole of what is there from the start. So all of that is one module: without this, every
- * set of parts that share something would be a module of its own, and small ones compress badly.
+ * Each part that is loaded later imports main.tsx, so everything that is loaded at the start is one module. Otherwise each
+ * set of parts that share something would be a module of its own, and small modules compress badly.
  */
 const fromTheStart: Plugin = {
   name: 'from-the-start',
-  setup({ onResolve, onLoad }) {
-    const later = new Set<string>()
-    onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
-      if (kind === 'dynamic-import') later.add(join(resolveDir, path))
-      return undefined
+  setup({ onStart, onLoad }) {
+    let later: ReadonlySet<string> = new Set()
+    onStart(async () => {
+      later = await partsLoadedLater()
     })
     onLoad({ filter: /\.tsx?$/ }, async ({ path }) => {
       if (!later.has(path)) return undefined
@@ -66,10 +65,20 @@ const fromTheStart: Plugin = {
   }
 }
 
+/** Modules that some file imports dynamically. Another file may import the same module statically, and be read first. */
+async function partsLoadedLater(): Promise<Set<string>> {
+  const files = (await readdir(APP, { recursive: true })).filter(name => /\.tsx?$/.test(name))
+  const imports = files.map(async name => {
+    const text = await readFile(join(APP, name), 'utf8')
+    return [...text.matchAll(/\bimport\('([^']+)'\)/g)].map(([, path]) => join(APP, dirname(name), path!))
+  })
+  return new Set((await Promise.all(imports)).flat())
+}
+
 await rm(OUT, { recursive: true, force: true })
 await mkdir(OUT, { recursive: true })
-const worker = await build({ ...SHARED, entryPoints: [join(APP, 'search.ts')] })
-const search = onlyOutput(worker.metafile!, 'search.ts')
+const worker = await build({ ...SHARED, entryPoints: [join(APP, 'worker.ts')] })
+const search = onlyOutput(worker.metafile!, 'worker.ts')
 const styles = await build({ ...SHARED, entryPoints: [join(APP, 'pages.css')] })
 const page = await build({
   ...SHARED,
@@ -89,7 +98,7 @@ const manifest: Manifest = {
   app,
   css: onlyOutput(page.metafile!, 'app.css'),
   preload: importsOf(page.metafile!, app),
-  trace: onlyOutput(page.metafile!, 'pages/trace.tsx'),
+  trace: onlyOutput(page.metafile!, 'trace/page.tsx'),
   search
 }
 await writeFile(join(OUT, 'licences.txt'), (await Promise.all(LICENCES.map(readLicence))).join('\n\n'))

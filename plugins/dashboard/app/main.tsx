@@ -1,28 +1,28 @@
 /** Where the page begins: the pages by their addresses, and who may see them. */
 import { type ComponentChildren, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { type Page, pathOf, readPath } from './lib/route.ts'
-import { FindPage } from './pages/find.tsx'
-import { ListPage } from './pages/list.tsx'
-import { SignInPage } from './pages/sign-in.tsx'
-import { Problem, Waiting } from './parts/problem.tsx'
-import { Shell } from './parts/shell/shell.tsx'
-import { usePart } from './state/later.ts'
+import { ListPage } from './list/page.tsx'
+import { FindPage } from './shell/find-page.tsx'
+import { Shell } from './shell/shell.tsx'
+import { SignInPage } from './shell/sign-in-page.tsx'
+import { usePart } from './state/lazy-part.ts'
 import { go, usePlace } from './state/place.ts'
 import { prefer, preferences } from './state/preferences.ts'
+import { type Page, pathOf, readPath } from './state/route.ts'
 import { loadSession, projectOf, session } from './state/session.ts'
 import { useStore } from './state/store.ts'
 import { styled } from './state/styles.ts'
+import { Problem, Waiting } from './ui/problem.tsx'
 
 /** Pages that are loaded when they are first wanted. Those beside the trace have styles of their own. */
 const LATER = {
-  trace: () => import('./pages/trace.tsx'),
-  settings: () => styled(import('./pages/settings.tsx')),
-  overview: () => styled(import('./pages/overview.tsx')),
-  sessions: () => styled(import('./pages/sessions.tsx')),
-  users: () => styled(import('./pages/users.tsx')),
-  scores: () => styled(import('./pages/scores.tsx')),
-  compare: () => styled(import('./pages/compare.tsx'))
+  trace: () => import('./trace/page.tsx'),
+  settings: () => styled(import('./settings/page.tsx')),
+  overview: () => styled(import('./overview/page.tsx')),
+  sessions: () => styled(import('./sessions/page.tsx')),
+  users: () => styled(import('./sessions/users-page.tsx')),
+  scores: () => styled(import('./scores/page.tsx')),
+  compare: () => styled(import('./compare/page.tsx'))
 }
 
 interface LaterProps<T> {

@@ -18,7 +18,7 @@ const BODIES = Array.from({ length: 16 }, (_, variant) => ingestBody('typical', 
 }))
 const TURNS = 3
 const TURN_MS = 6000
-/** Each tab asks so often while traces come (plugins/dashboard/app/state/live.ts). */
+/** Each tab asks so often while traces come (plugins/dashboard/app/list/live.ts). */
 const LOOK_MS = 2000
 /** To find what one look takes, tabs ask more often. */
 const HASTY_LOOK_MS = 200

@@ -1,6 +1,7 @@
 /** What the visitor has chosen, kept in this browser; another tab's choice counts here at once. */
-import type { Zone } from '../lib/time.ts'
+
 import { createStore } from './store.ts'
+import type { Zone } from './time-range.ts'
 
 export interface Preferences {
   readonly zone: Zone

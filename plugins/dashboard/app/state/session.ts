@@ -1,5 +1,5 @@
 /** Who is signed in, and what of it the page asks. */
-import type { Project, Role, Session } from '../lib/answers.ts'
+import type { Project, Role, Session } from '../answers.ts'
 import { read, signInWanted, write } from './api.ts'
 import { createStore } from './store.ts'
 

@@ -1,19 +1,19 @@
 /** What charts are drawn from: axes and paths, without a browser. */
 import fc from 'fast-check'
 import t from 'tap'
-import { placesAxis, timeAxis } from '../../../../plugins/dashboard/app/lib/charts/axis.ts'
+import { placesAxis, timeAxis } from '../../../../plugins/dashboard/app/charts/axis.ts'
+import { linePaths, stackPaths, sumsOf } from '../../../../plugins/dashboard/app/charts/paths.ts'
+import { changeOf, rateOf, stepsBetween } from '../../../../plugins/dashboard/app/charts/series.ts'
+import { placeOf, shortValue, type Unit, valueAxis } from '../../../../plugins/dashboard/app/charts/value-axis.ts'
+import { sharesOf, summaryOf } from '../../../../plugins/dashboard/app/overview/score-summary.ts'
+import { isCounted, readQuery } from '../../../../plugins/dashboard/app/state/list-query.ts'
 import {
   readOverview,
   readShown,
   toCounted,
   writeOverview
-} from '../../../../plugins/dashboard/app/lib/charts/counted.ts'
-import { linePaths, stackPaths, sumsOf } from '../../../../plugins/dashboard/app/lib/charts/paths.ts'
-import { changeOf, rateOf, stepsBetween } from '../../../../plugins/dashboard/app/lib/charts/series.ts'
-import { placeOf, shortValue, type Unit, valueAxis } from '../../../../plugins/dashboard/app/lib/charts/value-axis.ts'
-import { isCounted, readQuery } from '../../../../plugins/dashboard/app/lib/list/filters.ts'
-import { addressOf, describeQuery, inOrder, type View } from '../../../../plugins/dashboard/app/lib/list/views.ts'
-import { sharesOf, summaryOf } from '../../../../plugins/dashboard/app/lib/scores/summary.ts'
+} from '../../../../plugins/dashboard/app/state/overview-query.ts'
+import { addressOf, describeQuery, inOrder, type View } from '../../../../plugins/dashboard/app/state/views.ts'
 
 const NARROW_SPACE = '\u202f'
 const UNITS: readonly Unit[] = ['count', 'share', 'ms', 'usd', 'number']

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { OutlineSpan } from '../../../../plugins/dashboard/app/lib/answers.ts'
+import type { OutlineSpan } from '../../../../plugins/dashboard/app/answers.ts'
 import {
   ancestorsOf,
   firstSpan,
   foldable,
   growTree,
   visibleRows
-} from '../../../../plugins/dashboard/app/lib/trace/tree.ts'
-import { barOf, criticalPath, frameOf, ticks } from '../../../../plugins/dashboard/app/lib/trace/waterfall.ts'
+} from '../../../../plugins/dashboard/app/content/span-tree.ts'
+import { barOf, criticalPath, frameOf, ticks } from '../../../../plugins/dashboard/app/trace/waterfall.ts'
 
 const span = (id: string, parentSpanId: string | null = null, over: Partial<OutlineSpan> = {}): OutlineSpan => ({
   id,

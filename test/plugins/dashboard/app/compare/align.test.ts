@@ -1,10 +1,10 @@
 /** The spans of two traces in one list. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { OutlineSpan } from '../../../../../plugins/dashboard/app/lib/answers.ts'
-import { alignSteps, findRow, type Step, stepsOf } from '../../../../../plugins/dashboard/app/lib/compare/align.ts'
-import { formatChange, formatShare } from '../../../../../plugins/dashboard/app/lib/compare/change.ts'
-import { formatCost, formatCount, formatDuration } from '../../../../../plugins/dashboard/app/lib/format.ts'
+import type { OutlineSpan } from '../../../../../plugins/dashboard/app/answers.ts'
+import { alignSteps, findRow, type Step, stepsOf } from '../../../../../plugins/dashboard/app/compare/align.ts'
+import { formatChange, formatShare } from '../../../../../plugins/dashboard/app/compare/format-change.ts'
+import { formatCost, formatCount, formatDuration } from '../../../../../plugins/dashboard/app/ui/format.ts'
 
 const span = (
   id: string,

@@ -1,11 +1,11 @@
 /** How one text became another. */
 import fc from 'fast-check'
 import t from 'tap'
-import { compareAddress, idIn, readComparison } from '../../../../../plugins/dashboard/app/lib/compare/address.ts'
-import { countChanges, stretches } from '../../../../../plugins/dashboard/app/lib/compare/folding.ts'
-import { readable } from '../../../../../plugins/dashboard/app/lib/compare/readable.ts'
-import { commonRuns, type Run } from '../../../../../plugins/dashboard/app/lib/compare/sequence.ts'
-import { type DiffLine, diffTexts, textOf } from '../../../../../plugins/dashboard/app/lib/compare/text-diff.ts'
+import { countChanges, stretches } from '../../../../../plugins/dashboard/app/compare/fold-lines.ts'
+import { readable } from '../../../../../plugins/dashboard/app/compare/readable-json.ts'
+import { commonRuns, type Run } from '../../../../../plugins/dashboard/app/compare/sequence.ts'
+import { type DiffLine, diffTexts, textOf } from '../../../../../plugins/dashboard/app/compare/text-diff.ts'
+import { compareAddress, idIn, readComparison } from '../../../../../plugins/dashboard/app/state/comparison.ts'
 import { runs } from '../../../../torture/orders.ts'
 
 const total = (runs: readonly Run[]) => runs.reduce((sum, { length }) => sum + length, 0)

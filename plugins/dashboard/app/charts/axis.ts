@@ -1,0 +1,92 @@
+/** The axis along which a chart goes: steps of time, or any other places, each as wide as the next. */
+import { clockTime, fieldsOf, MONTHS, offsetName, type Zone } from '../ui/time.ts'
+
+export interface Tick {
+  /** The place at whose beginning it stands. */
+  readonly at: number
+  readonly text: string
+}
+
+export interface Axis {
+  /** What each place is called where its numbers are shown. */
+  readonly names: readonly string[]
+  readonly ticks: readonly Tick[]
+  /** The zone of times, in words; undefined if the axis is not of time. */
+  readonly zone?: string
+}
+
+export type Step = 'minute5' | 'hour' | 'day'
+export const STEP_MS: Readonly<Record<Step, number>> = { minute5: 300_000, hour: 3_600_000, day: 86_400_000 }
+
+const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+/** So many labels have room on a telephone. */
+const MOST_TICKS = 7
+
+/** An axis of other places than times: every so many of them has its name below it. */
+export function placesAxis(names: readonly string[], most = MOST_TICKS): Axis {
+  const every = Math.ceil(names.length / most)
+  return { names, ticks: names.flatMap((text, at) => (at % every === 0 ? [{ at, text }] : [])) }
+}
+
+interface Moment {
+  /** Of the day, as far as the step is full: where clocks are half an hour off, the hour of 05:30 is that of 05:00. */
+  readonly minutes: number
+  readonly day: number
+  readonly month: number
+  readonly year: number
+  readonly weekday: number
+  readonly iso: string
+}
+
+/** An axis of steps of time. `starts` has the beginning of each, `to` the end of the last. */
+export function timeAxis(starts: readonly string[], to: string, step: Step, zone: Zone): Axis {
+  const moments = starts.map(iso => momentOf(iso, zone, STEP_MS[step] / 60_000))
+  const names = moments.map((moment, i) =>
+    step === 'day'
+      ? `${DAYS[moment.weekday]} ${dateOf(moment)} ${moment.year}`
+      : `${DAYS[moment.weekday]} ${dateOf(moment)}, ${clockOf(moment.iso, zone)} – ${clockOf(starts[i + 1] ?? to, zone)}`
+  )
+  const offset = starts.length === 0 ? new Date() : new Date(starts.at(-1)!)
+  return { names, ticks: ticksOf(moments, zone), zone: zone === 'utc' ? 'UTC' : offsetName(offset) }
+}
+
+function momentOf(iso: string, zone: Zone, stepMinutes: number): Moment {
+  const at = new Date(iso)
+  const { year, month, day, hour, minute } = fieldsOf(at, zone)
+  const ofDay = hour * 60 + minute
+  const minutes = ofDay - (ofDay % stepMinutes)
+  return { iso, year, month, day, minutes, weekday: zone === 'utc' ? at.getUTCDay() : at.getDay() }
+}
+
+const dateOf = ({ day, month }: Moment) => `${day} ${MONTHS[month]}`
+const clockOf = (iso: string, zone: Zone) => clockTime(iso, zone).slice(0, 5)
+
+/** Which steps may have a label, the finest first: of the first rule that asks for few enough, those have one. */
+const RULES: readonly { readonly takes: (moment: Moment) => boolean; readonly by: 'clock' | 'date' | 'month' }[] = [
+  ...[5, 10, 15, 30, 60, 120, 180, 240, 360, 720].map(every => ({
+    takes: ({ minutes }: Moment) => minutes % every === 0,
+    by: 'clock' as const
+  })),
+  { takes: ({ minutes }) => minutes === 0, by: 'date' },
+  { takes: ({ minutes, day }) => minutes === 0 && day % 2 === 1 && day < 31, by: 'date' },
+  { takes: ({ minutes, weekday }) => minutes === 0 && weekday === 1, by: 'date' },
+  { takes: ({ minutes, day }) => minutes === 0 && (day === 1 || day === 15), by: 'date' },
+  { takes: ({ minutes, day }) => minutes === 0 && day === 1, by: 'month' },
+  { takes: ({ minutes, day, month }) => minutes === 0 && day === 1 && month % 3 === 0, by: 'month' },
+  { takes: ({ minutes, day, month }) => minutes === 0 && day === 1 && month === 0, by: 'month' }
+]
+
+function ticksOf(moments: readonly Moment[], zone: Zone): Tick[] {
+  const found = RULES.map(({ takes, by }) => ({ by, taken: moments.flatMap((each, at) => (takes(each) ? [at] : [])) }))
+  const fit = found.find(({ taken }) => taken.length > 0 && taken.length <= MOST_TICKS)
+  if (fit === undefined) return []
+  const days = new Set(moments.map(dateOf)).size
+  return fit.taken.map(at => {
+    const moment = moments[at]!
+    const isDate = fit.by === 'date' || (fit.by === 'clock' && moment.minutes === 0 && days > 1)
+    const text = isDate ? dateOf(moment) : fit.by === 'clock' ? clockOf(moment.iso, zone) : monthOf(moment)
+    return { at, text }
+  })
+}
+
+const monthOf = ({ month, year }: Moment) => (month === 0 ? String(year) : MONTHS[month]!)

@@ -1,0 +1,122 @@
+/** The three kinds of charts. Each place of a chart is a link; the numbers are also given as a table (figure.tsx). */
+import { useMemo } from 'preact/hooks'
+import type { Axis } from './axis.ts'
+import { linePaths, stackPaths, sumsOf } from './paths.ts'
+import { Plot } from './plot.tsx'
+import { shortValue, type Unit, valueAxis } from './value-axis.ts'
+
+/** Colours by number, and those that mean something. Lines also differ in their dashes. */
+export type Tone = 1 | 2 | 3 | 4 | 5 | 6 | 'bad' | 'rest'
+
+/** One value for each place of the axis; null: there is none. */
+export interface Series {
+  readonly name: string
+  readonly values: readonly (number | null)[]
+  readonly tone: Tone
+}
+
+export interface ChartProps {
+  /** What the chart shows, for those who do not see it. */
+  readonly title: string
+  readonly axis: Axis
+  readonly series: readonly Series[]
+  readonly unit: Unit
+  /** How a value is written in full; left out: as a tick is. */
+  readonly format?: (value: number) => string
+  /** Where a place leads. */
+  href(at: number): string
+  /** Where it is there, a range of places can be chosen. */
+  readonly zoom?: (first: number, last: number) => void
+  /** No labels around it: a small one. */
+  readonly bare?: boolean
+}
+
+/** The class of a colour. */
+export const toneClass = (tone: Tone) => `tone-${tone}`
+
+/** Bars that stand side by side, of the first of `series`. */
+export function BarChart(props: ChartProps) {
+  return <StackChart {...props} series={props.series.slice(0, 1)} />
+}
+
+/** Bars whose parts stand on each other, the first one at the bottom. Negative values are not drawn. */
+export function StackChart(props: ChartProps) {
+  const { series, unit } = props
+  const { axis, paths } = useMemo(() => {
+    const lists = series.map(({ values }) => values)
+    const axis = valueAxis(sumsOf(lists), unit)
+    return { axis, paths: stackPaths(lists, axis) }
+  }, [series, unit])
+  return (
+    <Framed {...props} values={axis}>
+      {paths.map((path, i) => (
+        <path key={series[i]!.name} class={`bars ${toneClass(series[i]!.tone)}`} d={path} />
+      ))}
+    </Framed>
+  )
+}
+
+export function LineChart(props: ChartProps) {
+  const { series, unit } = props
+  const { axis, paths } = useMemo(() => {
+    const axis = valueAxis(
+      series.flatMap(({ values }) => values),
+      unit
+    )
+    return { axis, paths: series.map(({ values }) => linePaths(values, axis)) }
+  }, [series, unit])
+  return (
+    <Framed {...props} values={axis}>
+      {paths.map(({ line, points }, i) => (
+        <g key={series[i]!.name} class={toneClass(series[i]!.tone)}>
+          <path class="line" d={line} />
+          <path class="line points" d={points} />
+        </g>
+      ))}
+    </Framed>
+  )
+}
+
+function Framed({
+  title,
+  axis,
+  series,
+  unit,
+  format = value => shortValue(value, unit),
+  href,
+  zoom,
+  bare = false,
+  values,
+  children
+}: ChartProps & Pick<Parameters<typeof Plot>[0], 'children'> & { values: ReturnType<typeof valueAxis> }) {
+  const said = (at: number) =>
+    series.map(({ name, values, tone }) => {
+      const value = values[at] ?? null
+      return { name, tone: toneClass(tone), value: value === null ? 'none' : format(value) }
+    })
+  return (
+    <Plot title={title} axis={axis} unit={unit} said={said} href={href} zoom={zoom} {...(!bare && { values })}>
+      {children}
+    </Plot>
+  )
+}
+
+/** Names and colours of series, for those who see. */
+export function Legend({ series, line = false }: { series: readonly Pick<Series, 'name' | 'tone'>[]; line?: boolean }) {
+  return (
+    <span class="legend">
+      {series.map(({ name, tone }) => (
+        <span key={name}>
+          {line ? (
+            <svg class="swatch-line" viewBox="0 0 24 4" aria-hidden="true">
+              <path class={`line ${toneClass(tone)}`} d="M0 2h24" />
+            </svg>
+          ) : (
+            <i class={`swatch ${toneClass(tone)}`} />
+          )}{' '}
+          {name}
+        </span>
+      ))}
+    </span>
+  )
+}

@@ -1,0 +1,51 @@
+/** Compares texts in the worker: of long ones that takes longer than a page may stand still. */
+
+import { startWorker } from '../state/start-worker.ts'
+import type { DiffLine } from './text-diff.ts'
+
+/** JSON texts of two values; undefined where there is none. */
+export interface Comparing {
+  readonly kind: 'compare'
+  readonly turn: number
+  readonly before: string | undefined
+  readonly after: string | undefined
+}
+/** The lines come in parts. */
+export interface Compared {
+  readonly turn: number
+  readonly lines: readonly DiffLine[]
+  readonly isLast: boolean
+}
+
+let worker: Worker | undefined
+let turn = 0
+
+/** The lines of both. What is no longer wanted is still compared, and then dropped. */
+export function compareTexts(before: string | undefined, after: string | undefined): Promise<readonly DiffLine[]> {
+  worker ??= startWorker()
+  const own = worker
+  const asked = ++turn
+  return new Promise((resolve, reject) => {
+    const lines: DiffLine[] = []
+    const end = () => {
+      own.removeEventListener('message', answer)
+      own.removeEventListener('error', fail)
+    }
+    const answer = ({ data }: MessageEvent<Compared>) => {
+      if (data.turn !== asked) return
+      for (const line of data.lines) lines.push(line)
+      if (!data.isLast) return
+      end()
+      resolve(lines)
+    }
+    const fail = () => {
+      end()
+      own.terminate()
+      if (worker === own) worker = undefined
+      reject(new Error('The texts could not be compared. If spoor was updated, load the page again.'))
+    }
+    own.addEventListener('message', answer)
+    own.addEventListener('error', fail)
+    own.postMessage({ kind: 'compare', turn: asked, before, after } satisfies Comparing)
+  })
+}

@@ -1,0 +1,16 @@
+/** What changed from one trace to the other, as people read it. */
+import { formatPercent, NONE } from '../ui/format.ts'
+
+/** `+1.2 s`, `−12`, `=`; NONE where either value is missing. */
+export function formatChange(a: number | null, b: number | null, format: (value: number) => string): string {
+  if (a === null || b === null) return NONE
+  const by = b - a
+  if (by === 0) return '='
+  return `${by > 0 ? '+' : '−'}${format(Math.abs(by))}`
+}
+
+/** `+35 %`; empty where there is nothing to compare with. */
+export function formatShare(a: number | null, b: number | null): string {
+  if (a === null || b === null || a <= 0 || a === b) return ''
+  return `${b > a ? '+' : '−'}${formatPercent(Math.abs(b - a) / a)}`
+}

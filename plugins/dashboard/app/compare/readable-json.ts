@@ -1,0 +1,32 @@
+/**
+ * JSON as lines that can be compared: a string alone is its text; else each member has a line, and a string of several
+ * lines has as many. Numbers are as they were written.
+ */
+import { type JsonNode, membersOf, nodeAt, readString, sourceOf } from '../content/json-text.ts'
+
+/** The lines of a value, from its JSON text. */
+export function readable(source: string): string {
+  const node = nodeAt(source)
+  if (node === undefined) return source
+  return node.kind === 'string' ? readString(source, node) : write(source, node, '')
+}
+
+function write(source: string, node: JsonNode, indent: string): string {
+  if (node.kind === 'string') return writeString(source, node, indent)
+  if (node.kind !== 'object' && node.kind !== 'array') return sourceOf(source, node)
+  const inner = `${indent}  `
+  const [open, close] = node.kind === 'array' ? '[]' : '{}'
+  const lines = membersOf(source, node).map(({ key, node: value }) => {
+    const name = key === undefined ? '' : `${source.slice(key.start, key.end)}: `
+    return `${inner}${name}${write(source, value, inner)}`
+  })
+  return lines.length === 0 ? `${open}${close}` : `${open}\n${lines.join(',\n')}\n${indent}${close}`
+}
+
+/** A text of several lines stands between quotes as it reads; one of one line as it was sent. */
+function writeString(source: string, node: JsonNode, indent: string): string {
+  const written = sourceOf(source, node)
+  if (!written.includes('\\n')) return written
+  const text = readString(source, node)
+  return text.includes('\n') ? `"${text.split('\n').join(`\n${indent}`)}"` : written
+}

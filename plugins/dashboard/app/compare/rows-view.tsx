@@ -1,0 +1,203 @@
+/** The spans of both traces in one list: what belongs together is one row. Only rows in view exist. */
+import { useEffect, useState } from 'preact/hooks'
+import type { Outline, Status as StatusName, Usage } from '../answers.ts'
+import { TRACE_ROW } from '../content/bodies.ts'
+import { formatCost, formatCount, formatCounted, formatDuration, NONE } from '../ui/format.ts'
+import { Status } from '../ui/icons.tsx'
+import { asLine } from '../ui/text.ts'
+import { useShown, useVirtual } from '../ui/virtual-rows.ts'
+import type { AlignedRow, Step } from './align.ts'
+import { formatChange } from './format-change.ts'
+
+interface Props {
+  readonly a: Outline
+  readonly b: Outline
+  readonly rows: readonly AlignedRow[]
+  readonly selected: string
+  pick(key: string): void
+}
+
+/** As styles/compare.css has them. */
+const ROW_PX = 28
+const NARROW_ROW_PX = 72
+const NARROW = matchMedia('(max-width: 48rem)')
+const STEP_PX = 14
+const MOST_INDENT_PX = 84
+
+function useNarrow(): boolean {
+  const [narrow, setNarrow] = useState(NARROW.matches)
+  useEffect(() => {
+    const look = () => setNarrow(NARROW.matches)
+    NARROW.addEventListener('change', look)
+    return () => NARROW.removeEventListener('change', look)
+  }, [])
+  return narrow
+}
+
+export function RowsView({ a, b, rows, selected, pick }: Props) {
+  const rowPx = useNarrow() ? NARROW_ROW_PX : ROW_PX
+  const keys = [TRACE_ROW, ...rows.map(({ key }) => key)]
+  const virtual = useVirtual(keys.length, rowPx)
+  const index = keys.indexOf(selected)
+  useShown(virtual, index, selected)
+  const press = (event: KeyboardEvent) => {
+    const steps: Record<string, number> = {
+      ArrowDown: index + 1,
+      ArrowUp: index - 1,
+      Home: 0,
+      End: keys.length - 1,
+      PageDown: index + 15,
+      PageUp: index - 15
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return
+    const to = steps[event.key]
+    if (to === undefined && event.key !== 'Enter') return
+    event.preventDefault()
+    if (to === undefined) document.getElementById('compared')?.focus()
+    else pick(keys[Math.max(0, Math.min(keys.length - 1, to))]!)
+  }
+  const drawn = keys.slice(virtual.from, virtual.to)
+  const pairs = rows.filter(row => row.a !== undefined && row.b !== undefined).length
+  return (
+    <section class="pane" aria-label="Spans of both traces">
+      <div class="pane-bar">
+        <strong>{formatCounted(pairs, 'span')} in both</strong>
+        <span class="soft">
+          {formatCount(a.spans.length - pairs)} only in A, {formatCount(b.spans.length - pairs)} only in B
+        </span>
+      </div>
+      <div class="aligned">
+        <div class="aligned-row is-head" aria-hidden="true">
+          <span>Span</span>
+          {['Latency', 'Tokens', 'Cost'].map(title => (
+            <span key={title} class={trioClass(title)}>
+              <span data-title={title}>A</span> <span data-title={title}>B</span> <span>change</span>
+            </span>
+          ))}
+          <span class="duo">
+            <span>A</span> <span>B</span>
+          </span>
+        </div>
+        <div
+          class="rows"
+          ref={virtual.box}
+          role="listbox"
+          tabIndex={0}
+          id="aligned"
+          aria-label="Spans of both traces"
+          aria-activedescendant={drawn.includes(selected) ? `both-${index}` : undefined}
+          onKeyDown={press}
+        >
+          <div role="none" style={{ blockSize: `${keys.length * rowPx}px` }}>
+            {drawn.map((key, i) => {
+              const at = virtual.from + i
+              const place = { at, of: keys.length, top: at * rowPx, selected: at === index, pick: () => pick(key) }
+              const row = rows[at - 1]
+              return row === undefined ? (
+                <Row key={key} {...place} name="Whole trace" depth={0} a={whole(a)} b={whole(b)} />
+              ) : (
+                <SpanRow key={key} {...place} row={row} />
+              )
+            })}
+          </div>
+        </div>
+      </div>
+    </section>
+  )
+}
+
+/** What of a span, or of the whole trace, is compared. */
+interface Compared {
+  readonly durationMs: number | null
+  readonly usage: Usage | null
+  readonly costUsd: number | null
+  readonly status: StatusName
+}
+
+function whole({ trace }: Outline): Compared {
+  return trace.status === 'running' ? { ...trace, usage: null, costUsd: null } : trace
+}
+
+interface PlaceProps {
+  readonly at: number
+  readonly of: number
+  readonly top: number
+  readonly selected: boolean
+  pick(): void
+}
+
+function SpanRow({ row, ...place }: PlaceProps & { readonly row: AlignedRow }) {
+  const { span, depth } = (row.a ?? row.b) as Step
+  return <Row {...place} name={span.name} kind={span.kind} depth={depth} a={row.a?.span} b={row.b?.span} />
+}
+
+interface RowProps extends PlaceProps {
+  readonly name: string
+  readonly kind?: string
+  readonly depth: number
+  readonly a: Compared | undefined
+  readonly b: Compared | undefined
+}
+
+function Row({ at, of, top, selected, pick, name, kind, depth, a, b }: RowProps) {
+  const side = a === undefined ? 'B' : b === undefined ? 'A' : undefined
+  const sides = side === undefined ? '' : side === 'A' ? 'is-gone' : 'is-new'
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys.
+    <div
+      id={`both-${at}`}
+      class={`aligned-row row ${sides} ${selected ? 'is-selected' : ''} ${kind === undefined ? 'is-trace' : ''}`}
+      role="option"
+      aria-selected={selected}
+      aria-posinset={at + 1}
+      aria-setsize={of}
+      tabIndex={-1}
+      style={{ insetBlockStart: `${top}px` }}
+      onClick={pick}
+    >
+      <span class="row-name" style={{ paddingInlineStart: `${Math.min(depth * STEP_PX, MOST_INDENT_PX)}px` }}>
+        {side !== undefined && (
+          <span class="sign" title={`Only in ${side}`}>
+            <span aria-hidden="true">{side === 'A' ? '−' : '+'}</span>
+            <span class="unseen">only in {side} </span>
+          </span>
+        )}
+        <span class="clip" title={name}>
+          {asLine(name, 120)}
+        </span>
+        {kind !== undefined && <span class={`kind is-${kind}`}>{kind}</span>}
+      </span>
+      <Trio title="Latency" a={a?.durationMs ?? null} b={b?.durationMs ?? null} format={formatDuration} />
+      <Trio title="Tokens" a={a?.usage?.totalTokens ?? null} b={b?.usage?.totalTokens ?? null} format={formatCount} />
+      <Trio title="Cost" a={a?.costUsd ?? null} b={b?.costUsd ?? null} format={formatCost} />
+      <span class={`duo ${a && b && a.status !== b.status ? 'is-changed' : ''}`}>
+        {[a, b].map((each, i) =>
+          each === undefined ? <Nothing key={i} /> : <Status key={i} status={each.status} quiet />
+        )}
+      </span>
+    </div>
+  )
+}
+
+const trioClass = (title: string) => `trio ${title === 'Cost' ? 'of-cost' : ''}`
+
+interface TrioProps {
+  readonly title: string
+  readonly a: number | null
+  readonly b: number | null
+  format(value: number): string
+}
+
+/** Both values and the difference. */
+function Trio({ title, a, b, format }: TrioProps) {
+  const cell = (text: string, kind = '') => <span class={text === NONE || text === '=' ? 'soft' : kind}>{text}</span>
+  const of = (value: number | null) => (value === null ? NONE : format(value))
+  return (
+    <span class={trioClass(title)}>
+      <span class="unseen">, {title} </span>
+      {cell(of(a))} {cell(of(b))} {cell(formatChange(a, b, format), 'change')}
+    </span>
+  )
+}
+
+const Nothing = () => <span class="soft">{NONE}</span>

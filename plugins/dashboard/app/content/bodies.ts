@@ -1,0 +1,99 @@
+/** The texts of spans, as the server sent them, and where in them input, output and the rest stand. */
+
+import { readText } from '../state/api.ts'
+import { type JsonNode, memberAt, nodeAt, parseExactly, sourceOf } from './json-text.ts'
+import type { Message } from './message.ts'
+import { toMessages } from './to-messages.ts'
+
+export interface Body {
+  readonly text: string
+  readonly input: JsonNode | undefined
+  readonly output: JsonNode | undefined
+  /** Of a span. */
+  readonly attributes: JsonNode | undefined
+  readonly events: JsonNode | undefined
+  /** Of a trace. */
+  readonly metadata: JsonNode | undefined
+}
+
+/** The row of a trace itself, among those of its spans. */
+export const TRACE_ROW = 'trace'
+
+const MOST_CHARACTERS = 12_000_000
+const bodies = new Map<string, Body>()
+const coming = new Map<string, Promise<Body>>()
+
+const nameOf = (path: string, version: string | number) => `${path}@${version}`
+
+export function pathOfBody(slug: string, traceId: string, spanId: string): string {
+  const trace = `p/${encodeURIComponent(slug)}/traces/${traceId}`
+  return spanId === TRACE_ROW ? `${trace}/body` : `${trace}/spans/${spanId}`
+}
+
+export function knownBody(path: string, version: string | number): Body | undefined {
+  return bodies.get(nameOf(path, version))
+}
+
+/** Spans do not change once they are there; the version tells of a trace that does. */
+export async function loadBody(path: string, version: string | number, signal?: AbortSignal): Promise<Body> {
+  const name = nameOf(path, version)
+  const known = bodies.get(name)
+  if (known !== undefined) return known
+  const loading = coming.get(name) ?? readBody(path, signal)
+  coming.set(name, loading)
+  try {
+    const body = await loading
+    bodies.set(name, body)
+    forgetOld()
+    return body
+  } finally {
+    coming.delete(name)
+  }
+}
+
+async function readBody(path: string, signal: AbortSignal | undefined): Promise<Body> {
+  const text = await readText(path, signal === undefined ? {} : { signal })
+  const root = nodeAt(text)
+  const inner = root && (memberAt(text, root, 'trace') ?? memberAt(text, root, 'span'))
+  const holder = inner?.kind === 'object' ? inner : root
+  const at = (key: string) => {
+    const node = holder && memberAt(text, holder, key)
+    return node === undefined || node.kind === 'null' ? undefined : node
+  }
+  return {
+    text,
+    input: at('input'),
+    output: at('output'),
+    attributes: at('attributes'),
+    events: at('events'),
+    metadata: at('metadata')
+  }
+}
+
+function forgetOld(): void {
+  let characters = 0
+  for (const { text } of bodies.values()) characters += text.length
+  for (const [name, { text }] of bodies) {
+    if (characters <= MOST_CHARACTERS || bodies.size <= 1) return
+    bodies.delete(name)
+    characters -= text.length
+  }
+}
+
+export interface Conversation {
+  readonly input: readonly Message[] | undefined
+  readonly output: readonly Message[] | undefined
+}
+
+const conversations = new WeakMap<Body, Conversation>()
+
+/** What of a body is a conversation. */
+export function conversationOf(body: Body): Conversation {
+  const known = conversations.get(body)
+  if (known !== undefined) return known
+  const messages = (node: JsonNode | undefined, role: 'user' | 'assistant') =>
+    node === undefined ? undefined : toMessages(parseExactly(sourceOf(body.text, node)), role)
+  const found = { input: messages(body.input, 'user'), output: messages(body.output, 'assistant') }
+  conversations.set(body, found)
+  return found
+}

@@ -1,0 +1,249 @@
+/**
+ * What is within a line of Markdown: emphasis, code, links, images. The text becomes a flat row of pieces, in which marks
+ * that belong together say what they open and close (emphasis.ts); a last pass makes the tree of it. Each step takes a
+ * time that grows with the length of the text.
+ */
+import { readDataUri } from '../../ui/media.ts'
+import { safeAddress } from './address.ts'
+import { type Mark, matchMarks } from './emphasis.ts'
+import { type Bracket, type Definitions, targetAt } from './link.ts'
+import type { Markdown } from './nodes.ts'
+
+/** What is within more than this is drawn as if it were not. */
+const DEEPEST = 20
+const LONGEST_TAG = 1000
+
+type Leaf = Exclude<Markdown, string | { readonly children: readonly Markdown[] }>
+export type Piece = string | Leaf | Mark | { readonly opens: 'a'; readonly href: string } | { readonly closes: 'a' }
+
+const SPECIAL = /[\\`*_~[\]<\n]|!\[|https?:\/\//gi
+const PUNCTUATION = /[!-/:-@[-`{-~]/
+const TAG = new RegExp(`<(?:/?[a-zA-Z]|!--|\\?)[^<>]{0,${LONGEST_TAG}}>`, 'y')
+const AUTOLINK = /<((?:https?|mailto):[^\s<>]{1,2000})>/iy
+const BARE = /https?:\/\/[^\s<\]`]+/iy
+
+export function readInline(text: string, definitions: Definitions): Markdown[] {
+  return treeOf(piecesOf(text, definitions))
+}
+
+function piecesOf(text: string, definitions: Definitions): Piece[] {
+  const pieces: Piece[] = []
+  const brackets: Bracket[] = []
+  const ticks = new Ticks(text)
+  let lastMark: Mark | undefined
+  /** Brackets before this one may not become links: there are no links in links. */
+  let linked = 0
+  let at = 0
+
+  const link = (href: string, children: string) => pieces.push({ opens: 'a', href }, children, { closes: 'a' })
+  /** At a `]`: makes a link or an image of what is since its `[`. */
+  const close = (): number => {
+    const bracket = brackets.pop()
+    if (bracket === undefined) return 0
+    const isInLink = !bracket.isImage && brackets.length < linked
+    linked = Math.min(linked, brackets.length)
+    const label = text.slice(bracket.from, at)
+    const target = isInLink ? undefined : targetAt(text, at + 1, label, definitions)
+    if (target === undefined) return 0
+    const media = bracket.isImage ? readDataUri(target.address) : undefined
+    const href = safeAddress(target.address)
+    if (media?.kind !== 'image' && href === undefined) return 0
+    matchMarks(bracket.before, lastMark)
+    lastMark = bracket.before
+    if (lastMark !== undefined) lastMark.next = undefined
+    if (media?.kind === 'image') {
+      pieces.length = bracket.piece
+      pieces.push({ tag: 'img', data: media.data, alt: label })
+    } else if (bracket.isImage) {
+      pieces.length = bracket.piece
+      // An image of elsewhere is a link to it.
+      link(href as string, `image: ${label || href}`)
+    } else {
+      pieces[bracket.piece] = { opens: 'a', href: href as string }
+      pieces.push({ closes: 'a' })
+      linked = brackets.length
+    }
+    return target.end
+  }
+
+  while (at < text.length) {
+    SPECIAL.lastIndex = at
+    const next = SPECIAL.exec(text)?.index ?? text.length
+    if (next > at) pieces.push(text.slice(at, next))
+    at = next
+    const c = text[at]
+    if (c === undefined) break
+    let end = 0
+    if (c === '\\') {
+      const escaped = text[at + 1] ?? ''
+      if (escaped === '\n') pieces.push({ tag: 'br' })
+      else if (PUNCTUATION.test(escaped)) pieces.push(escaped)
+      else pieces.push(c)
+      end = at + (escaped === '\n' || PUNCTUATION.test(escaped) ? 2 : 1)
+    } else if (c === '\n') {
+      const last = pieces.at(-1)
+      if (typeof last === 'string') pieces[pieces.length - 1] = last.trimEnd()
+      pieces.push({ tag: 'br' })
+      end = at + 1
+    } else if (c === '`') {
+      const code = ticks.codeAt(at)
+      pieces.push(code.text === undefined ? text.slice(at, code.end) : { tag: 'code', text: code.text })
+      end = code.end
+    } else if (c === '*' || c === '_' || c === '~') {
+      const mark = markAt(text, at, pieces.length, lastMark)
+      pieces.push(mark)
+      lastMark = mark
+      end = at + mark.length
+    } else if (c === '[' || c === '!') {
+      const isImage = c === '!'
+      end = at + (isImage ? 2 : 1)
+      brackets.push({ piece: pieces.length, from: end, isImage, before: lastMark })
+      pieces.push(isImage ? '![' : '[')
+    } else if (c === ']') end = close()
+    else if (c === '<') {
+      const [, address] = matchAt(AUTOLINK, text, at) ?? []
+      const href = address && safeAddress(address)
+      if (href) {
+        link(href, address)
+        end = at + address.length + 2
+      } else {
+        // What a tag holds is no Markdown.
+        const tag = matchAt(TAG, text, at)?.[0]
+        if (tag !== undefined) pieces.push(tag)
+        end = at + (tag?.length ?? 0)
+      }
+    } else if (!/\w/.test(text[at - 1] ?? '')) {
+      const address = bareAddress(matchAt(BARE, text, at)?.[0] ?? '')
+      if (address !== '') link(address, address)
+      end = at + address.length
+    }
+    if (end <= at) {
+      pieces.push(c)
+      end = at + 1
+    }
+    at = end
+  }
+  matchMarks(undefined, lastMark)
+  return pieces
+}
+
+function matchAt(expression: RegExp, text: string, at: number): RegExpExecArray | null {
+  expression.lastIndex = at
+  return expression.exec(text)
+}
+
+/** An address in a sentence ends before the sentence does, and before a `)` that was opened before it. */
+function bareAddress(found: string): string {
+  let end = found.length
+  let depth = 0
+  for (const c of found) depth += c === '(' ? 1 : c === ')' ? -1 : 0
+  for (; end > 0; end--) {
+    const c = found[end - 1] as string
+    if (c === ')' && depth < 0) depth++
+    else if (!/[?!.,:;*_~'"\]]/.test(c)) break
+  }
+  const address = found.slice(0, end)
+  return /^https?:\/\/[^/?#]/i.test(address) ? (safeAddress(address) ?? '') : ''
+}
+
+/** A run of marks of emphasis. What stands around it says whether it can open and close. */
+function markAt(text: string, at: number, piece: number, before: Mark | undefined): Mark {
+  const c = text[at] as string
+  let end = at + 1
+  while (text[end] === c) end++
+  const [left, right] = [text[at - 1] ?? ' ', text[end] ?? ' ']
+  const [isSpaceLeft, isSpaceRight] = [/\s/.test(left), /\s/.test(right)]
+  const [isSignLeft, isSignRight] = [/[\p{P}\p{S}]/u.test(left), /[\p{P}\p{S}]/u.test(right)]
+  const goesRight = !isSpaceRight && (!isSignRight || isSpaceLeft || isSignLeft)
+  const goesLeft = !isSpaceLeft && (!isSignLeft || isSpaceRight || isSignRight)
+  const length = end - at
+  const mark: Mark = {
+    sign: c,
+    at: piece,
+    length,
+    left: length,
+    // Within words `_` is a sign like others.
+    canOpen: goesRight && (c !== '_' || !goesLeft || isSignLeft) && (c !== '~' || length <= 2),
+    canClose: goesLeft && (c !== '_' || !goesRight || isSignRight) && (c !== '~' || length <= 2),
+    opens: [],
+    closes: [],
+    previous: before,
+    next: undefined
+  }
+  if (before !== undefined) before.next = mark
+  return mark
+}
+
+/** Code within a line: between two runs of as many backticks. Each run is looked at once. */
+class Ticks {
+  readonly #text: string
+  /** Where runs are, by their lengths, the first last. */
+  #runs: Map<number, number[]> | undefined
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  /** The code that begins here, and its end; without a text where none does. */
+  codeAt(at: number): { readonly text: string | undefined; readonly end: number } {
+    this.#runs ??= this.#find()
+    let start = at
+    while (this.#text[start] === '`') start++
+    const runs = this.#runs.get(start - at) ?? []
+    while (runs.length > 0 && (runs.at(-1) as number) < start) runs.pop()
+    const end = runs.at(-1)
+    if (end === undefined) return { text: undefined, end: start }
+    const inner = this.#text.slice(start, end).replaceAll('\n', ' ')
+    const isPadded = inner.startsWith(' ') && inner.endsWith(' ') && inner.trim() !== ''
+    return { text: isPadded ? inner.slice(1, -1) : inner, end: end + start - at }
+  }
+
+  #find(): Map<number, number[]> {
+    const runs = new Map<number, number[]>()
+    for (const { 0: run, index } of this.#text.matchAll(/`+/g)) {
+      const known = runs.get(run.length)
+      if (known === undefined) runs.set(run.length, [index])
+      else known.push(index)
+    }
+    for (const places of runs.values()) places.reverse()
+    return runs
+  }
+}
+
+/** The tree of a row of pieces, in which all that is opened is closed in turn. */
+function treeOf(pieces: readonly Piece[]): Markdown[] {
+  const root: Markdown[] = []
+  const open: Markdown[][] = [root]
+  let links = 0
+  const add = (node: Markdown) => {
+    const children = open.at(-1) as Markdown[]
+    const last = children.at(-1)
+    if (node === '') return
+    if (typeof node === 'string' && typeof last === 'string') children[children.length - 1] = last + node
+    else children.push(node)
+  }
+  const enter = (make: (children: Markdown[]) => Markdown, isDrawn = true) => {
+    const children: Markdown[] = []
+    if (!isDrawn || open.length > DEEPEST) open.push(open.at(-1) as Markdown[])
+    else {
+      add(make(children))
+      open.push(children)
+    }
+  }
+  for (const piece of pieces) {
+    if (typeof piece === 'string' || 'tag' in piece) add(piece)
+    else if ('sign' in piece) {
+      for (const _ of piece.closes) open.pop()
+      add(piece.sign.repeat(piece.left))
+      for (const tag of piece.opens) enter(children => ({ tag, children }))
+    } else if ('opens' in piece) {
+      const { href } = piece
+      // An address in the text of a link is part of it.
+      enter(children => ({ tag: 'a', href, children }), links++ === 0)
+    } else {
+      links--
+      open.pop()
+    }
+  }
+  return root
+}

@@ -1,0 +1,48 @@
+/** Images and sounds that a trace holds. Others are a chip with their type and size, to be saved. */
+import { useState } from 'preact/hooks'
+import { formatBytes } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import type { Media } from '../ui/media.ts'
+
+/** Larger ones are drawn when they are asked for. */
+const SHOWN_BYTES = 1_500_000
+
+export function MediaView({ media, shown = false }: { media: Media; shown?: boolean }) {
+  const [open, setOpen] = useState(shown && media.bytes <= SHOWN_BYTES)
+  const [broken, setBroken] = useState(false)
+  const extension = media.type.split('/')[1]?.replace(/\W.*$/, '') ?? 'bin'
+  return (
+    <span class="media">
+      {open && media.kind === 'image' && !broken && (
+        <img src={media.data} alt={`Recorded in the trace, ${media.type}`} onError={() => setBroken(true)} />
+      )}
+      {open && media.kind === 'audio' && (
+        // biome-ignore lint/a11y/useMediaCaption: nobody recorded captions.
+        <audio controls src={media.data} />
+      )}
+      <span class="chip">
+        {media.type} · {formatBytes(media.bytes)}
+        {broken && ' · cannot be drawn'}
+        {media.kind !== 'file' && (
+          <button type="button" class="link" onClick={() => setOpen(!open)}>
+            {open ? 'hide' : 'show'}
+          </button>
+        )}
+        <button type="button" class="link" title="Save the file" onClick={() => saveMedia(media, extension)}>
+          <Icon name="download" /> save
+        </button>
+      </span>
+    </span>
+  )
+}
+
+/** Through an address of a blob, as an attachment: it is never opened in this page. */
+function saveMedia({ data }: Media, extension: string): void {
+  const binary = atob(data.slice(data.indexOf(',') + 1).replace(/\s/g, ''))
+  const bytes = Uint8Array.from(binary, character => character.charCodeAt(0))
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }))
+  link.download = `recorded.${extension}`
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}

@@ -1,0 +1,294 @@
+/** The shapes of conversations, each by the library that has it. A shape reads a whole value or leaves it. */
+import { type Fields, isFields, type Message, type Part, pick, pickText, textOf } from './message.ts'
+import { isPartType, readContent, readPart } from './message-parts.ts'
+
+export interface Shape {
+  readonly name: string
+  /** The messages, or undefined if the value is not of this shape. */
+  read(value: unknown): Message[] | undefined
+}
+
+/** All items of a list as messages, or none: a shape does not guess. */
+function each(value: unknown, read: (item: Fields) => Message | undefined): Message[] | undefined {
+  const items = Array.isArray(value) ? value : [value]
+  if (items.length === 0) return undefined
+  const messages: Message[] = []
+  for (const item of items) {
+    const message = isFields(item) ? read(item) : undefined
+    if (message === undefined) return undefined
+    messages.push(message)
+  }
+  return messages
+}
+
+function message(role: string, parts: readonly Part[], more: Omit<Message, 'role' | 'parts'> = {}): Message {
+  return { role, parts, ...more }
+}
+
+const named = (fields: Fields) => (typeof fields.name === 'string' ? { name: fields.name } : {})
+
+/** What is beside the content of a message of OpenAI, and of those who took its form. */
+function openAiParts(fields: Fields): Part[] {
+  const calls = pick(fields, 'tool_calls', 'toolCalls')
+  const reasoning = pickText(fields, 'reasoning_content', 'reasoning')
+  const legacy = fields.function_call
+  return [
+    ...(reasoning ? [{ kind: 'thinking' as const, text: reasoning }] : []),
+    ...readContent(fields.content),
+    ...(typeof fields.refusal === 'string' && fields.refusal !== ''
+      ? [{ kind: 'text' as const, text: fields.refusal }]
+      : []),
+    ...(isFields(fields.audio) && typeof fields.audio.data === 'string'
+      ? readPart({ type: 'audio', audio: { format: 'wav', ...fields.audio } })
+      : []),
+    ...(Array.isArray(calls)
+      ? calls.flatMap(one => (isFields(one) ? readPart({ ...one, type: 'tool_call' }) : []))
+      : []),
+    ...(isFields(legacy) ? readPart({ ...legacy, type: 'function_call' }) : [])
+  ]
+}
+
+function chatMessage(fields: Fields): Message | undefined {
+  const role = textOf(fields.role)
+  if (role === undefined || Array.isArray(fields.parts)) return undefined
+  if (
+    !('content' in fields) &&
+    pick(fields, 'tool_calls', 'toolCalls', 'function_call', 'refusal', 'audio') === undefined
+  ) {
+    return undefined
+  }
+  const parts = openAiParts(fields)
+  const answered = pickText(fields, 'tool_call_id', 'toolCallId')
+  // A tool's message is one result, whatever its content is made of.
+  if ((role === 'tool' || role === 'function') && !parts.some(({ kind }) => kind === 'result')) {
+    return message(role, readPart({ type: 'tool_result', id: answered, name: fields.name, content: fields.content }))
+  }
+  return message(role, parts, named(fields))
+}
+
+/** OpenAI's chat completions; also Anthropic's messages, the AI SDK's and Bedrock's, whose parts differ. */
+const chat: Shape = { name: 'chat', read: value => each(value, chatMessage) }
+
+/** A whole answer of OpenAI's chat completions. */
+const choices: Shape = {
+  name: 'chat completion',
+  read(value) {
+    if (!isFields(value) || !Array.isArray(value.choices)) return undefined
+    return each(value.choices, choice => {
+      const inner = isFields(choice.message) ? choice.message : isFields(choice.delta) ? choice.delta : undefined
+      const finish = pickText(choice, 'finish_reason', 'finishReason')
+      if (inner === undefined) {
+        return typeof choice.text === 'string' ? message('assistant', readContent(choice.text)) : undefined
+      }
+      return message(textOf(inner.role) ?? 'assistant', openAiParts(inner), finish === undefined ? {} : { finish })
+    })
+  }
+}
+
+const RESPONSE_ITEMS = new Map(
+  Object.entries({
+    reasoning: 'assistant',
+    function_call: 'assistant',
+    custom_tool_call: 'assistant',
+    function_call_output: 'tool',
+    custom_tool_call_output: 'tool'
+  })
+)
+
+function responseItem(item: Fields): Message | undefined {
+  const type = textOf(item.type)
+  if (type === 'message' || (type === undefined && item.role !== undefined)) {
+    const role = textOf(item.role)
+    return role === undefined ? undefined : message(role, readContent(item.content))
+  }
+  if (type === undefined) return undefined
+  const role = RESPONSE_ITEMS.get(type)
+  if (role !== undefined) return message(role, readPart(item))
+  // Searches, code and other calls of built-in tools.
+  if (/_call(?:_output)?$|^item_reference$|^mcp_/.test(type)) {
+    return message('assistant', [{ kind: 'data', label: type.replaceAll('_', ' '), value: item }])
+  }
+  return undefined
+}
+
+/** Items of OpenAI's Responses, and its whole answer. */
+const responses: Shape = {
+  name: 'responses',
+  read(value) {
+    if (isFields(value) && Array.isArray(value.output) && value.object === 'response')
+      return each(value.output, responseItem)
+    if (isFields(value) && (typeof value.input === 'string' || Array.isArray(value.input)) && 'instructions' in value) {
+      const input =
+        typeof value.input === 'string' ? [message('user', readContent(value.input))] : each(value.input, responseItem)
+      if (input === undefined) return undefined
+      const system = textOf(value.instructions)
+      return system ? [message('system', readContent(system)), ...input] : input
+    }
+    // Messages with a role alone are those of the chat.
+    const items = Array.isArray(value) ? value : [value]
+    const typed = items.some(item => isFields(item) && typeof item.type === 'string')
+    return typed ? each(value, responseItem) : undefined
+  }
+}
+
+/** A whole answer, or a whole request, of Anthropic. */
+const anthropic: Shape = {
+  name: 'anthropic',
+  read(value) {
+    if (!isFields(value)) return undefined
+    if (value.type === 'message' && Array.isArray(value.content)) {
+      const finish = textOf(value.stop_reason)
+      return [
+        message(textOf(value.role) ?? 'assistant', readContent(value.content), finish === undefined ? {} : { finish })
+      ]
+    }
+    return undefined
+  }
+}
+
+const GEMINI_ROLES = new Map([
+  ['model', 'assistant'],
+  ['function', 'tool']
+])
+
+function geminiContent(fields: Fields): Message | undefined {
+  if (!Array.isArray(fields.parts) || (fields.parts.length === 0 && fields.role === undefined)) return undefined
+  const role = textOf(fields.role) ?? 'user'
+  return message(GEMINI_ROLES.get(role) ?? role, fields.parts.flatMap(readContent))
+}
+
+/** Gemini's contents and candidates. */
+const gemini: Shape = {
+  name: 'gemini',
+  read(value) {
+    if (isFields(value) && Array.isArray(value.candidates)) {
+      return each(value.candidates, candidate => {
+        const content = isFields(candidate.content) ? geminiContent({ role: 'model', ...candidate.content }) : undefined
+        const finish = textOf(candidate.finishReason)
+        return content && finish !== undefined ? { ...content, finish } : content
+      })
+    }
+    if (isFields(value) && value.contents !== undefined) {
+      const contents =
+        typeof value.contents === 'string'
+          ? [message('user', readContent(value.contents))]
+          : each(value.contents, geminiContent)
+      if (contents === undefined) return undefined
+      const instruction = pick(value, 'systemInstruction', 'system_instruction')
+      const system = isFields(instruction) ? geminiContent({ ...instruction, role: 'system' }) : undefined
+      return system === undefined ? contents : [system, ...contents]
+    }
+    return undefined
+  }
+}
+
+/** Parts with a role: the conventions of OpenTelemetry, the AI SDK's messages of its interface, Gemini's contents. */
+const parts: Shape = {
+  name: 'parts',
+  read: value =>
+    each(value, fields => {
+      if (!Array.isArray(fields.parts)) return undefined
+      const content = geminiContent(fields)
+      const finish = pickText(fields, 'finish_reason', 'finishReason')
+      return content && finish !== undefined ? { ...content, finish } : content
+    })
+}
+
+/** A list of parts without a role: an answer of the AI SDK, or an Anthropic content. */
+const bareParts: Shape = {
+  name: 'bare parts',
+  read(value) {
+    const items = Array.isArray(value) ? value : [value]
+    if (items.length === 0 || !items.every(item => isFields(item) && isPartType(item.type))) return undefined
+    const roles = items.every(item => /result|response|output$/.test((item as Fields).type as string))
+      ? 'tool'
+      : 'assistant'
+    return [message(roles, items.flatMap(readContent))]
+  }
+}
+
+/** A whole result of the AI SDK: text beside its parts. */
+const generated: Shape = {
+  name: 'generated',
+  read(value) {
+    if (!isFields(value)) return undefined
+    const calls = value.toolCalls
+    if (typeof value.text !== 'string' && !Array.isArray(calls)) return undefined
+    const known = ['text', 'toolCalls', 'reasoning', 'finishReason', 'role', 'files', 'reasoningText']
+    if (!Object.keys(value).every(key => known.includes(key))) return undefined
+    const finish = textOf(value.finishReason)
+    const thinking = pickText(value, 'reasoning', 'reasoningText')
+    return [
+      message(
+        'assistant',
+        [
+          ...(thinking ? [{ kind: 'thinking' as const, text: thinking }] : []),
+          ...readContent(value.text),
+          ...(Array.isArray(calls)
+            ? calls.flatMap(one => (isFields(one) ? readPart({ ...one, type: 'tool_call' }) : []))
+            : [])
+        ],
+        finish === undefined ? {} : { finish }
+      )
+    ]
+  }
+}
+
+const LANGCHAIN_ROLES = new Map(
+  Object.entries({
+    human: 'user',
+    ai: 'assistant',
+    AIMessageChunk: 'assistant',
+    system: 'system',
+    tool: 'tool',
+    function: 'tool',
+    HumanMessage: 'user',
+    AIMessage: 'assistant',
+    SystemMessage: 'system',
+    ToolMessage: 'tool'
+  })
+)
+
+function langChainMessage(fields: Fields): Message | undefined {
+  // Serialised: {lc: 1, type: 'constructor', id: [..., 'HumanMessage'], kwargs: {content}}.
+  if (fields.lc !== undefined && isFields(fields.kwargs) && Array.isArray(fields.id)) {
+    return langChainMessage({ ...fields.kwargs, type: fields.id.at(-1) })
+  }
+  const type = textOf(fields.type)
+  const role = type === undefined ? undefined : LANGCHAIN_ROLES.get(type)
+  if (role === undefined) return undefined
+  const inner = isFields(fields.data) && 'content' in fields.data ? fields.data : fields
+  if (!('content' in inner)) return undefined
+  const kwargs = isFields(inner.additional_kwargs) ? inner.additional_kwargs : {}
+  const own = Array.isArray(inner.tool_calls) && inner.tool_calls.length > 0
+  const joined = { role, ...inner, tool_calls: own ? inner.tool_calls : kwargs.tool_calls }
+  return chatMessage(joined)
+}
+
+/** LangChain's messages, `type: human | ai | …`; lists of lists too, as its callbacks have them. */
+const langChain: Shape = {
+  name: 'langchain',
+  read(value) {
+    const flat = Array.isArray(value) && value.length > 0 && value.every(Array.isArray) ? value.flat() : value
+    if (isFields(flat) && Array.isArray(flat.generations)) {
+      const generations = flat.generations.flat()
+      return each(generations, one => {
+        if (isFields(one.message)) return langChainMessage(one.message)
+        return typeof one.text === 'string' ? message('assistant', readContent(one.text)) : undefined
+      })
+    }
+    return each(flat, langChainMessage)
+  }
+}
+
+export const SHAPES: readonly Shape[] = [
+  choices,
+  anthropic,
+  responses,
+  chat,
+  gemini,
+  parts,
+  langChain,
+  bareParts,
+  generated
+]

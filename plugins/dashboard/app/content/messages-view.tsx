@@ -1,0 +1,226 @@
+/** A conversation, whichever library recorded it. */
+import type { ComponentChildren, VNode } from 'preact'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { copy } from '../state/toasts.ts'
+import { formatBytes, formatCounted } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { Far, useKept } from '../ui/offscreen.tsx'
+import { asLine, utf8Bytes } from '../ui/text.ts'
+import { ExactNumber, writeCompact, writeIndented } from './json-text.ts'
+import { JsonOfText } from './json-view.tsx'
+import { safeAddress } from './markdown/address.ts'
+import { MediaView } from './media-view.tsx'
+import type { Message, Part } from './message.ts'
+import { messagesAsText } from './message-repetition.ts'
+import { LongText } from './text-view.tsx'
+
+interface Props {
+  readonly messages: readonly Message[]
+  readonly rendered: boolean
+  /** How many of the first are folded, and the name of the step that had them before. */
+  readonly folded?: number
+  readonly earlier?: string
+}
+
+const FIRST = 20
+/** So much text at a time, so that no frame takes long. */
+const STEP_CHARACTERS = 5_000
+
+export function Messages({ messages, rendered, folded = 0, earlier = '' }: Props) {
+  const [unfolded, setUnfolded] = useState(false)
+  const skipped = unfolded ? 0 : folded
+  const rest = messages.slice(skipped)
+  const draw = useDrawn(rendered)
+  const [count, more, end] = useProgress(rest.length, i => sizeOf(rest[i]!))
+  return (
+    <div class="messages">
+      {skipped > 0 && (
+        <button type="button" class="show-all" onClick={() => setUnfolded(true)}>
+          {formatCounted(skipped, 'message')} as in {asLine(earlier, 60)}
+        </button>
+      )}
+      {rest.slice(0, count).map((message, i) => draw(message, skipped + i))}
+      {count < rest.length && (
+        <div ref={end}>
+          <button type="button" class="show-all" onClick={more}>
+            {formatCounted(rest.length - count, 'more message')}
+          </button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** Draws each message once: those that are there are not drawn again with each step. */
+function useDrawn(rendered: boolean): (message: Message, key: number) => VNode {
+  const drawn = useRef({ rendered, nodes: new Map<Message, VNode>() })
+  if (drawn.current.rendered !== rendered) drawn.current = { rendered, nodes: new Map() }
+  const { nodes } = drawn.current
+  return (message, key) => {
+    let node = nodes.get(message)
+    if (node === undefined) {
+      node = (
+        <Far key={key}>
+          <MessageView message={message} rendered={rendered} />
+        </Far>
+      )
+      nodes.set(message, node)
+    }
+    return node
+  }
+}
+
+function sizeOf({ parts }: Message): number {
+  return parts.reduce((sum, part) => sum + ('text' in part ? Math.min(part.text.length, 20_000) : 500), 0)
+}
+
+/** How many are shown: the first few, then more as the end comes into view. */
+function useProgress(total: number, size: (i: number) => number) {
+  const advance = (from: number, most: number) => {
+    let to = from
+    let characters = 0
+    while (to < total && to - from < most && (to === from || characters < STEP_CHARACTERS)) characters += size(to++)
+    return to
+  }
+  const [count, setCount] = useState(() => advance(0, FIRST))
+  const end = useRef<HTMLDivElement>(null)
+  const shown = Math.min(count, total)
+  const more = () => setCount(advance(shown, FIRST))
+  useEffect(() => {
+    const element = end.current
+    if (element === null) return
+    const observer = new IntersectionObserver(entries => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) requestAnimationFrame(more)
+    })
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [shown, total])
+  return [shown, more, end] as const
+}
+
+const KNOWN_ROLES = ['system', 'developer', 'user', 'assistant', 'tool']
+
+function MessageView({ message, rendered }: { message: Message; rendered: boolean }) {
+  const { role, name, parts, finish } = message
+  const kind = KNOWN_ROLES.includes(role) ? role : 'other'
+  return (
+    <article class={`message of-${kind}`} aria-label={`Message of ${asLine(role, 40)}`}>
+      <header>
+        <span class="role">{asLine(role, 40)}</span>
+        {name !== undefined && <span class="soft">{asLine(name, 60)}</span>}
+        {finish !== undefined && <span class="soft finish">{asLine(finish, 30)}</span>}
+        <button
+          type="button"
+          class="plain"
+          title="Copy the message"
+          aria-label="Copy the message"
+          onClick={() => copy(messagesAsText([message], writeIndented).replace(/^.*\n/, ''), 'Message')}
+        >
+          <Icon name="copy" />
+        </button>
+      </header>
+      {parts.length === 0 && <p class="soft">empty</p>}
+      {parts.map((part, i) => (
+        <PartView key={i} name={String(i)} part={part} rendered={rendered} />
+      ))}
+    </article>
+  )
+}
+
+interface PartProps {
+  readonly part: Part
+  readonly rendered: boolean
+  /** Its own within the message. */
+  readonly name: string
+}
+
+function PartView({ part, rendered, name }: PartProps): ComponentChildren {
+  switch (part.kind) {
+    case 'text':
+      return <LongText text={part.text} rendered={rendered} name={name} />
+    case 'thinking':
+      return part.redacted ? (
+        <p class="soft">thinking, redacted</p>
+      ) : (
+        <Fold class="thinking" name={name} label={`thinking (${formatBytes(utf8Bytes(part.text))})`}>
+          {() => <LongText text={part.text} rendered={rendered} name={name} />}
+        </Fold>
+      )
+    case 'call':
+      return (
+        <Fold
+          class="call"
+          name={name}
+          label={
+            <>
+              <b>{asLine(part.name, 80)}</b>({asLine(oneLine(part.arguments), 160)})
+            </>
+          }
+        >
+          {() => <ValueView value={part.arguments} label={`Arguments of ${part.name}`} name={name} />}
+        </Fold>
+      )
+    case 'result':
+      return (
+        <div class={`result ${part.failed ? 'is-failed' : ''}`}>
+          <p class="soft">
+            {part.failed ? 'failed' : 'result'}
+            {part.name !== undefined && ` of ${asLine(part.name, 80)}`}
+          </p>
+          {part.content.length === 0 ? (
+            <p class="soft">empty</p>
+          ) : (
+            part.content.map((inner, i) => <PartView key={i} name={`${name}.${i}`} part={inner} rendered={rendered} />)
+          )}
+        </div>
+      )
+    case 'media':
+      return <MediaView media={part.media} shown />
+    case 'link': {
+      const href = safeAddress(part.address)
+      return (
+        <p class="chip">
+          {part.label}:{' '}
+          {href === undefined ? (
+            asLine(part.address, 200)
+          ) : (
+            <a href={href} rel="noreferrer noopener" target="_blank">
+              {asLine(part.address, 200)}
+            </a>
+          )}
+        </p>
+      )
+    }
+    default:
+      return <ValueView value={part.value} label={part.label} name={name} />
+  }
+}
+
+function oneLine(value: unknown): string {
+  if (value === undefined) return ''
+  return typeof value === 'string' ? value : writeCompact(value)
+}
+
+function ValueView({ value, label, name }: { value: unknown; label: string; name: string }) {
+  const text = useMemo(() => (isPlain(value) ? '' : writeIndented(value)), [value])
+  if (value === undefined) return <p class="soft">none</p>
+  if (typeof value === 'string') return <LongText text={value} rendered={false} name={name} />
+  if (value instanceof ExactNumber) return <code>{value.text}</code>
+  return <JsonOfText text={text} label={label} name={name} />
+}
+
+const isPlain = (value: unknown): boolean =>
+  value === undefined || typeof value === 'string' || value instanceof ExactNumber
+
+/** Something that is opened when it is wanted; it is not drawn before. */
+function Fold(props: { class: string; name: string; label: ComponentChildren; children(): ComponentChildren }) {
+  const [open, setOpen] = useKept(`open ${props.name}`, false)
+  return (
+    <div class={`folding ${props.class}`}>
+      <button type="button" class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <Icon name={open ? 'down' : 'right'} /> <span>{props.label}</span>
+      </button>
+      {open && <div class="fold-content">{props.children()}</div>}
+    </div>
+  )
+}

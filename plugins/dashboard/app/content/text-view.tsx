@@ -1,0 +1,160 @@
+/** Texts of traces: as they are, with what hides in them made visible, and long ones in parts. */
+import type { ComponentChildren } from 'preact'
+import { useMemo } from 'preact/hooks'
+import { formatBytes } from '../ui/format.ts'
+import { Far, useKept } from '../ui/offscreen.tsx'
+import { cut, showHidden, utf8Bytes } from '../ui/text.ts'
+import { MARKDOWN_MOST, readMarkdown } from './markdown/markdown.ts'
+import type { Markdown } from './markdown/nodes.ts'
+import { portionsOf } from './markdown/portions.ts'
+
+const MOST_PIECES = 500
+
+/** A text with hidden characters by their names. */
+export function Plain({ text }: { text: string }): ComponentChildren {
+  const pieces = useMemo(() => showHidden(text), [text])
+  if (pieces.length === 1 && !pieces[0]!.hidden) return text
+  if (pieces.length > MOST_PIECES) return pieces.map(({ text, hidden }) => (hidden ? `[${text}]` : text)).join('')
+  return pieces.map(({ text, hidden }, i) =>
+    hidden ? (
+      <span key={i} class="hidden-character" title="A character that cannot be seen">
+        {text}
+      </span>
+    ) : (
+      text
+    )
+  )
+}
+
+const CUT_AT = 20_000
+
+/** Markdown where it is wanted and can be, else the text. What is very long is shown in part at first. */
+export function LongText({ text, rendered, name }: { text: string; rendered: boolean; name: string }) {
+  const [all, setAll] = useKept(`all ${name}`, false)
+  const isLong = text.length > CUT_AT
+  const shown = isLong && !all ? cut(text, CUT_AT) : text
+  return (
+    <>
+      <Words text={shown} rendered={rendered} />
+      {isLong && !all && (
+        <button type="button" class="show-all" onClick={() => setAll(true)}>
+          Show all {formatBytes(utf8Bytes(text))}
+        </button>
+      )}
+    </>
+  )
+}
+
+/** So many elements are drawn, or far away, together. */
+const TOGETHER = 150
+/** For portions that were not drawn yet. */
+const PORTION_PX = 900
+
+function Words({ text, rendered }: { text: string; rendered: boolean }) {
+  const portions = useMemo(() => {
+    const tree = rendered && text.length <= MARKDOWN_MOST ? readMarkdown(text) : undefined
+    return tree && portionsOf(tree, TOGETHER)
+  }, [text, rendered])
+  if (portions === undefined) return <Chunks text={text} />
+  if (portions.length === 1) return <div class="words">{drawn(portions[0]!)}</div>
+  return (
+    <>
+      {portions.map((portion, i) => (
+        <Far key={i} {...(i > 1 && { estimate: PORTION_PX })}>
+          <div class="words">{drawn(portion)}</div>
+        </Far>
+      ))}
+    </>
+  )
+}
+
+const drawn = (nodes: readonly Markdown[]) => nodes.map((node, i) => <Drawn key={i} node={node} />)
+
+const CHUNK = 10_000
+
+/** A long text in blocks, so that the browser lays out only those in view. */
+function Chunks({ text }: { text: string }) {
+  if (text.length <= CHUNK * 2) {
+    return (
+      <pre class="plain-text" dir="auto">
+        <Plain text={text} />
+      </pre>
+    )
+  }
+  const chunks: string[] = []
+  for (let at = 0; at < text.length; ) {
+    const line = text.indexOf('\n', at + CHUNK)
+    const end = line === -1 || line > at + CHUNK * 2 ? at + cut(text.slice(at, at + CHUNK), CHUNK).length : line + 1
+    chunks.push(text.slice(at, end))
+    at = end
+  }
+  return (
+    <pre class="plain-text" dir="auto">
+      {chunks.map((chunk, i) => (
+        <span key={i} class="chunk">
+          <Plain text={chunk} />
+        </span>
+      ))}
+    </pre>
+  )
+}
+
+function Drawn({ node }: { node: Markdown }): ComponentChildren {
+  if (typeof node === 'string') return <Plain text={node} />
+  const children = 'children' in node ? drawn(node.children) : undefined
+  switch (node.tag) {
+    case 'h':
+      // Headings of texts are no headings of the page.
+      return (
+        <p class={`h h${node.level}`} dir="auto">
+          {children}
+        </p>
+      )
+    case 'a':
+      return (
+        <a href={node.href} rel="noreferrer noopener" target="_blank" title={node.href}>
+          {children}
+        </a>
+      )
+    case 'img':
+      return <img src={node.data} alt={node.alt} loading="lazy" />
+    case 'pre':
+      return (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+        <pre tabIndex={0}>
+          <code>
+            <Plain text={node.text} />
+          </code>
+        </pre>
+      )
+    case 'code':
+      return (
+        <code>
+          <Plain text={node.text} />
+        </code>
+      )
+    case 'task':
+      return <span class="task">{node.done ? '☑ ' : '☐ '}</span>
+    case 'ol':
+      return <ol start={node.start}>{children}</ol>
+    case 'table':
+      return (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+        <div class="scrolls" tabIndex={0}>
+          <table>
+            <tbody>{children}</tbody>
+          </table>
+        </div>
+      )
+    case 'br':
+      return <br />
+    case 'hr':
+      return <hr />
+    case 'p':
+      return <p dir="auto">{children}</p>
+    default: {
+      const Tag = node.tag
+      return <Tag>{children}</Tag>
+    }
+  }
+}

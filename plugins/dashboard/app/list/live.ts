@@ -1,0 +1,78 @@
+/** A list that goes on: new traces come in at the top, and running ones end, while somebody looks. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { TracePage, TraceSummary } from '../answers.ts'
+import { keepPage, loadPage } from '../state/list-pages.ts'
+import type { ListQuery } from '../state/list-query.ts'
+import { useInterval } from '../state/load.ts'
+
+const OFTEN_MS = 2000
+/** After a minute without a new trace. */
+const SELDOM_MS = 5000
+const QUIET_MS = 60_000
+
+export interface Live {
+  readonly on: boolean
+  toggle(): void
+  readonly traces: readonly TraceSummary[]
+  readonly excerpts: TracePage['excerpts']
+  readonly fresh: ReadonlySet<string>
+  /** New traces that are not shown, since somebody reads further down. */
+  readonly waiting: number
+  show(): void
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+export function useLive(slug: string, search: string, query: ListQuery, page: TracePage | undefined): Live {
+  const key = `${slug} ${search}`
+  const possible = query.sort === 'newest' && query.after === undefined && query.before === undefined
+  const [wanted, setWanted] = useState(false)
+  const [newer, setNewer] = useState<{ key: string; page: TracePage } | undefined>()
+  const [shown, setShown] = useState<{ key: string; page: TracePage } | undefined>()
+  const [fresh, setFresh] = useState(NONE)
+  const lastNew = useRef(Date.now())
+  const asking = useRef(false)
+  const current = shown?.key === key ? shown.page : page
+  const isEmpty = current !== undefined && current.traces.length === 0
+  // An empty project waits for its first trace.
+  const on = possible && current !== undefined && (wanted || isEmpty)
+  const pause = Date.now() - lastNew.current > QUIET_MS ? SELDOM_MS : OFTEN_MS
+
+  const take = (next: TracePage) => {
+    const before = new Set(current?.traces.map(({ id }) => id))
+    setFresh(new Set(next.traces.filter(({ id }) => !before.has(id)).map(({ id }) => id)))
+    setShown({ key, page: next })
+    setNewer(undefined)
+    keepPage(slug, search, next)
+  }
+  useInterval(on ? pause : 0, async () => {
+    if (asking.current) return
+    asking.current = true
+    try {
+      const next = await loadPage(slug, query)
+      const before = new Set((newer?.key === key ? newer.page : current)?.traces.map(({ id }) => id))
+      if (next.traces.some(({ id }) => !before.has(id))) lastNew.current = Date.now()
+      if (scrollY < 80) take(next)
+      else setNewer({ key, page: next })
+    } catch {
+      // The list itself tells of what is wrong when it is asked for.
+    } finally {
+      asking.current = false
+    }
+  })
+  useEffect(() => setFresh(NONE), [key])
+  const known = new Set(current?.traces.map(({ id }) => id))
+  const coming = newer?.key === key ? newer.page : undefined
+  return {
+    on,
+    toggle: () => setWanted(!wanted),
+    traces: current?.traces ?? [],
+    excerpts: current?.excerpts,
+    fresh,
+    waiting: coming === undefined ? 0 : coming.traces.filter(({ id }) => !known.has(id)).length,
+    show() {
+      if (coming !== undefined) take(coming)
+      scrollTo(0, 0)
+    }
+  }
+}

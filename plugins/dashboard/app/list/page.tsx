@@ -1,0 +1,270 @@
+/** The list of traces. Its filters, sort and page are in the address; its columns are the visitor's choice. */
+import { useMemo, useState } from 'preact/hooks'
+import type { Facets, ScoreName, TracePage } from '../answers.ts'
+import { read } from '../state/api.ts'
+import { useKeys } from '../state/keys.ts'
+import { usePart } from '../state/lazy-part.ts'
+import { keepPage, knownPage, loadPage } from '../state/list-pages.ts'
+import {
+  countFilters,
+  firstPage,
+  isCounted,
+  keptFromRanking,
+  type ListQuery,
+  readQuery,
+  withSort,
+  writeQuery
+} from '../state/list-query.ts'
+import { useLoad } from '../state/load.ts'
+import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import { prefer, preferences } from '../state/preferences.ts'
+import { pathOf } from '../state/route.ts'
+import { projectOf } from '../state/session.ts'
+import { useStore } from '../state/store.ts'
+import { styled } from '../state/styles.ts'
+import { FilterBar } from '../ui/filter-bar.tsx'
+import { formatCounted } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { Menu } from '../ui/menu.tsx'
+import { Problem, Waiting } from '../ui/problem.tsx'
+import { shortTime, type Zone } from '../ui/time.ts'
+import { chooseColumns, DEFAULT_COLUMNS } from './columns.ts'
+import { NoneLeft, NoTraces } from './empty.tsx'
+import { useLive } from './live.ts'
+import { useSelection } from './selection.ts'
+import { Selection } from './selection-bar.tsx'
+import { SortMenuItems, TraceTable } from './trace-table.tsx'
+
+// The traces are drawn without waiting for these.
+const loadCounts = () => import('./facet-counts.ts')
+const loadSparkline = () => styled(import('./sparkline.tsx'))
+const loadViewsMenu = () => import('../ui/views-menu.tsx')
+const loadColumnsDialog = () => import('./columns-dialog.tsx')
+
+export function ListPage({ slug }: { slug: string }) {
+  const { search } = usePlace()
+  const query = readQuery(search)
+  const { zone, columns: chosen } = useStore(preferences)
+  const base = pathOf({ page: 'traces', slug })
+  const project = `p/${encodeURIComponent(slug)}`
+  const {
+    value: page,
+    error,
+    again
+  } = useLoad(
+    `${slug} ${search}`,
+    async signal => {
+      const loaded = await loadPage(slug, query, signal)
+      keepPage(slug, search, loaded)
+      return loaded
+    },
+    () => knownPage(slug, search)
+  )
+  const facets = useLoad(`facets ${slug}`, signal => read<Facets>(`${project}/facets`, { signal })).value
+  const scoreNames = useLoad(`scores ${slug}`, signal =>
+    read<{ names: ScoreName[] } | ScoreName[]>(`${project}/score-names`, { signal })
+  ).value
+  const isLoaded = page !== undefined
+  const counted = isCounted(query)
+  const { part: facetCounts } = usePart(loadCounts, isLoaded)
+  const { part: sparkline } = usePart(loadSparkline, isLoaded)
+  const { part: viewsMenu } = usePart(loadViewsMenu, isLoaded)
+  const counts = useLoad(
+    facetCounts && counted ? `counts ${slug} ${writeQuery({ ...firstPage(query), cols: [] })}` : undefined,
+    signal => facetCounts!.readCounts(slug, query, signal)
+  ).value
+  const live = useLive(slug, search, query, page)
+  const traces = live.traces
+  const [dialog, setDialog] = useState(false)
+  const { part: columnsDialog } = usePart(loadColumnsDialog, dialog)
+  const selection = useSelection(traces)
+  useArrival(isLoaded)
+
+  const names = query.cols ?? chosen[slug] ?? DEFAULT_COLUMNS
+  const columns = chooseColumns(names)
+  const change = (next: ListQuery) => goSearch(writeQuery(next))
+  const sort = (by: ListQuery['sort']) => change(withSort(query, by))
+  const choose = (next: readonly string[]) => {
+    prefer({ columns: { ...preferences.get().columns, [slug]: next } })
+    if (query.cols !== undefined) goSearch(writeQuery({ ...query, cols: next }), { replace: true })
+  }
+  useKeys({
+    j: () => moveRow(1),
+    k: () => moveRow(-1),
+    x: event => {
+      const id = currentRow()
+      if (id !== undefined) selection.select(id, event.shiftKey)
+    },
+    X: () => {
+      const id = currentRow()
+      if (id !== undefined) selection.select(id, true)
+    },
+    Escape: () => selection.clear()
+  })
+
+  const context = {
+    slug,
+    query,
+    zone,
+    now: new Date(),
+    base,
+    search,
+    longestMs: Math.max(0, ...traces.map(({ durationMs }) => durationMs ?? 0))
+  }
+  // Fifty rows are not drawn again because a filter's choices have come.
+  const table = useMemo(
+    () =>
+      traces.length > 0 && (
+        <TraceTable
+          traces={traces}
+          columns={columns}
+          context={context}
+          excerpts={live.excerpts}
+          selected={selection.ids}
+          fresh={live.fresh}
+          query={query}
+          select={selection.select}
+          selectAll={selection.all}
+          sort={sort}
+        />
+      ),
+    [traces, names.join(), zone, base, search, selection.ids, live.fresh]
+  )
+  const isFirst = query.after === undefined && query.before === undefined
+  // A search may have found nothing as far as it came.
+  const isEmpty = page !== undefined && traces.length === 0 && page.nextCursor === null
+  return (
+    <div class="list-page">
+      <div class="head">
+        <h1 tabIndex={-1}>Traces</h1>
+        <div class="head-end">
+          {isFirst && query.sort === 'newest' && (
+            <button type="button" class={`live ${live.on ? 'is-on' : ''}`} aria-pressed={live.on} onClick={live.toggle}>
+              <Icon name="live" /> Live
+            </button>
+          )}
+          {viewsMenu === undefined ? (
+            <button type="button" class="plain" disabled>
+              Views <Icon name="down" />
+            </button>
+          ) : (
+            <viewsMenu.ViewsMenu slug={slug} page="traces" search={writeQuery({ ...firstPage(query), cols: names })} />
+          )}
+          <Menu
+            end
+            label={
+              <>
+                Sort <Icon name="down" />
+              </>
+            }
+            items={SortMenuItems(query, sort, keptFromRanking(query))}
+          />
+          <button type="button" class="plain" onClick={() => setDialog(true)}>
+            Columns
+          </button>
+        </div>
+      </div>
+      <FilterBar
+        query={query}
+        facets={facets}
+        counts={counts}
+        settings={projectOf(slug)?.search ? undefined : pathOf({ page: 'settings', slug, tab: 'project' })}
+        change={change}
+      />
+      {counted && (
+        <div class="spark">
+          {sparkline !== undefined && (
+            <sparkline.Sparkline slug={slug} query={query} zone={zone} base={base} change={change} />
+          )}
+        </div>
+      )}
+      {error !== undefined && <Problem error={error} again={again} />}
+      {page === undefined && error === undefined && <Waiting what="traces" />}
+      {isEmpty &&
+        (countFilters(query) === 0 && isFirst && query.sort === 'newest' ? (
+          <NoTraces slug={slug} keys={pathOf({ page: 'settings', slug, tab: 'keys' })} />
+        ) : (
+          <NoneLeft clear={() => change({ filters: {}, sort: 'newest' })} />
+        ))}
+      {page?.search !== undefined && <p class="soft">{howFar(page.search, zone)}</p>}
+      {live.waiting > 0 && (
+        <button type="button" class="arrived" onClick={live.show}>
+          {live.waiting} new
+        </button>
+      )}
+      {table}
+      {page !== undefined && !isEmpty && (
+        <nav class="pager" aria-label="Pages of the list">
+          <span class="soft" role="status">
+            {formatCounted(traces.length, 'trace')} on this page
+          </span>
+          <Turn label="Newest" to={isFirst ? undefined : firstPage(query)} base={base} />
+          <Turn
+            label={query.sort === 'newest' ? '← newer' : '← before'}
+            to={page.prevCursor === null || isFirst ? undefined : { ...firstPage(query), before: page.prevCursor }}
+            base={base}
+          />
+          <Turn
+            label={query.sort === 'newest' ? 'older →' : 'next →'}
+            to={page.nextCursor === null ? undefined : { ...firstPage(query), after: page.nextCursor }}
+            base={base}
+          />
+        </nav>
+      )}
+      <Selection slug={slug} traces={traces} selection={selection} changed={again} />
+      {dialog && columnsDialog !== undefined && (
+        <columnsDialog.ColumnsDialog
+          chosen={columns.map(({ name }) => name)}
+          scores={namesOf(scoreNames)}
+          choose={choose}
+          onClose={() => setDialog(false)}
+        />
+      )}
+    </div>
+  )
+}
+
+function namesOf(answer: { readonly names: readonly ScoreName[] } | readonly ScoreName[] | undefined): string[] {
+  const list = answer === undefined ? [] : 'names' in answer ? answer.names : answer
+  return list.map(({ name }) => name)
+}
+
+/** Of fewer new traces it goes without saying that they are not found yet: they are within a second or two. */
+const MANY_WAITING = 1000
+
+function howFar({ reached, backTo, isFilled, waiting }: NonNullable<TracePage['search']>, zone: Zone): string {
+  const day = (iso: string) => shortTime(iso, zone, new Date())
+  return [
+    reached !== null && `Searched back to ${day(reached)}; older ones are on the next page.`,
+    waiting >= MANY_WAITING && 'So much is being recorded that the newest traces are not found yet.',
+    !isFilled && `Traces ${backTo === null ? 'of before' : `before ${day(backTo)}`} are still being indexed.`
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
+
+function Turn({ label, to, base }: { label: string; to: ListQuery | undefined; base: string }) {
+  if (to === undefined) return null
+  return (
+    <a class="button" href={`${base}${writeQuery(to)}`}>
+      {label}
+    </a>
+  )
+}
+
+function rows(): HTMLAnchorElement[] {
+  return [...document.querySelectorAll<HTMLAnchorElement>('.traces a.open')]
+}
+
+function currentRow(): string | undefined {
+  const link = document.activeElement?.closest('tr')?.querySelector<HTMLElement>('a.open')
+  return link?.id.slice(2)
+}
+
+function moveRow(by: 1 | -1): void {
+  const links = rows()
+  const at = links.findIndex(link => link.closest('tr')?.contains(document.activeElement))
+  const next = links[at === -1 ? (by === 1 ? 0 : links.length - 1) : at + by]
+  next?.focus()
+  next?.closest('tr')?.scrollIntoView({ block: 'nearest' })
+}

@@ -1,0 +1,101 @@
+/** What can be done with the rows that are chosen. */
+import { useState } from 'preact/hooks'
+import type { TraceSummary } from '../answers.ts'
+import { messageOf, readText, write } from '../state/api.ts'
+import { pathOf } from '../state/route.ts'
+import { may } from '../state/session.ts'
+import { save, tell } from '../state/toasts.ts'
+import { Dialog, Form } from '../ui/dialog.tsx'
+import { formatCounted } from '../ui/format.ts'
+import type { Selected } from './selection.ts'
+
+interface Props {
+  readonly slug: string
+  readonly traces: readonly TraceSummary[]
+  readonly selection: Selected
+  changed(): void
+}
+
+/** The older one is A. */
+function pairAddress(slug: string, pair: readonly TraceSummary[]): string {
+  const [a, b] = pair.toSorted((one, other) => Date.parse(one.startedAt) - Date.parse(other.startedAt))
+  return `${pathOf({ page: 'compare', slug })}?a=${a!.id}&b=${b!.id}`
+}
+
+export function Selection({ slug, traces, selection, changed }: Props) {
+  const [asking, setAsking] = useState(false)
+  const [typed, setTyped] = useState('')
+  const chosen = traces.filter(({ id }) => selection.ids.has(id))
+  const ids = chosen.map(({ id }) => id)
+  if (ids.length === 0) return null
+  const project = `p/${encodeURIComponent(slug)}/traces`
+  const download = async () => {
+    try {
+      const lines: string[] = []
+      for (const id of ids) lines.push(await readText(`${project}/${id}`))
+      save(`${lines.join('\n')}\n`, `${slug}-${ids.length}-traces.ndjson`, 'application/x-ndjson')
+    } catch (error) {
+      tell(messageOf(error), true)
+    }
+  }
+  const remove = async () => {
+    if (typed.trim() !== String(ids.length)) throw new Error(`Type ${ids.length} to delete.`)
+    let done = 0
+    try {
+      for (const id of ids) {
+        await write('DELETE', `${project}/${id}`)
+        done++
+      }
+    } finally {
+      if (done > 0) tell(`${formatCounted(done, 'trace')} deleted`)
+      changed()
+    }
+    selection.clear()
+    setAsking(false)
+    setTyped('')
+  }
+  return (
+    <div class="selection" role="toolbar" aria-label="Selected traces">
+      <strong>{formatCounted(ids.length, 'trace')} selected</strong>
+      {ids.length === 2 && (
+        <a class="button" href={pairAddress(slug, chosen)}>
+          Compare
+        </a>
+      )}
+      <button type="button" onClick={download}>
+        Download
+      </button>
+      {may(slug, 'owner') && (
+        <button type="button" class="danger" onClick={() => setAsking(true)}>
+          Delete
+        </button>
+      )}
+      <button type="button" class="link" onClick={selection.clear}>
+        Clear
+      </button>
+      {asking && (
+        <Dialog title={`Delete ${formatCounted(ids.length, 'trace')}?`} onClose={() => setAsking(false)}>
+          <Form
+            submit={`Delete ${formatCounted(ids.length, 'trace')}`}
+            danger
+            onCancel={() => setAsking(false)}
+            onSubmit={remove}
+          >
+            <p>Their spans and scores go with them. This cannot be undone.</p>
+            <label class="field">
+              <span>
+                To confirm, type <strong>{ids.length}</strong>
+              </span>
+              <input
+                inputMode="numeric"
+                autocomplete="off"
+                value={typed}
+                onInput={event => setTyped(event.currentTarget.value)}
+              />
+            </label>
+          </Form>
+        </Dialog>
+      )}
+    </div>
+  )
+}

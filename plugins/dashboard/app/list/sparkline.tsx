@@ -1,0 +1,72 @@
+/** Traces over time, above the list: each bar is a link to its time, and a time that is dragged over is the new one. */
+import { useMemo } from 'preact/hooks'
+import { type Step, timeAxis } from '../charts/axis.ts'
+import { type Series, StackChart } from '../charts/charts.tsx'
+import { type SeriesAnswer, stepsBetween, wholeOf } from '../charts/series.ts'
+import { messageOf, read } from '../state/api.ts'
+import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
+import { useInterval, useLoad } from '../state/load.ts'
+import { toCounted } from '../state/overview-query.ts'
+import { rangeName } from '../state/time-range.ts'
+import { formatCount, formatCounted } from '../ui/format.ts'
+import type { Zone } from '../ui/time.ts'
+
+interface Props {
+  readonly slug: string
+  readonly query: ListQuery
+  readonly zone: Zone
+  /** The address of the list, without its search. */
+  readonly base: string
+  change(query: ListQuery): void
+}
+
+/** A list of all time shows this much. */
+const OF_ALL_TIME = '7d'
+const RENEW_MS = 60_000
+const STEPS: Readonly<Record<Step, string>> = { minute5: 'by five minutes', hour: 'by hour', day: 'by day' }
+
+export function Sparkline({ slug, query, zone, base, change }: Props) {
+  const { range, from, to } = query
+  const isAll = range === undefined && from === undefined && to === undefined
+  const shown = isAll ? { ...query, range: OF_ALL_TIME } : query
+  const offset = String(zone === 'utc' ? 0 : -new Date().getTimezoneOffset())
+  const key = `${slug} ${writeQuery({ ...shown, sort: 'newest' })} ${offset}`
+  const { value, error, again } = useLoad(key, signal =>
+    read<SeriesAnswer>(`p/${encodeURIComponent(slug)}/series?${toCounted(shown, Date.now(), { offset })}`, { signal })
+  )
+  useInterval(to === undefined ? RENEW_MS : 0, again)
+  const drawn = useMemo(() => value && shapeOf(value, zone), [value, zone])
+  if (error !== undefined) return <p class="soft small">No chart: {messageOf(error)}</p>
+  if (value === undefined || drawn === undefined) return null
+  const { axis, series, traces, errors } = drawn
+  const time = isAll || range !== undefined ? rangeName(range ?? OF_ALL_TIME) : 'This time'
+  return (
+    <>
+      <StackChart
+        bare
+        title="Traces over time"
+        axis={axis}
+        series={series}
+        unit="count"
+        format={formatCount}
+        href={at => `${base}${writeQuery(withTime(query, stepsBetween(value, at, at)))}`}
+        zoom={(first, last) => change(withTime(query, stepsBetween(value, first, last)))}
+      />
+      <p class="soft small">
+        {time}, {STEPS[value.step]} ({axis.zone}): {formatCounted(traces, 'trace')} ended
+        {errors > 0 && <span class="is-error">, {formatCounted(errors, 'error')}</span>}
+      </p>
+    </>
+  )
+}
+
+function shapeOf(answer: SeriesAnswer, zone: Zone) {
+  const { starts, to, step, utcDays } = answer
+  const { traces, errors, total } = wholeOf(answer)
+  const series: readonly Series[] = [
+    { name: 'without error', tone: 1, values: traces.map((count, i) => count - errors[i]!) },
+    { name: 'errors', tone: 'bad', values: errors }
+  ]
+  const axis = timeAxis(starts, to, step, utcDays ? 'utc' : zone)
+  return { axis, series, traces: total.traces, errors: total.errors }
+}

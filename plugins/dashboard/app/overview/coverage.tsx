@@ -1,0 +1,63 @@
+/** What the numbers are of: how many traces still run, how far back is counted, which days, how much is stored. */
+import { type SeriesAnswer, stepsBetween } from '../charts/series.ts'
+import { read } from '../state/api.ts'
+import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
+import { useLoad } from '../state/load.ts'
+import { pathOf } from '../state/route.ts'
+import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
+import { fullTime, offsetName, shortTime, type Zone } from '../ui/time.ts'
+
+interface Props {
+  readonly slug: string
+  readonly answer: SeriesAnswer
+  readonly query: ListQuery
+  readonly zone: Zone
+  readonly list: string
+}
+
+interface Stored {
+  readonly estimatedBytes: number
+  readonly storage: { readonly limitBytes: number; readonly level: 'ok' | 'warning' | 'critical' }
+}
+
+export function Facts({ slug, answer, query, zone, list }: Props) {
+  const path = `p/${encodeURIComponent(slug)}`
+  const stored = useLoad(path, signal => read<Stored>(path, { signal })).value
+  const { running, countedFrom, utcDays, before, from } = answer
+  const times = zone === 'utc' ? 'Times are UTC' : `Times are local, ${offsetName(new Date())}`
+  return (
+    <p class="overview-facts">
+      <span>Traces that have ended, by when they started.</span>
+      {running > 0 && (
+        <a href={`${list}${writeQuery(narrowed(withTime(query, stepsBetween(answer)), { status: 'running' }))}`}>
+          {formatCount(running)} running
+        </a>
+      )}
+      {before !== null && (
+        <span>
+          {before.traces === 0 ? 'There is nothing of the period before.' : '± is against the period before.'}
+        </span>
+      )}
+      <span>{utcDays ? `${times}; days are UTC.` : `${times}.`}</span>
+      {countedFrom !== null && Date.parse(countedFrom) > Date.parse(from) && (
+        <b title="What is older is still being counted">
+          Counted back to{' '}
+          <time dateTime={countedFrom} title={fullTime(countedFrom, zone)}>
+            {shortTime(countedFrom, zone, new Date())}
+          </time>
+        </b>
+      )}
+      {stored !== undefined && <Storage slug={slug} {...stored} />}
+    </p>
+  )
+}
+
+function Storage({ slug, estimatedBytes, storage: { limitBytes, level } }: Stored & { slug: string }) {
+  const share = limitBytes === 0 ? 1 : estimatedBytes / limitBytes
+  return (
+    <a class={level === 'ok' ? 'stored' : 'stored is-error'} href={pathOf({ page: 'settings', slug, tab: 'project' })}>
+      {formatBytes(estimatedBytes)} of {formatLimit(limitBytes)} stored ({formatPercent(share)})
+      {level !== 'ok' && <b>: {level === 'critical' ? 'full' : 'nearly full'}</b>}
+    </a>
+  )
+}

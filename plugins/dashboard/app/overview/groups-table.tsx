@@ -1,0 +1,91 @@
+/** Numbers by model or by name: a table with bars, each row a link to its traces. */
+import { useId } from 'preact/hooks'
+import { type Group, rateOf, stepsBetween, type TotalsAnswer } from '../charts/series.ts'
+import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
+import { formatCost, formatCount, formatCounted, formatDuration, formatPercent, NONE } from '../ui/format.ts'
+import { numbers, Titles } from '../ui/table.tsx'
+import { asLine } from '../ui/text.ts'
+
+interface Props {
+  readonly title: string
+  readonly by: 'model' | 'name'
+  readonly answer: TotalsAnswer
+  readonly query: ListQuery
+  readonly list: string
+  /** Whether all rows are shown. */
+  readonly whole: boolean
+  setWhole(whole: boolean): void
+}
+
+const FIRST_ROWS = 8
+
+export function GroupsTable({ title, by, answer, query, list, whole, setWhole }: Props) {
+  const heading = useId()
+  const { groups, other } = answer
+  /** The last group has all that have no room by themselves. */
+  const rest = other > 0 ? groups.at(-1) : undefined
+  const time = withTime(query, stepsBetween({ ...answer, starts: [] }))
+  const shown = whole ? groups : groups.slice(0, FIRST_ROWS)
+  const most = Math.max(1, ...groups.map(({ total }) => total.traces))
+  return (
+    <section class="figure is-table" aria-labelledby={heading}>
+      <header>
+        <h2 id={heading}>{title}</h2>
+        {groups.length > FIRST_ROWS && (
+          <button type="button" class="link" aria-pressed={whole} onClick={() => setWhole(!whole)}>
+            all {formatCount(groups.length)}
+            <span class="unseen">: {title}</span>
+          </button>
+        )}
+      </header>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}
+      <section class="numbers is-whole" tabIndex={0} aria-label={`${title}, table`}>
+        <table>
+          <thead>
+            <Titles
+              of={[by === 'model' ? 'Model' : 'Name', ...numbers('Traces', 'Errors', 'p50', 'p95', 'Tokens', 'Cost')]}
+            />
+          </thead>
+          <tbody>
+            {shown.map(group => (
+              <tr key={group.key}>
+                <th scope="row" class="clip" title={group.key ?? undefined}>
+                  {group === rest ? (
+                    <span class="soft">{formatCounted(other, 'other')}</span>
+                  ) : group.key === null ? (
+                    <span class="soft">no {by}</span>
+                  ) : (
+                    <a href={`${list}${writeQuery(narrowed(time, { [by]: group.key }))}`}>{asLine(group.key, 60)}</a>
+                  )}
+                </th>
+                <Cells group={group} share={group.total.traces / most} />
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </section>
+  )
+}
+
+function Cells({ group: { total }, share }: { group: Group; share: number }) {
+  const { traces, errors, p50, p95, inputTokens, outputTokens, costUsd, priced } = total
+  const rate = rateOf(errors, traces)
+  return (
+    <>
+      <td class="number">
+        <span class="share" aria-hidden="true">
+          <span style={{ inlineSize: `${(share * 100).toFixed(1)}%` }}>
+            <span style={{ inlineSize: `${((rate ?? 0) * 100).toFixed(1)}%` }} />
+          </span>
+        </span>
+        <span class="count">{formatCount(traces)}</span>
+      </td>
+      <td class={errors > 0 ? 'number is-error' : 'number soft'}>{rate === null ? NONE : formatPercent(rate)}</td>
+      <td class="number">{formatDuration(p50)}</td>
+      <td class="number">{formatDuration(p95)}</td>
+      <td class="number">{formatCount(inputTokens + outputTokens)}</td>
+      <td class="number">{priced === 0 ? NONE : formatCost(costUsd)}</td>
+    </>
+  )
+}

@@ -1,0 +1,147 @@
+/** The overview of a project: numbers over time, by model and by name. What is shown is in the address. */
+import type { ComponentChildren } from 'preact'
+import type { FacetCounts, Facets } from '../answers.ts'
+import type { ScoreSeries } from '../charts/score-series.ts'
+import { type SeriesAnswer, type TotalsAnswer, wholeOf } from '../charts/series.ts'
+import { read } from '../state/api.ts'
+import { COUNTED_FILTERS, type ListQuery, withTime } from '../state/list-query.ts'
+import { type Loaded, useInterval, useLoad } from '../state/load.ts'
+import { OVERVIEW_RANGES, readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
+import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import { preferences } from '../state/preferences.ts'
+import { pathOf } from '../state/route.ts'
+import { useStore } from '../state/store.ts'
+import { FilterBar } from '../ui/filter-bar.tsx'
+import { Problem, Waiting } from '../ui/problem.tsx'
+import { ViewsMenu } from '../ui/views-menu.tsx'
+import { Facts } from './coverage.tsx'
+import { Empty } from './empty.tsx'
+import { GroupsTable } from './groups-table.tsx'
+import { ScoreLines } from './score-lines.tsx'
+import { TimeCharts } from './time-charts.tsx'
+
+/** How often numbers up to now are asked for again. */
+const RENEW_MS = 60_000
+
+export function OverviewPage({ slug }: { slug: string }) {
+  const { search } = usePlace()
+  const { zone } = useStore(preferences)
+  const query = readOverview(search)
+  const tables = readShown(search)
+  const project = `p/${encodeURIComponent(slug)}`
+  const list = pathOf({ page: 'traces', slug })
+  const offset = String(zone === 'utc' ? 0 : -new Date().getTimezoneOffset())
+  /** Asks for numbers of the same traces as all others on the page. */
+  const useCounted = <T,>(path: string, more: Readonly<Record<string, string>> = {}, of: ListQuery = query) =>
+    useLoad(`${project} ${path} ${writeOverview(of, [])} ${JSON.stringify(more)}`, signal =>
+      read<T>(`${project}/${path}?${toCounted(of, Date.now(), more)}`, { signal })
+    )
+  const series = useCounted<SeriesAnswer>('series', { offset, compare: '1' })
+  const models = useCounted<TotalsAnswer>('series', { by: 'model' })
+  const names = useCounted<TotalsAnswer>('series', { by: 'name' })
+  const counts = useCounted<FacetCounts>('facet-counts')
+  const { env } = query.filters
+  const scores = useCounted<ScoreSeries>('score-series', { offset }, { ...query, filters: env ? { env } : {} })
+  const facets = useLoad(`facets ${slug}`, signal => read<Facets>(`${project}/facets`, { signal })).value
+  useInterval(query.to === undefined ? RENEW_MS : 0, () => {
+    for (const each of [series, models, names, scores]) each.again()
+  })
+  useArrival(series.value !== undefined || series.error !== undefined)
+
+  const change = (next: ListQuery, replace = false) => goSearch(writeOverview(next, tables), { replace })
+  const show = (name: string, on: boolean) => {
+    const others = tables.filter(each => each !== name)
+    goSearch(writeOverview(query, on ? [...others, name] : others), { replace: true })
+  }
+  const table = (name: string) => ({ whole: tables.includes(name), setWhole: (whole: boolean) => show(name, whole) })
+  return (
+    <div class="overview">
+      <div class="head">
+        <h1 tabIndex={-1}>Overview</h1>
+        <div class="head-end">
+          <ViewsMenu slug={slug} page="overview" search={writeOverview(query, tables)} />
+        </div>
+      </div>
+      <FilterBar
+        query={query}
+        facets={facets}
+        counts={counts.value}
+        only={COUNTED_FILTERS}
+        ranges={OVERVIEW_RANGES}
+        change={change}
+      />
+      <Shown of={series} what="the numbers">
+        {answer => (
+          <>
+            <Facts slug={slug} answer={answer} query={query} zone={zone} list={list} />
+            {wholeOf(answer).total.traces === 0 ? (
+              <Empty
+                query={query}
+                longest={() => change({ ...withTime(query, { range: '1y' }) })}
+                clear={() => change({ ...query, filters: {} })}
+                list={list}
+              />
+            ) : (
+              <div class="charts">
+                <TimeCharts
+                  answer={answer}
+                  query={query}
+                  zone={zone}
+                  list={list}
+                  tables={tables}
+                  show={show}
+                  zoom={time => change(withTime(query, time))}
+                />
+                <Shown of={scores} what="the scores">
+                  {answer => (
+                    <ScoreLines answer={answer} query={query} zone={zone} page={pathOf({ page: 'scores', slug })} />
+                  )}
+                </Shown>
+                <Shown of={models} what="the models">
+                  {answer => (
+                    <GroupsTable
+                      title="By model"
+                      by="model"
+                      answer={answer}
+                      query={query}
+                      list={list}
+                      {...table('models')}
+                    />
+                  )}
+                </Shown>
+                <Shown of={names} what="the names">
+                  {answer => (
+                    <GroupsTable
+                      title="By name"
+                      by="name"
+                      answer={answer}
+                      query={query}
+                      list={list}
+                      {...table('names')}
+                    />
+                  )}
+                </Shown>
+              </div>
+            )}
+          </>
+        )}
+      </Shown>
+    </div>
+  )
+}
+
+interface ShownProps<T> {
+  readonly of: Loaded<T>
+  readonly what: string
+  children(value: T): ComponentChildren
+}
+
+/** What was asked for, once it is there. What is there stays beside the reason why it could not be renewed. */
+function Shown<T>({ of: { value, error, again }, what, children }: ShownProps<T>) {
+  return (
+    <>
+      {error !== undefined && <Problem error={error} again={again} />}
+      {value === undefined ? error === undefined && <Waiting what={what} /> : children(value)}
+    </>
+  )
+}

@@ -1,0 +1,99 @@
+/** Scores over time, a line for each name. */
+import { useMemo } from 'preact/hooks'
+import { timeAxis } from '../charts/axis.ts'
+import { LineChart, type Series, StackChart, type Tone } from '../charts/charts.tsx'
+import type { ScoreOverTime, ScoreSeries } from '../charts/score-series.ts'
+import { stepsBetween } from '../charts/series.ts'
+import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
+import { formatCount, formatCounted, formatPercent, formatScore } from '../ui/format.ts'
+import { asLine } from '../ui/text.ts'
+import type { Zone } from '../ui/time.ts'
+import { sharesOf, summaryOf } from './score-summary.ts'
+
+interface Props {
+  readonly answer: ScoreSeries
+  readonly query: ListQuery
+  readonly zone: Zone
+  /** The address of the page of scores, without its search. */
+  readonly page: string
+}
+
+const MOST_NAMES = 6
+const MOST_VALUES = 5
+
+export function ScoreLines({ answer, query, zone, page }: Props) {
+  const { names, newest, starts, to, step } = answer
+  const axis = useMemo(() => timeAxis(starts, to, step, zone), [answer, zone])
+  const shown = names.slice(0, MOST_NAMES)
+  // The page of scores knows environments, and no other filter.
+  const { env } = query.filters
+  const kept = { ...query, filters: env === undefined ? {} : { env } }
+  const hrefOf = (name: string, to: ListQuery) => {
+    const search = writeQuery(to)
+    return `${page}${search === '' ? '?' : `${search}&`}name=${encodeURIComponent(name)}`
+  }
+  const isNarrower = Object.keys(query.filters).some(name => name !== 'env')
+  return (
+    <section class="figure" aria-labelledby="scores-heading">
+      <header>
+        <div>
+          <h2 id="scores-heading">
+            <a href={`${page}${writeQuery(kept)}`}>Scores</a>
+          </h2>
+          {isNarrower && <span class="soft small">of all traces of the time</span>}
+          {newest !== null && <span class="soft small">of the newest {formatCount(newest)}</span>}
+        </div>
+      </header>
+      {shown.length === 0 && <p class="soft">No score in this time.</p>}
+      <ul class="score-lines">
+        {shown.map(group => (
+          <li key={`${group.dataType} ${group.name}`}>
+            <a href={hrefOf(group.name, kept)} title={group.name}>
+              <span class="clip">{asLine(group.name, 40)}</span>
+            </a>
+            <span>
+              {summaryOf(group)} <span class="soft small">{formatCounted(group.count, 'score')}</span>
+            </span>
+            <div class="score-trend">
+              <ScoreChart
+                group={group}
+                axis={axis}
+                href={at => hrefOf(group.name, withTime(kept, stepsBetween(answer, at, at)))}
+              />
+            </div>
+          </li>
+        ))}
+      </ul>
+      {names.length > shown.length && (
+        <p>
+          <a href={`${page}${writeQuery(kept)}`}>All {formatCount(names.length)}</a>
+        </p>
+      )}
+    </section>
+  )
+}
+
+interface ScoreChartProps {
+  readonly group: ScoreOverTime
+  readonly axis: ReturnType<typeof timeAxis>
+  href(at: number): string
+}
+
+function ScoreChart({ group, axis, href }: ScoreChartProps) {
+  const { name, dataType, mean } = group
+  const series = useMemo<readonly Series[]>(
+    () =>
+      dataType === 'categorical'
+        ? sharesOf(group, MOST_VALUES).map(({ name, values }, i) => ({
+            name,
+            values,
+            tone: (name === 'others' ? 'rest' : i + 1) as Tone
+          }))
+        : [{ name: dataType === 'boolean' ? 'yes' : 'mean', values: mean, tone: 2 }],
+    [group]
+  )
+  const common = { title: `Scores ${asLine(name, 40)}`, axis, series, href, bare: true }
+  if (dataType === 'categorical') return <StackChart {...common} unit="count" format={formatCount} />
+  if (dataType === 'boolean') return <LineChart {...common} unit="share" format={formatPercent} />
+  return <LineChart {...common} unit="number" format={formatScore} />
+}

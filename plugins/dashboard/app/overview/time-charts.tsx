@@ -1,0 +1,148 @@
+/** The charts of one answer: traces and errors, their share, latency, tokens and cost. */
+import { useMemo } from 'preact/hooks'
+import { timeAxis } from '../charts/axis.ts'
+import { type ChartProps, LineChart, type Series, StackChart } from '../charts/charts.tsx'
+import { Figure } from '../charts/figure.tsx'
+import { rateOf, type SeriesAnswer, stepsBetween, wholeOf } from '../charts/series.ts'
+import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
+import { formatCost, formatCount, formatCounted, formatDuration, formatPercent } from '../ui/format.ts'
+import type { Zone } from '../ui/time.ts'
+import { TotalNumber } from './change.tsx'
+
+export interface Showing {
+  /** Names of charts that are shown as tables. */
+  readonly tables: readonly string[]
+  show(name: string, asTable: boolean): void
+}
+
+interface Props extends Showing {
+  readonly answer: SeriesAnswer
+  readonly query: ListQuery
+  readonly zone: Zone
+  /** The address of the list of traces, without its search. */
+  readonly list: string
+  zoom(time: { readonly from: string; readonly to: string }): void
+}
+
+/** Latencies are counted in buckets, so they are near enough. */
+const about = (ms: number) => `≈ ${formatDuration(ms)}`
+
+export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Props) {
+  const shape = useMemo(() => shapeOf(answer, zone), [answer, zone])
+  const { axis, total, before, series } = shape
+  const listOf = (at: number, status?: string) => {
+    const time = withTime(query, stepsBetween(answer, at, at))
+    return `${list}${writeQuery(status === undefined ? time : narrowed(time, { status }))}`
+  }
+  /** The list of the same traces: relative times go on, and the steps of a chart do not. */
+  const whole = withTime(query, stepsBetween(answer))
+  const all = (status?: string) => `${list}${writeQuery(status === undefined ? whole : narrowed(whole, { status }))}`
+  const of = (
+    title: string,
+    values: readonly Series[],
+    more: Pick<ChartProps, 'unit' | 'format'>,
+    status?: string
+  ): ChartProps => ({
+    title,
+    axis,
+    series: values,
+    ...more,
+    href: at => listOf(at, status),
+    zoom: (first, last) => zoom(stepsBetween(answer, first, last))
+  })
+  const table = (name: string) => ({
+    asTable: tables.includes(name),
+    setAsTable: (asTable: boolean) => show(name, asTable)
+  })
+  return (
+    <>
+      <Figure
+        title="Traces"
+        href={all()}
+        head={<TotalNumber value={total.traces} before={before?.traces} format={formatCount} />}
+        chart={StackChart}
+        of={of('Traces and errors', series.traces, { unit: 'count', format: formatCount })}
+        {...table('traces')}
+      />
+      <Figure
+        title="Error rate"
+        href={all('error')}
+        head={
+          <TotalNumber
+            points
+            value={rateOf(total.errors, total.traces)}
+            before={before && rateOf(before.errors, before.traces)}
+            format={formatPercent}
+          />
+        }
+        chart={LineChart}
+        of={of('Error rate', series.rate, { unit: 'share', format: formatPercent }, 'error')}
+        {...table('errors')}
+      />
+      <Figure
+        title="Latency"
+        href={all()}
+        head={(['p50', 'p90', 'p99'] as const).map(each => (
+          <TotalNumber key={each} name={each} value={total[each]} before={before?.[each]} format={about} />
+        ))}
+        lines
+        chart={LineChart}
+        of={of('Latency', series.latency, { unit: 'ms', format: about })}
+        {...table('latency')}
+      />
+      <Figure
+        title="Tokens"
+        href={all()}
+        head={
+          <TotalNumber
+            value={total.inputTokens + total.outputTokens}
+            before={before && before.inputTokens + before.outputTokens}
+            format={formatCount}
+          />
+        }
+        chart={StackChart}
+        of={of('Tokens', series.tokens, { unit: 'count', format: formatCount })}
+        {...table('tokens')}
+      />
+      <Figure
+        title="Cost"
+        href={all()}
+        head={
+          <>
+            <TotalNumber value={total.costUsd} before={before?.costUsd} format={formatCost} />
+            {total.priced < total.traces && (
+              <span class="soft small">of the {formatCounted(total.priced, 'trace')} whose cost is known</span>
+            )}
+          </>
+        }
+        chart={StackChart}
+        of={of('Cost', series.cost, { unit: 'usd', format: formatCost })}
+        {...table('cost')}
+      />
+    </>
+  )
+}
+
+function shapeOf(answer: SeriesAnswer, zone: Zone) {
+  const { starts, to, step, utcDays, before } = answer
+  const whole = wholeOf(answer)
+  const { traces, errors, total } = whole
+  const series = {
+    traces: [
+      { name: 'without error', tone: 1, values: traces.map((count, i) => count - errors[i]!) },
+      { name: 'errors', tone: 'bad', values: errors }
+    ],
+    rate: [{ name: 'error rate', tone: 'bad', values: traces.map((count, i) => rateOf(errors[i]!, count)) }],
+    latency: [
+      { name: 'p50', tone: 1, values: whole.p50 },
+      { name: 'p90', tone: 2, values: whole.p90 },
+      { name: 'p99', tone: 3, values: whole.p99 }
+    ],
+    tokens: [
+      { name: 'in', tone: 1, values: whole.inputTokens },
+      { name: 'out', tone: 2, values: whole.outputTokens }
+    ],
+    cost: [{ name: 'cost', tone: 1, values: whole.costUsd }]
+  } satisfies Record<string, readonly Series[]>
+  return { axis: timeAxis(starts, to, step, utcDays ? 'utc' : zone), total, before, series }
+}

@@ -1,0 +1,90 @@
+/** Where two sources gave a trace different scores of one name. */
+
+import { type Disagreement as Answer, SOURCES } from '../charts/score-series.ts'
+import { read } from '../state/api.ts'
+import { useLoad } from '../state/load.ts'
+import { disagreementQuery, type ScoreQuery } from '../state/score-query.ts'
+import { formatCount, formatPercent, formatScore, NONE } from '../ui/format.ts'
+import { Problem, Waiting } from '../ui/problem.tsx'
+import { numbers, Titles } from '../ui/table.tsx'
+import { asLine } from '../ui/text.ts'
+import type { Zone } from '../ui/time.ts'
+import { TraceRows } from '../ui/trace-rows.tsx'
+
+export function Disagreement({ slug, query, zone }: { slug: string; query: ScoreQuery; zone: Zone }) {
+  const path = `p/${encodeURIComponent(slug)}/score-disagreement${disagreementQuery(query)}`
+  const { value, error, again } = useLoad(path, signal => read<Answer>(path, { signal }))
+  return (
+    <section class="figure is-wide" aria-labelledby="disagreement">
+      <header>
+        <h2 id="disagreement">Where sources disagree</h2>
+      </header>
+      {error !== undefined && <Problem error={error} again={again} />}
+      {value === undefined && error === undefined && <Waiting what="where sources disagree" />}
+      {value !== undefined &&
+        (value.pairs.length === 0 ? (
+          <p class="soft">No trace has this score from two sources.</p>
+        ) : (
+          <Pairs slug={slug} answer={value} zone={zone} />
+        ))}
+    </section>
+  )
+}
+
+function Pairs({ slug, answer, zone }: { slug: string; answer: Answer; zone: Zone }) {
+  const { pairs, differences } = answer
+  const traces = new Map(answer.traces.map(trace => [trace.id, trace]))
+  const hasNumbers = pairs.some(({ dataType }) => dataType === 'numeric')
+  const rows = differences.flatMap(({ traceId, spanId, values }, i) => {
+    const trace = traces.get(traceId)
+    if (trace === undefined) return []
+    const given = Object.entries(values).map(([source, value]) => (
+      <span key={source} class="score">
+        <span class="soft">{SOURCES[source as keyof typeof SOURCES]}</span> {asLine(formatScore(value), 24)}
+      </span>
+    ))
+    return [
+      {
+        key: `d-${i}-${traceId}`,
+        trace,
+        cells: [<span class="scores">{given}</span>, spanId === null ? 'trace' : 'step']
+      }
+    ]
+  })
+  return (
+    <>
+      <table class="shares">
+        <thead>
+          <Titles of={['Sources', ...numbers('Both', 'Differ', ...(hasNumbers ? ['Mean difference'] : []))]} />
+        </thead>
+        <tbody>
+          {pairs.map(({ a, b, dataType, both, differing, meanDistance, meanDifference }) => (
+            <tr key={`${a} ${b} ${dataType}`}>
+              <th scope="row">
+                {SOURCES[a]} and {SOURCES[b]}
+              </th>
+              <td class="number">{formatCount(both)}</td>
+              <td class="number">
+                {formatCount(differing)} ({formatPercent(differing / both)})
+              </td>
+              {hasNumbers && (
+                <td class="number">
+                  {meanDistance === null || meanDifference === null ? (
+                    NONE
+                  ) : (
+                    <span title={`${SOURCES[b]} less ${SOURCES[a]}: ${formatScore(meanDifference)} on average`}>
+                      {formatScore(meanDistance)}
+                    </span>
+                  )}
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length > 0 && (
+        <TraceRows slug={slug} label="Traces whose scores differ" titles={['Scores', 'Of']} rows={rows} zone={zone} />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,41 @@
+/** The distribution of a score's values, as bars. */
+import type { Axis } from '../charts/axis.ts'
+import type { ScoreOverTime } from '../charts/score-series.ts'
+import type { ScorePicks } from '../state/score-query.ts'
+import { formatScore } from '../ui/format.ts'
+
+export interface Bar {
+  readonly name: string
+  readonly count: number
+  /** Undefined for what is counted together. */
+  readonly picks: ScorePicks | undefined
+}
+
+const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0)
+
+/** How the scores are spread: bars of numbers, else the values from the most frequent on. */
+export function barsOf({ dataType, histogram, shares, other }: ScoreOverTime): Bar[] {
+  if (dataType === 'numeric') {
+    return histogram.map(({ from, to, count }) =>
+      from === to
+        ? { name: formatScore(from), count, picks: { value: String(from) } }
+        : { name: `${formatScore(from)} – ${formatScore(to)}`, count, picks: { min: String(from), below: String(to) } }
+    )
+  }
+  const values = Object.entries(shares).map(([value, counts]) => ({
+    name: dataType === 'boolean' ? formatScore(value === 'true') : value,
+    count: sum(counts),
+    picks: { value }
+  }))
+  const rest = sum(other)
+  return rest === 0 ? values : [...values, { name: 'other values', count: rest, picks: undefined }]
+}
+
+/** The axis of a histogram: each bar's name is at the bar, the ticks say where bars begin. */
+export function histogramAxis(bars: readonly Bar[], most = 7): Axis {
+  const every = Math.max(1, Math.ceil(bars.length / most))
+  return {
+    names: bars.map(({ name }) => name),
+    ticks: bars.flatMap(({ name }, at) => (at % every === 0 ? [{ at, text: name.split(' – ')[0]! }] : []))
+  }
+}

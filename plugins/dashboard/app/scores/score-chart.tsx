@@ -1,0 +1,80 @@
+/** How a score changes over time: the mean of numbers, the shares of values. */
+import type { Axis } from '../charts/axis.ts'
+import { type ChartProps, LineChart, type Series, StackChart, type Tone } from '../charts/charts.tsx'
+import { Figure } from '../charts/figure.tsx'
+import type { ScoreOverTime, ScoreSeries } from '../charts/score-series.ts'
+import { type ScoreQuery, withStep, writeScoreQuery } from '../state/score-query.ts'
+import { formatCount, formatCounted, formatPercent, formatScore } from '../ui/format.ts'
+import { asLine } from '../ui/text.ts'
+
+interface Props {
+  readonly score: ScoreOverTime
+  readonly series: ScoreSeries
+  readonly axis: Axis
+  readonly query: ScoreQuery
+  /** The address of the page. */
+  readonly base: string
+  readonly title: string
+  /** The heading leads to the page of the score alone. */
+  readonly href?: string
+  readonly wide?: boolean
+  change(query: ScoreQuery): void
+}
+
+/** So many values have a colour of their own. */
+const TONES: readonly Tone[] = [3, 2, 4, 5, 6, 1]
+
+/** The shares of the most frequent values, and of all others together. */
+export function sharesOf({ shares, other, dataType }: ScoreOverTime): Series[] {
+  const values = Object.entries(shares)
+  const rest = values.slice(TONES.length).map(([, counts]) => counts)
+  const others = other.map((each, i) => rest.reduce((sum, counts) => sum + counts[i]!, each))
+  const shown = values.slice(0, TONES.length).map(([value, counts], i) => ({
+    name: dataType === 'boolean' ? formatScore(value === 'true') : asLine(value, 40),
+    values: counts,
+    tone: TONES[i]!
+  }))
+  return others.some(each => each > 0) ? [...shown, { name: 'other values', values: others, tone: 'rest' }] : shown
+}
+
+/** What all scores of a name come to, in a word. Several values are in the legend. */
+export function averageOf(score: ScoreOverTime): string {
+  const { dataType, average } = score
+  if (average === null) {
+    const [only, ...others] = dataType === 'categorical' ? sharesOf(score) : []
+    return only === undefined || others.length > 0 ? '' : `all ${only.name}`
+  }
+  return dataType === 'boolean' ? `${formatPercent(average)} yes` : `mean ${formatScore(average)}`
+}
+
+export function ScoreChart({ score, series, axis, query, base, title, href, wide = false, change }: Props) {
+  const isNumeric = score.dataType === 'numeric'
+  const of: ChartProps = {
+    title: isNumeric ? `${title}: the mean over time` : `${title}: how often each value was given over time`,
+    axis,
+    series: isNumeric ? [{ name: 'mean', values: score.mean, tone: 3 }] : sharesOf(score),
+    unit: isNumeric ? 'number' : 'count',
+    format: isNumeric ? formatScore : formatCount,
+    href: at => `${base}${writeScoreQuery({ ...withStep(query, series, at), name: score.name })}`,
+    zoom: (first, last) =>
+      change({ ...withStep(query, series, last), from: withStep(query, series, first).from!, name: score.name })
+  }
+  return (
+    <Figure
+      title={title}
+      href={href}
+      head={
+        <span class="soft">{[formatCounted(score.count, 'score'), averageOf(score)].filter(Boolean).join(', ')}</span>
+      }
+      asTable={query.table !== undefined}
+      setAsTable={asTable => {
+        const { table: _, ...rest } = query
+        change(asTable ? { ...rest, table: '1' } : rest)
+      }}
+      chart={isNumeric ? LineChart : StackChart}
+      of={of}
+      lines={isNumeric}
+      wide={wide}
+    />
+  )
+}

@@ -1,0 +1,33 @@
+/** The traces of sessions that were loaded, page by page, so that going back shows what was there. */
+import type { TraceSummary } from '../answers.ts'
+import { read } from '../state/api.ts'
+import { withMore } from './conversation.ts'
+
+export interface Conversation {
+  /** The oldest first. */
+  readonly traces: readonly TraceSummary[]
+  readonly nextCursor: string | null
+}
+
+const KEPT = 5
+const conversations = new Map<string, Conversation>()
+const nameOf = (slug: string, id: string) => `${slug} ${id}`
+
+export const knownConversation = (slug: string, id: string) => conversations.get(nameOf(slug, id))
+
+/** The conversation with its next page, or with its first one. */
+export async function loadMore(
+  slug: string,
+  id: string,
+  known: Conversation | undefined,
+  signal: AbortSignal
+): Promise<Conversation> {
+  const after = known?.nextCursor ?? undefined
+  const query = new URLSearchParams({ id, ...(after !== undefined && { after }) })
+  const page = await read<Conversation>(`p/${encodeURIComponent(slug)}/session-traces?${query}`, { signal })
+  const loaded = { traces: withMore(known?.traces ?? [], page.traces), nextCursor: page.nextCursor }
+  conversations.delete(nameOf(slug, id))
+  conversations.set(nameOf(slug, id), loaded)
+  for (const old of conversations.keys()) if (conversations.size > KEPT) conversations.delete(old)
+  return loaded
+}

@@ -1,0 +1,27 @@
+/** A session as a conversation: what of each trace was said, and where somebody was away. */
+import type { TraceSummary } from '../answers.ts'
+import type { Message } from '../content/message.ts'
+
+/** A longer time between two traces is told. */
+const GAP_MS = 30 * 60_000
+
+/** How long nothing happened before a trace, in ms; undefined if that is not worth a line. */
+export function gapBefore(before: TraceSummary | undefined, trace: TraceSummary): number | undefined {
+  if (before === undefined) return undefined
+  const ms = Date.parse(trace.startedAt) - Date.parse(before.endedAt ?? before.startedAt)
+  return ms > GAP_MS ? ms : undefined
+}
+
+/**
+ * What was asked in a trace: the last words of a user, and what came behind them, such as results of tools. An agent's
+ * input has the whole conversation, which the traces before have shown. Without a user's words: the last message.
+ */
+export function asked(input: readonly Message[]): readonly Message[] {
+  const at = input.findLastIndex(({ role, parts }) => role === 'user' && parts.some(part => part.kind !== 'result'))
+  return at === -1 ? input.slice(-1) : input.slice(at)
+}
+
+/** Traces by their ids, in the order in which they came; those that come again replace those that are there. */
+export function withMore(known: readonly TraceSummary[], more: readonly TraceSummary[]): TraceSummary[] {
+  return [...new Map([...known, ...more].map(trace => [trace.id, trace])).values()]
+}

@@ -1,0 +1,44 @@
+/** The sums of a session or a user, at the head of its page. */
+import type { ComponentChildren } from 'preact'
+import { Day, Fact, Moment } from '../ui/facts.tsx'
+import { formatCost, formatCount } from '../ui/format.ts'
+import type { Zone } from '../ui/time.ts'
+import type { Group } from './groups.ts'
+
+interface Props {
+  readonly sums: Group
+  readonly running?: number
+  /** Of the first trace the day alone is known. */
+  readonly byDay?: boolean
+  readonly zone: Zone
+  readonly now: Date
+  readonly children?: ComponentChildren
+}
+
+export function GroupFacts({ sums, running = 0, byDay = false, zone, now, children }: Props) {
+  const { traces, errors, inputTokens, outputTokens, costUsd, firstAt, lastAt } = sums
+  return (
+    <dl class="trace-facts">
+      <Fact name="Traces">
+        {formatCount(traces)} {running > 0 && <small>{formatCount(running)} running</small>}
+      </Fact>
+      <Fact name="Errors">
+        <span class={errors > 0 ? 'is-error' : ''}>{formatCount(errors)}</span>
+      </Fact>
+      <Fact name="Tokens">
+        {formatCount(inputTokens + outputTokens)}{' '}
+        {inputTokens + outputTokens > 0 && (
+          <small>
+            {formatCount(inputTokens)} in, {formatCount(outputTokens)} out
+          </small>
+        )}
+      </Fact>
+      <Fact name="Cost">{formatCost(costUsd)}</Fact>
+      <Fact name="First">{byDay ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}</Fact>
+      <Fact name="Last">
+        <Moment iso={lastAt} zone={zone} now={now} />
+      </Fact>
+      {children}
+    </dl>
+  )
+}

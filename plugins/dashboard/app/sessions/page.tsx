@@ -1,0 +1,86 @@
+/** The sessions of a project, and one as a conversation. */
+import { useLayoutEffect } from 'preact/hooks'
+import { ApiError, read } from '../state/api.ts'
+import { useLoad } from '../state/load.ts'
+import { useArrival } from '../state/place.ts'
+import { preferences } from '../state/preferences.ts'
+import { pathOf } from '../state/route.ts'
+import { useStore } from '../state/store.ts'
+import { Fact } from '../ui/facts.tsx'
+import { formatCount, formatDuration } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { Problem } from '../ui/problem.tsx'
+import { asLine } from '../ui/text.ts'
+import { Conversation, useConversation } from './conversation-view.tsx'
+import { GroupFacts } from './group-facts.tsx'
+import { GroupList } from './group-list.tsx'
+import type { SessionSums } from './groups.ts'
+
+export function SessionsPage({ slug }: { slug: string }) {
+  return <GroupList slug={slug} kind="sessions" />
+}
+
+export function SessionPage({ slug, sessionId }: { slug: string; sessionId: string }) {
+  const { zone } = useStore(preferences)
+  const query = new URLSearchParams({ id: sessionId })
+  const {
+    value: sums,
+    error,
+    again
+  } = useLoad(`session ${slug} ${sessionId}`, signal =>
+    read<SessionSums>(`p/${encodeURIComponent(slug)}/session?${query}`, { signal })
+  )
+  const loading = useConversation(slug, sessionId)
+  const { loaded } = loading
+  useArrival(loaded !== undefined)
+  useLayoutEffect(() => {
+    // A link may name one of the traces.
+    if (loaded !== undefined && location.hash !== '')
+      document.getElementById(`t-${location.hash.slice(1)}`)?.scrollIntoView()
+  }, [loaded !== undefined])
+  const isNowhere = error instanceof ApiError && error.status === 404
+  return (
+    <div class="session-page">
+      <div class="head">
+        <a
+          class="back"
+          href={pathOf({ page: 'sessions', slug })}
+          data-returning={`g-${sessionId}`}
+          title="To the sessions"
+        >
+          <Icon name="left" /> <span>Sessions</span>
+        </a>
+        <h1 tabIndex={-1} title={sessionId}>
+          {asLine(sessionId, 160)}
+        </h1>
+        <div class="head-end">
+          <a class="button" href={`${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ session: sessionId })}`}>
+            As a list
+          </a>
+        </div>
+      </div>
+      {isNowhere ? (
+        <p class="empty">No trace of this project is of this session.</p>
+      ) : error !== undefined ? (
+        <Problem error={error} again={again} />
+      ) : null}
+      {sums !== undefined && (
+        <GroupFacts sums={sums} running={sums.running} zone={zone} now={new Date()}>
+          <Fact name="Time in traces">{formatDuration(sums.durationMs)}</Fact>
+          {sums.users.length > 0 && (
+            <Fact name={sums.users.length === 1 ? 'User' : 'Users'}>
+              {sums.users.map((user, i) => (
+                <span key={user}>
+                  {i > 0 && ', '}
+                  <a href={pathOf({ page: 'user', slug, userId: user })}>{asLine(user, 60)}</a>
+                </span>
+              ))}
+            </Fact>
+          )}
+          {sums.newest !== null && <Fact name="Counted">the newest {formatCount(sums.newest)}</Fact>}
+        </GroupFacts>
+      )}
+      {!isNowhere && <Conversation slug={slug} loading={loading} zone={zone} />}
+    </div>
+  )
+}

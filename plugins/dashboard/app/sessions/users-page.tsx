@@ -1,0 +1,96 @@
+/** The users of a project's application, and one of them. */
+import type { TracePage } from '../answers.ts'
+import { ApiError, read } from '../state/api.ts'
+import { useLoad } from '../state/load.ts'
+import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import { preferences } from '../state/preferences.ts'
+import { pathOf } from '../state/route.ts'
+import { useStore } from '../state/store.ts'
+import { Icon } from '../ui/icons.tsx'
+import { Problem, Waiting } from '../ui/problem.tsx'
+import { asLine } from '../ui/text.ts'
+import { shortTime } from '../ui/time.ts'
+import { TraceRows } from '../ui/trace-rows.tsx'
+import { GroupFacts } from './group-facts.tsx'
+import { GroupList } from './group-list.tsx'
+import { GroupTable } from './group-table.tsx'
+import { readGroupQuery, type UserSums, writeGroupQuery } from './groups.ts'
+import { RangeChoice } from './range-choice.tsx'
+
+const NEWEST = 20
+
+export function UsersPage({ slug }: { slug: string }) {
+  return <GroupList slug={slug} kind="users" />
+}
+
+export function UserPage({ slug, userId }: { slug: string; userId: string }) {
+  const { zone } = useStore(preferences)
+  const { range } = readGroupQuery(usePlace().search)
+  const project = `p/${encodeURIComponent(slug)}`
+  const asked = new URLSearchParams({ id: userId, ...(range !== undefined && { range }) })
+  const {
+    value: user,
+    error,
+    again
+  } = useLoad(`user ${slug} ${asked}`, signal => read<UserSums>(`${project}/user?${asked}`, { signal }))
+  const newest = useLoad(`user ${slug} ${userId}`, signal =>
+    read<TracePage>(`${project}/traces?${new URLSearchParams({ userId, limit: String(NEWEST) })}`, { signal })
+  )
+  useArrival(user !== undefined)
+  const isNowhere = error instanceof ApiError && error.status === 404
+  const list = `${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ user: userId })}`
+  return (
+    <div class="session-page">
+      <div class="head">
+        <a class="back" href={pathOf({ page: 'users', slug })} data-returning={`g-${userId}`} title="To the users">
+          <Icon name="left" /> <span>Users</span>
+        </a>
+        <h1 tabIndex={-1} title={userId}>
+          {asLine(userId, 160)}
+        </h1>
+        <div class="head-end">
+          <a class="button" href={list}>
+            All traces
+          </a>
+        </div>
+      </div>
+      {isNowhere ? (
+        <p class="empty">No trace of this project is of this user.</p>
+      ) : error !== undefined ? (
+        <Problem error={error} again={again} />
+      ) : null}
+      {user === undefined && error === undefined && <Waiting what="the user" />}
+      {user !== undefined && (
+        <>
+          <div class="filters">
+            <search class="is-open" aria-label="The time">
+              <RangeChoice range={range} set={next => goSearch(writeGroupQuery({ range: next }))} />
+            </search>
+          </div>
+          <GroupFacts sums={user} byDay zone={zone} now={new Date()} />
+          {user.countedFrom !== null && (
+            <p class="soft">
+              Traces are counted back to {shortTime(user.countedFrom, zone, new Date())} so far; older ones follow.
+            </p>
+          )}
+          {user.sessions.length > 0 && (
+            <>
+              <h2>Sessions of the newest traces</h2>
+              <GroupTable slug={slug} kind="sessions" groups={user.sessions} zone={zone} />
+            </>
+          )}
+          <h2>Newest traces</h2>
+          {newest.error !== undefined && <Problem error={newest.error} again={newest.again} />}
+          {newest.value !== undefined && (
+            <TraceRows
+              slug={slug}
+              label="Newest traces"
+              rows={newest.value.traces.map(trace => ({ key: trace.id, trace }))}
+              zone={zone}
+            />
+          )}
+        </>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,249 @@
+/** The keys of a project: made, renewed and ended here; a whole key is shown once. */
+import { useState } from 'preact/hooks'
+import { isAway, messageOf, read, write } from '../state/api.ts'
+import { useLoad } from '../state/load.ts'
+import { copy } from '../state/toasts.ts'
+import { Dialog, Form, Secret } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { NONE } from '../ui/format.ts'
+import { asLine } from '../ui/text.ts'
+import { fullTime, shortTime, type Zone } from '../ui/time.ts'
+import { Listing } from './listing.tsx'
+
+interface Key {
+  readonly keyId: string
+  readonly label: string
+  readonly scopes: readonly string[]
+  readonly environment: string | null
+  readonly expiresAt: string | null
+  readonly state: 'active' | 'expired' | 'revoked'
+  readonly createdAt: string
+  readonly lastUsedAt: string | null
+}
+type Asked = { what: 'create' } | { what: 'rotate' | 'revoke'; key: Key } | { what: 'show'; secret: string }
+
+/** Whoever gets no answer does not know what was done, and a secret is shown once. */
+const LOST_CREATION =
+  'The key may have been made all the same: if it is in the list, revoke it, since nobody has seen it, and create another.'
+const LOST_ROTATION =
+  'The key may have been rotated all the same: if the list has another one of its label, rotate that one, since nobody has seen it.'
+
+const SCOPES = ['traces:write', 'traces:read', 'traces:delete']
+const EXPIRIES = [
+  { days: null, label: 'never' },
+  { days: 30, label: 'in 30 days' },
+  { days: 90, label: 'in 90 days' },
+  { days: 365, label: 'in a year' }
+]
+
+export function Keys({ slug, zone }: { slug: string; zone: Zone }) {
+  const path = `p/${encodeURIComponent(slug)}/keys`
+  const loaded = useLoad(path, signal => read<{ keys: Key[] }>(path, { signal }))
+  const [asked, setAsked] = useState<Asked | undefined>()
+  const [all, setAll] = useState(false)
+  const close = () => setAsked(undefined)
+  /** Ended here; the list says so at once, and not only when it is there again. */
+  const [ended, setEnded] = useState<ReadonlySet<string>>(new Set())
+  const over = (key: Key) => setEnded(new Set([...ended, key.keyId]))
+  const issue = async (address: string, lost: string, body?: unknown) => {
+    try {
+      const { key } = await write<{ key: string }>('POST', address, body === undefined ? {} : { body })
+      setAsked({ what: 'show', secret: key })
+    } catch (error) {
+      throw isAway(error) ? new Error(`${messageOf(error)} ${lost}`) : error
+    } finally {
+      loaded.again()
+    }
+  }
+  const rotate = async (key: Key) => {
+    await issue(`${path}/${key.keyId}/rotate`, LOST_ROTATION)
+    over(key)
+  }
+  const revoke = async (key: Key) => {
+    await write('POST', `${path}/${key.keyId}/revoke`)
+    over(key)
+    loaded.again()
+    close()
+  }
+  const keys = (loaded.value?.keys ?? []).map(key =>
+    key.state === 'active' && ended.has(key.keyId) ? { ...key, state: 'revoked' as const } : key
+  )
+  const active = keys.filter(({ state }) => state === 'active')
+  const shown = all ? keys : active
+  return (
+    <section>
+      <div class="head">
+        <p class="soft">Applications record and read with a key. Whoever has it can do what its scopes say.</p>
+        <button type="button" class="main" onClick={() => setAsked({ what: 'create' })}>
+          Create a key
+        </button>
+      </div>
+      <Listing
+        loaded={loaded}
+        what="the keys"
+        columns={['Key', 'Scopes', 'Environment', 'Created', 'Expires', 'Last used']}
+        none={shown.length === 0 ? 'No active key.' : undefined}
+      >
+        {shown.map(key => (
+          <KeyRow key={key.keyId} of={key} zone={zone} ask={setAsked} />
+        ))}
+      </Listing>
+      {keys.length > active.length && (
+        <p class="more">
+          <button type="button" class="link" onClick={() => setAll(!all)}>
+            {all ? 'Show the active ones only' : `Show ${keys.length - active.length} that ended`}
+          </button>
+        </p>
+      )}
+      {asked?.what === 'create' && <CreateKey onClose={close} create={body => issue(path, LOST_CREATION, body)} />}
+      {(asked?.what === 'rotate' || asked?.what === 'revoke') && (
+        <Dialog title={asked.what === 'rotate' ? 'Rotate this key?' : 'Revoke this key?'} onClose={close}>
+          <Form
+            submit={asked.what === 'rotate' ? 'Rotate' : 'Revoke'}
+            danger
+            onCancel={close}
+            onSubmit={() => (asked.what === 'rotate' ? rotate(asked.key) : revoke(asked.key))}
+          >
+            <p>
+              <b>{asLine(asked.key.label, 80) || asked.key.keyId}</b>{' '}
+              {asked.what === 'rotate'
+                ? 'gets a new secret, and the old one ends at once: applications that use it are refused until they have the new one.'
+                : 'ends at once: applications that use it are refused. This cannot be undone.'}
+            </p>
+          </Form>
+        </Dialog>
+      )}
+      {asked?.what === 'show' && (
+        <Dialog title="The new key" onClose={close}>
+          <p>It is shown now and never again. Put it where your application reads it.</p>
+          <Secret label="Key" value={asked.secret} onCopy={() => void copy(asked.secret, 'Key')} />
+          <div class="buttons">
+            <button type="button" class="main" onClick={close}>
+              I have it
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </section>
+  )
+}
+
+function KeyRow({ of: key, zone, ask }: { of: Key; zone: Zone; ask(asked: Asked): void }) {
+  const now = new Date()
+  const time = (iso: string | null, none: string) =>
+    iso === null ? (
+      <span class="soft">{none}</span>
+    ) : (
+      <time dateTime={iso} title={fullTime(iso, zone)}>
+        {shortTime(iso, zone, now)}
+      </time>
+    )
+  const name = asLine(key.label, 60) || key.keyId
+  return (
+    <tr class={key.state === 'active' ? '' : 'is-over'}>
+      <td>
+        {key.label !== '' && <b>{asLine(key.label, 60)} </b>}
+        <code>{key.keyId}</code>
+        {key.state !== 'active' && ` (${key.state})`}
+      </td>
+      <td data-title="Scopes">{key.scopes.map(scope => scope.replace('traces:', '')).join(', ')}</td>
+      <td data-title="Environment">{key.environment ?? <span class="soft">{NONE}</span>}</td>
+      <td data-title="Created">{time(key.createdAt, NONE)}</td>
+      <td data-title="Expires">{time(key.expiresAt, 'never')}</td>
+      <td data-title="Last used">{time(key.lastUsedAt, 'never')}</td>
+      <td>
+        {key.state === 'active' && (
+          <>
+            <button
+              type="button"
+              class="link"
+              aria-label={`Rotate ${name}`}
+              onClick={() => ask({ what: 'rotate', key })}
+            >
+              Rotate
+            </button>{' '}
+            <button
+              type="button"
+              class="link"
+              aria-label={`Revoke ${name}`}
+              onClick={() => ask({ what: 'revoke', key })}
+            >
+              Revoke
+            </button>
+          </>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+function CreateKey({ onClose, create }: { onClose(): void; create(body: unknown): Promise<void> }) {
+  const [label, setLabel] = useState('')
+  const [scopes, setScopes] = useState<readonly string[]>(['traces:write', 'traces:read'])
+  const [environment, setEnvironment] = useState('')
+  const [days, setDays] = useState<number | null>(null)
+  return (
+    <Dialog title="Create a key" onClose={onClose}>
+      <Form
+        submit="Create"
+        onCancel={onClose}
+        onSubmit={() => {
+          if (scopes.length === 0) throw new Error('A key needs a scope.')
+          return create({
+            ...(label.trim() !== '' && { label: label.trim() }),
+            scopes,
+            environment: environment.trim() === '' ? null : environment.trim(),
+            expiresInDays: days
+          })
+        }}
+      >
+        <Field
+          label="Label"
+          maxLength={200}
+          autocomplete="off"
+          value={label}
+          set={setLabel}
+          note="What it is for, such as the application that uses it."
+        />
+        <fieldset class="choices">
+          <legend>Scopes</legend>
+          {SCOPES.map(scope => (
+            <label key={scope}>
+              <input
+                type="checkbox"
+                checked={scopes.includes(scope)}
+                onChange={event =>
+                  setScopes(event.currentTarget.checked ? [...scopes, scope] : scopes.filter(each => each !== scope))
+                }
+              />
+              {scope}
+            </label>
+          ))}
+        </fieldset>
+        <Field
+          label="Environment"
+          maxLength={32}
+          placeholder="none"
+          spellcheck={false}
+          autocomplete="off"
+          value={environment}
+          set={setEnvironment}
+          note="Such as prod or staging: stamped on every trace that the key records."
+        />
+        <label class="field">
+          <span>Expires</span>
+          <select
+            value={String(days)}
+            onChange={event => setDays(event.currentTarget.value === 'null' ? null : Number(event.currentTarget.value))}
+          >
+            {EXPIRIES.map(({ days, label }) => (
+              <option key={label} value={String(days)}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </label>
+      </Form>
+    </Dialog>
+  )
+}

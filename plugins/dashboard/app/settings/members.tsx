@@ -1,0 +1,207 @@
+/** Who may see the account's projects. Nothing is mailed: an owner gets a link, and passes it on. */
+import { useState } from 'preact/hooks'
+import type { Role } from '../answers.ts'
+import { messageOf, read, write } from '../state/api.ts'
+import { useLoad } from '../state/load.ts'
+import { copy, tell } from '../state/toasts.ts'
+import { Dialog, Form, Secret } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { asLine } from '../ui/text.ts'
+import { ago, fullTime, type Zone } from '../ui/time.ts'
+import { Listing } from './listing.tsx'
+
+interface Member {
+  readonly id: number
+  readonly email: string
+  readonly name: string
+  readonly role: Role
+  /** Whether the role comes from the sign-in provider. */
+  readonly byClaim: boolean
+  readonly createdAt: string
+  readonly seenAt: string | null
+  readonly own: boolean
+}
+type Asked = { what: 'invite' } | { what: 'remove'; member: Member } | { what: 'link'; link: string; email: string }
+
+const ROLES: readonly { role: Role; may: string }[] = [
+  { role: 'viewer', may: 'reads everything' },
+  { role: 'member', may: 'also annotates and edits metadata' },
+  { role: 'owner', may: 'also deletes, and has these settings' }
+]
+
+export function Members({ slug, zone }: { slug: string; zone: Zone }) {
+  const path = `p/${encodeURIComponent(slug)}/members`
+  const loaded = useLoad(path, signal => read<{ members: Member[] }>(path, { signal }))
+  const { again } = loaded
+  const [asked, setAsked] = useState<Asked | undefined>()
+  const close = () => setAsked(undefined)
+  const attempt = async (act: () => Promise<void>) => {
+    try {
+      await act()
+    } catch (error) {
+      tell(messageOf(error), true)
+    }
+    again()
+  }
+  const makeLink = ({ id, email }: Member) =>
+    attempt(async () => {
+      const { link } = await write<{ link: string }>('POST', `${path}/${id}/link`)
+      setAsked({ what: 'link', link, email })
+    })
+  const setRole = ({ id, email }: Member, role: Role) =>
+    attempt(async () => {
+      await write('PATCH', `${path}/${id}`, { body: { role } })
+      tell(`${email} is ${role}`)
+    })
+  return (
+    <section>
+      <div class="head">
+        <p class="soft">They see all projects of this account.</p>
+        <button type="button" class="main" onClick={() => setAsked({ what: 'invite' })}>
+          Invite
+        </button>
+      </div>
+      <Listing loaded={loaded} what="the members" columns={['Member', 'Role', 'Last here']}>
+        {loaded.value?.members.map(member => (
+          <tr key={member.id}>
+            <td>
+              {member.name !== '' && <b>{asLine(member.name, 80)} </b>}
+              {asLine(member.email, 120)}
+              {member.own && <span class="soft"> (you)</span>}
+            </td>
+            <td>
+              <select
+                aria-label={`Role of ${member.email}`}
+                value={member.role}
+                onChange={event => void setRole(member, event.currentTarget.value as Role)}
+              >
+                {ROLES.map(({ role }) => (
+                  <option key={role}>{role}</option>
+                ))}
+              </select>
+              {member.byClaim && <span class="soft"> by sign-in provider</span>}
+            </td>
+            <td data-title="Last here">
+              {member.seenAt === null ? (
+                <span class="soft">never</span>
+              ) : (
+                <time dateTime={member.seenAt} title={fullTime(member.seenAt, zone)}>
+                  {ago(member.seenAt, Date.now())}
+                </time>
+              )}
+            </td>
+            <td>
+              <button
+                type="button"
+                class="link"
+                aria-label={`Sign-in link for ${member.email}`}
+                onClick={() => void makeLink(member)}
+              >
+                Sign-in link
+              </button>{' '}
+              <button
+                type="button"
+                class="link"
+                aria-label={`Remove ${member.email}`}
+                onClick={() => setAsked({ what: 'remove', member })}
+              >
+                Remove
+              </button>
+            </td>
+          </tr>
+        ))}
+      </Listing>
+      <dl class="plain-facts roles">
+        {ROLES.map(({ role, may }) => (
+          <div key={role}>
+            <dt>{role}</dt>
+            <dd>{may}</dd>
+          </div>
+        ))}
+      </dl>
+      {loaded.value?.members.some(({ byClaim }) => byClaim) && (
+        <p class="soft">
+          A role by sign-in provider is set anew at each sign-in. Once you choose another here, it stays as you chose
+          it.
+        </p>
+      )}
+      {asked?.what === 'invite' && (
+        <Invite
+          onClose={close}
+          invite={async (email, role) => {
+            const { link } = await write<{ link: string }>('POST', path, { body: { email, role } })
+            again()
+            setAsked({ what: 'link', link, email })
+          }}
+        />
+      )}
+      {asked?.what === 'link' && (
+        <Dialog title="Sign-in link" onClose={close}>
+          <p>
+            Give this link to <b>{asLine(asked.email, 120)}</b>. It signs in once, within 15 minutes, and is not shown
+            again.
+          </p>
+          <Secret label="Link" value={asked.link} onCopy={() => void copy(asked.link, 'Link')} />
+          <div class="buttons">
+            <button type="button" class="main" onClick={close}>
+              Done
+            </button>
+          </div>
+        </Dialog>
+      )}
+      {asked?.what === 'remove' && (
+        <Dialog title="Remove this member?" onClose={close}>
+          <Form
+            submit="Remove"
+            danger
+            onCancel={close}
+            onSubmit={async () => {
+              await write('DELETE', `${path}/${asked.member.id}`)
+              again()
+              close()
+            }}
+          >
+            <p>
+              <b>{asLine(asked.member.email, 120)}</b> will not see this account any more. What they have annotated
+              stays.
+              {asked.member.byClaim &&
+                ' The sign-in provider lets them in again unless it takes the role away as well.'}
+            </p>
+          </Form>
+        </Dialog>
+      )}
+    </section>
+  )
+}
+
+function Invite({ onClose, invite }: { onClose(): void; invite(email: string, role: Role): Promise<void> }) {
+  const [email, setEmail] = useState('')
+  const [role, setRole] = useState<Role>('member')
+  return (
+    <Dialog title="Invite somebody" onClose={onClose}>
+      <Form submit="Make a link" onCancel={onClose} onSubmit={() => invite(email.trim(), role)}>
+        <Field
+          label="E-mail address"
+          type="email"
+          required
+          autoFocus
+          autocomplete="off"
+          value={email}
+          set={setEmail}
+          note="Nothing is sent. You get a link to pass on."
+        />
+        <fieldset class="choices is-column">
+          <legend>Role</legend>
+          {ROLES.map(each => (
+            <label key={each.role}>
+              <input type="radio" name="role" checked={role === each.role} onChange={() => setRole(each.role)} />
+              <span>
+                {each.role} <span class="soft">{each.may}</span>
+              </span>
+            </label>
+          ))}
+        </fieldset>
+      </Form>
+    </Dialog>
+  )
+}

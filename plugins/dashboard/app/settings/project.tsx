@@ -1,0 +1,118 @@
+/** The project: its name, and how much is stored. */
+import { useState } from 'preact/hooks'
+import { read, write } from '../state/api.ts'
+import { useLoad } from '../state/load.ts'
+import { loadSession, may } from '../state/session.ts'
+import { tell } from '../state/toasts.ts'
+import { Form } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { formatBytes, formatCount, formatLimit, formatPercent, NONE } from '../ui/format.ts'
+import { Problem, Waiting } from '../ui/problem.tsx'
+import { fullTime, type Zone } from '../ui/time.ts'
+
+interface ProjectAnswer {
+  readonly name: string
+  readonly slug: string
+  readonly traceCount: number
+  readonly spanCount: number
+  readonly estimatedBytes: number
+  readonly lastTraceAt: string | null
+  readonly createdAt: string
+  /** Null: off. */
+  readonly search: { readonly backTo: string | null; readonly isFilled: boolean; readonly waiting: number } | null
+  readonly storage: { readonly limitBytes: number; readonly level: 'ok' | 'warning' | 'critical' }
+}
+
+export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
+  const path = `p/${encodeURIComponent(slug)}`
+  const { value, error, again } = useLoad(path, signal => read<ProjectAnswer>(path, { signal }))
+  /** What is typed; undefined: the name as it is. */
+  const [typed, setTyped] = useState<string | undefined>()
+  if (error !== undefined) return <Problem error={error} again={again} />
+  if (value === undefined) return <Waiting what="the project" />
+  const { estimatedBytes, storage } = value
+  const name = typed ?? value.name
+  const share = storage.limitBytes === 0 ? 1 : estimatedBytes / storage.limitBytes
+  return (
+    <>
+      {may(slug, 'owner') && (
+        <section class="short">
+          <Form
+            submit="Rename"
+            disabled={name.trim() === '' || name.trim() === value.name}
+            onSubmit={async () => {
+              await write('PATCH', path, { body: { name: name.trim() } })
+              tell('Renamed')
+              await loadSession()
+              again()
+            }}
+          >
+            <Field label="Name" required maxLength={200} value={name} set={setTyped} />
+          </Form>
+        </section>
+      )}
+      <section class="short">
+        <h2>Storage</h2>
+        <p>
+          {formatBytes(estimatedBytes)} of {formatLimit(storage.limitBytes)} ({formatPercent(share)})
+          {storage.level !== 'ok' && (
+            <b>
+              {' '}
+              {storage.level === 'critical' ? 'Full' : 'Nearly full'}: recording goes on, but delete what you do not
+              need.
+            </b>
+          )}
+        </p>
+        <div class={`storage is-${storage.level}`} aria-hidden="true">
+          <span style={{ inlineSize: `${Math.min(100, share * 100)}%` }} />
+        </div>
+      </section>
+      <section class="short">
+        <h2>Search by words</h2>
+        <p>
+          {value.search === null
+            ? 'Off: the list of traces is filtered by its fields alone. On, it finds words in the names, inputs and outputs of traces and model calls; their words are kept a second time, as numbers.'
+            : onState(value.search, zone)}
+        </p>
+        {may(slug, 'owner') ? (
+          <Form
+            danger={value.search !== null}
+            submit={value.search === null ? 'Turn on' : 'Turn off and drop the index'}
+            onSubmit={async () => {
+              await write('PATCH', path, { body: { search: value.search === null } })
+              await loadSession()
+              again()
+            }}
+          >
+            {null}
+          </Form>
+        ) : (
+          <p class="soft">Owners can turn it {value.search === null ? 'on' : 'off'}.</p>
+        )}
+      </section>
+      <section class="short">
+        <h2>Facts</h2>
+        <dl class="plain-facts">
+          <dt>Slug</dt>
+          <dd>
+            <code>{value.slug}</code>
+          </dd>
+          <dt>Traces</dt>
+          <dd>{formatCount(value.traceCount)}</dd>
+          <dt>Spans</dt>
+          <dd>{formatCount(value.spanCount)}</dd>
+          <dt>Last trace</dt>
+          <dd>{value.lastTraceAt === null ? NONE : fullTime(value.lastTraceAt, zone)}</dd>
+          <dt>Created</dt>
+          <dd>{fullTime(new Date(value.createdAt).toISOString(), zone)}</dd>
+        </dl>
+      </section>
+    </>
+  )
+}
+
+function onState({ backTo, isFilled, waiting }: NonNullable<ProjectAnswer['search']>, zone: Zone): string {
+  const back = backTo === null ? 'None of the traces of before is' : `Traces back to ${fullTime(backTo, zone)} are`
+  const last = waiting === 0 ? '' : ` ${formatCount(waiting)} new ones are being indexed.`
+  return `On: ${isFilled ? 'all traces are' : back} searchable.${last}`
+}

@@ -1,0 +1,135 @@
+/** The saved views of a project: renamed, shared and deleted here. They are made on the pages that they are of. */
+import { useState } from 'preact/hooks'
+import { messageOf } from '../state/api.ts'
+import { changeView, removeView, useViews } from '../state/saved-views.ts'
+import { may } from '../state/session.ts'
+import { tell } from '../state/toasts.ts'
+import { addressOf, describeQuery, MOST_NAME, VIEW_PAGES, type View } from '../state/views.ts'
+import { Dialog, Form } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { asLine } from '../ui/text.ts'
+import { Listing } from './listing.tsx'
+
+type Asked = { readonly what: 'rename' | 'delete'; readonly view: View }
+
+export function Views({ slug }: { slug: string }) {
+  const loaded = useViews(slug)
+  const [asked, setAsked] = useState<Asked | undefined>()
+  const close = () => setAsked(undefined)
+  const finish = () => {
+    loaded.again()
+    close()
+  }
+  const share = async ({ id, shared }: View) => {
+    try {
+      await changeView(slug, id, { shared: !shared })
+      loaded.again()
+    } catch (error) {
+      tell(messageOf(error), true)
+    }
+  }
+  return (
+    <section>
+      <p class="soft">
+        A view is a name for a page with its filters. The menu “Views” of a page saves one. Yours are seen by you alone;
+        those that a member shares are seen by everybody who sees the project.
+      </p>
+      <Listing
+        loaded={loaded}
+        what="the views"
+        columns={['Name', 'Page', 'Shows', 'Whose']}
+        none={loaded.value?.length === 0 ? 'No view is saved yet.' : undefined}
+      >
+        {(loaded.value ?? []).map(view => (
+          <tr key={view.id}>
+            <td>
+              <a href={addressOf(slug, view)}>{asLine(view.name, MOST_NAME)}</a>
+            </td>
+            <td data-title="Page">{VIEW_PAGES[view.page]}</td>
+            <td data-title="Shows">{asLine(describeQuery(view.query), 120)}</td>
+            <td data-title="Whose">{view.shared ? 'shared' : 'yours'}</td>
+            <td>
+              {(!view.shared || may(slug, 'member')) && <Acts view={view} slug={slug} ask={setAsked} share={share} />}
+            </td>
+          </tr>
+        ))}
+      </Listing>
+      {asked?.what === 'rename' && <Rename slug={slug} view={asked.view} onClose={close} done={finish} />}
+      {asked?.what === 'delete' && (
+        <Dialog title="Delete this view?" onClose={close}>
+          <Form
+            submit="Delete"
+            danger
+            onCancel={close}
+            onSubmit={async () => {
+              await removeView(slug, asked.view.id)
+              finish()
+            }}
+          >
+            <p>
+              <b>{asLine(asked.view.name, MOST_NAME)}</b>{' '}
+              {asked.view.shared ? 'goes for everybody.' : 'goes. Traces stay as they are.'}
+            </p>
+          </Form>
+        </Dialog>
+      )}
+    </section>
+  )
+}
+
+interface ActsProps {
+  readonly view: View
+  readonly slug: string
+  ask(asked: Asked): void
+  share(view: View): void
+}
+
+function Acts({ view, slug, ask, share }: ActsProps) {
+  const name = asLine(view.name, MOST_NAME)
+  return (
+    <>
+      <button type="button" class="link" aria-label={`Rename ${name}`} onClick={() => ask({ what: 'rename', view })}>
+        Rename
+      </button>{' '}
+      {may(slug, 'member') && (
+        <button
+          type="button"
+          class="link"
+          aria-label={view.shared ? `Make mine: ${name}` : `Share ${name}`}
+          onClick={() => share(view)}
+        >
+          {view.shared ? 'Make mine' : 'Share'}
+        </button>
+      )}{' '}
+      <button type="button" class="link" aria-label={`Delete ${name}`} onClick={() => ask({ what: 'delete', view })}>
+        Delete
+      </button>
+    </>
+  )
+}
+
+interface RenameProps {
+  readonly slug: string
+  readonly view: View
+  onClose(): void
+  done(): void
+}
+
+function Rename({ slug, view, onClose, done }: RenameProps) {
+  const [name, setName] = useState(view.name)
+  return (
+    <Dialog title="Rename the view" onClose={onClose}>
+      <Form
+        submit="Rename"
+        disabled={name.trim() === '' || name.trim() === view.name}
+        onCancel={onClose}
+        onSubmit={async () => {
+          await changeView(slug, view.id, { name: name.trim() })
+          done()
+        }}
+      >
+        <Field label="Name" required autoFocus autocomplete="off" maxLength={MOST_NAME} value={name} set={setName} />
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,181 @@
+/** Goes to what somebody has the name or id of, and does what they say, by the pattern of a combobox of ARIA. */
+import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
+import type { Facets } from '../answers.ts'
+import { read } from '../state/api.ts'
+import { useLoad } from '../state/load.ts'
+import { go } from '../state/place.ts'
+import { prefer, preferences } from '../state/preferences.ts'
+import { useViews } from '../state/saved-views.ts'
+import { RECENT, session, signOut } from '../state/session.ts'
+import { useStore } from '../state/store.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { formatCounted } from '../ui/format.ts'
+import { asLine } from '../ui/text.ts'
+import { atFirst, type Command, distinct, type Entry, KINDS, knownEntries, matching } from './command-entries.ts'
+import { useLookup } from './lookup.ts'
+import { readRecent, writeRecent } from './recent-entries.ts'
+
+const THEMES = ['theme-light', 'theme-dark', 'theme-system'] as const
+
+interface Props {
+  readonly slug: string
+  onClose(): void
+  openHelp(): void
+}
+
+export function CommandBox({ slug, onClose, openHelp }: Props) {
+  const known = useStore(session)
+  const user = known?.user?.id ?? 0
+  const { theme, zone } = useStore(preferences)
+  const [text, setText] = useState('')
+  const [chosen, setChosen] = useState(0)
+  const list = useId()
+  const typed = text.trim()
+  const facets = useLoad(`facets ${slug}`, signal =>
+    read<Facets>(`p/${encodeURIComponent(slug)}/facets`, { signal })
+  ).value
+  const views = useViews(slug).value
+  const lookup = useLookup(slug, typed)
+  const recent = useMemo(() => readRecent(kept(), user, slug), [user, slug])
+  const entries = useMemo(() => {
+    const commands: Command[] = [
+      ...THEMES.filter(each => each !== `theme-${theme}`),
+      zone === 'utc' ? 'zone-local' : 'zone-utc',
+      ...(liveButton() === null ? [] : (['live'] as const)),
+      'keys',
+      'help',
+      'sign-out'
+    ]
+    const names = facets?.names ?? []
+    const all = knownEntries({ slug, projects: known?.projects ?? [], views: views ?? [], names, commands })
+    if (typed === '') return atFirst(all, recent)
+    // What the server has found matches, whatever its words.
+    const found = lookup.entries
+    return inOrder(distinct([...found, ...matching(all, typed)]))
+  }, [slug, known, theme, zone, views, facets, typed, recent, lookup.entries])
+  useEffect(() => setChosen(0), [typed])
+  const active = Math.min(chosen, entries.length - 1)
+  const box = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    box.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' })
+  }, [active, entries])
+
+  const choose = (entry: Entry) => {
+    onClose()
+    if ('command' in entry.target) {
+      const { command } = entry.target
+      if (command === 'help') openHelp()
+      else DONE[command]()
+      return
+    }
+    keep(writeRecent(recent, entry, user, slug))
+    go(entry.target.address)
+  }
+  const press = (event: KeyboardEvent) => {
+    const to: Record<string, number> = {
+      ArrowDown: (active + 1) % entries.length,
+      ArrowUp: (active - 1 + entries.length) % entries.length,
+      PageDown: Math.min(active + 8, entries.length - 1),
+      PageUp: Math.max(active - 8, 0)
+    }
+    const next = to[event.key]
+    if (next === undefined || entries.length === 0) return
+    event.preventDefault()
+    setChosen(next)
+  }
+  const said =
+    typed === ''
+      ? ''
+      : entries.length > 0
+        ? formatCounted(entries.length, 'entry', 'entries')
+        : lookup.asking
+          ? 'Looking…'
+          : (lookup.error ?? 'Nothing here has this name or id.')
+  return (
+    <Dialog title="Go to, or do" onClose={onClose}>
+      <form
+        class="command-box"
+        onSubmit={event => {
+          event.preventDefault()
+          const entry = entries[active]
+          if (entry !== undefined) choose(entry)
+        }}
+      >
+        <label class="field">
+          <span>Id, name, tag, view, page or command</span>
+          <input
+            autoFocus
+            role="combobox"
+            aria-expanded="true"
+            aria-controls={list}
+            aria-autocomplete="list"
+            aria-activedescendant={entries.length === 0 ? undefined : `${list}-${active}`}
+            value={text}
+            onInput={event => setText(event.currentTarget.value)}
+            onKeyDown={press}
+            spellcheck={false}
+            autocomplete="off"
+          />
+        </label>
+        <div class="entries" id={list} role="listbox" aria-label="Entries" ref={box} tabIndex={-1}>
+          {entries.map((entry, i) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the keys.
+            <div
+              key={JSON.stringify(entry.target)}
+              id={`${list}-${i}`}
+              class="entry"
+              role="option"
+              aria-selected={i === active}
+              tabIndex={-1}
+              onPointerMove={() => setChosen(i)}
+              onClick={() => choose(entry)}
+            >
+              <span class="clip">{asLine(entry.label, 100)}</span>
+              {entry.note !== undefined && <span class="soft clip">{asLine(entry.note, 80)}</span>}
+              <span class="soft small">{KINDS[entry.kind]}</span>
+            </div>
+          ))}
+        </div>
+        <p class="soft small" role="status">
+          {said}
+        </p>
+      </form>
+    </Dialog>
+  )
+}
+
+/** By kind; what the server has found stands before what is only alike. */
+function inOrder(entries: readonly Entry[]): Entry[] {
+  const kinds = Object.keys(KINDS)
+  return entries.toSorted((one, other) => kinds.indexOf(one.kind) - kinds.indexOf(other.kind))
+}
+
+/** There is one on the list of traces, where it can go on. */
+const liveButton = () => document.querySelector<HTMLButtonElement>('main button.live')
+
+const DONE: Readonly<Record<Exclude<Command, 'help'>, () => void>> = {
+  'theme-light': () => prefer({ theme: 'light' }),
+  'theme-dark': () => prefer({ theme: 'dark' }),
+  'theme-system': () => prefer({ theme: 'system' }),
+  'zone-utc': () => prefer({ zone: 'utc' }),
+  'zone-local': () => prefer({ zone: 'local' }),
+  keys: () => prefer({ keys: !preferences.get().keys }),
+  live: () => liveButton()?.click(),
+  'sign-out': () => void signOut()
+}
+
+function kept(): string | null {
+  try {
+    return localStorage.getItem(RECENT)
+  } catch {
+    return null
+  }
+}
+
+function keep(text: string): void {
+  try {
+    localStorage.setItem(RECENT, text)
+  } catch {
+    // It is not offered again, then.
+  }
+}

@@ -1,0 +1,163 @@
+/** What the command box offers: places and commands, and which of them match what was typed. */
+import type { Project } from '../answers.ts'
+import { writeQuery } from '../state/list-query.ts'
+import { type Page, pathOf } from '../state/route.ts'
+import { addressOf, describeQuery, VIEW_PAGES, type View } from '../state/views.ts'
+
+export const COMMANDS = {
+  'theme-light': 'Light colours',
+  'theme-dark': 'Dark colours',
+  'theme-system': 'Colours of the system',
+  'zone-utc': 'Show times in UTC',
+  'zone-local': 'Show local times',
+  keys: 'Turn single keys off or on',
+  live: 'Live rows on or off',
+  help: 'Keyboard help',
+  'sign-out': 'Sign out'
+} as const
+export type Command = keyof typeof COMMANDS
+
+/** Kinds in the order in which they are shown, and how they are called. */
+export const KINDS = {
+  recent: 'Recent',
+  trace: 'Trace',
+  name: 'Traces of this name',
+  session: 'Session',
+  user: 'User',
+  tag: 'Traces with this tag',
+  view: 'Saved view',
+  page: 'Page',
+  project: 'Project',
+  command: 'Command'
+} as const
+export type Kind = keyof typeof KINDS
+
+/** Something to choose: an address to go to, or a command. */
+export interface Entry {
+  readonly kind: Kind
+  readonly label: string
+  /** More words, which are looked through too. */
+  readonly note?: string
+  readonly target: { readonly address: string } | { readonly command: Command }
+}
+
+export interface Known {
+  readonly slug: string
+  readonly projects: readonly Project[]
+  readonly views: readonly View[]
+  /** Names of traces. */
+  readonly names: readonly string[]
+  /** Commands that do something on this page, for this visitor. */
+  readonly commands: readonly Command[]
+}
+
+/** Everything that is known without asking for what was typed. */
+export function knownEntries({ slug, projects, views, names, commands }: Known): Entry[] {
+  const page = (label: string, to: Page, note?: string): Entry => ({
+    kind: 'page',
+    label,
+    ...(note !== undefined && { note }),
+    target: { address: pathOf(to) }
+  })
+  return [
+    ...names.map(name => nameEntry(slug, name)),
+    ...views.map(
+      (view): Entry => ({
+        kind: 'view',
+        label: view.name,
+        note: `${VIEW_PAGES[view.page]}: ${describeQuery(view.query)}`,
+        target: { address: addressOf(slug, view) }
+      })
+    ),
+    page('Overview', { page: 'overview', slug }),
+    page('Traces', { page: 'traces', slug }),
+    page('Sessions', { page: 'sessions', slug }),
+    page('Users', { page: 'users', slug }),
+    page('Scores', { page: 'scores', slug }),
+    page('Compare two traces', { page: 'compare', slug }),
+    page('Settings: keys', { page: 'settings', slug, tab: 'keys' }),
+    page('Settings: members', { page: 'settings', slug, tab: 'members' }),
+    page('Settings: project', { page: 'settings', slug, tab: 'project' }),
+    page('Account', { page: 'account' }, 'Your password, and where you are signed in'),
+    ...projects
+      .filter(project => project.slug !== slug)
+      .map(
+        (project): Entry => ({
+          kind: 'project',
+          label: project.name,
+          note: project.slug,
+          target: { address: pathOf({ page: 'traces', slug: project.slug }) }
+        })
+      ),
+    ...commands.map((command): Entry => ({ kind: 'command', label: COMMANDS[command], target: { command } }))
+  ]
+}
+
+const filtered = (slug: string, filters: Parameters<typeof writeQuery>[0]['filters']): string =>
+  `${pathOf({ page: 'traces', slug })}${writeQuery({ filters, sort: 'newest' })}`
+
+export function nameEntry(slug: string, name: string): Entry {
+  return { kind: 'name', label: name, target: { address: filtered(slug, { name }) } }
+}
+
+export function tagEntry(slug: string, tag: string): Entry {
+  return { kind: 'tag', label: tag, target: { address: filtered(slug, { tag }) } }
+}
+
+export function sessionEntry(slug: string, sessionId: string): Entry {
+  return { kind: 'session', label: sessionId, target: { address: pathOf({ page: 'session', slug, sessionId }) } }
+}
+
+export function userEntry(slug: string, userId: string): Entry {
+  return { kind: 'user', label: userId, target: { address: pathOf({ page: 'user', slug, userId }) } }
+}
+
+export function traceEntry(slug: string, traceId: string, note: string): Entry {
+  return { kind: 'trace', label: traceId, note, target: { address: pathOf({ page: 'trace', slug, traceId }) } }
+}
+
+/** The most of one kind. */
+const MOST_OF_KIND = 6
+const ORDER = Object.keys(KINDS) as readonly Kind[]
+
+/**
+ * What matches: each word that was typed is in the label or the note. By kind, and in a kind those that begin with it
+ * first, then those of which a word does.
+ */
+export function matching(entries: readonly Entry[], text: string): Entry[] {
+  const typed = fold(text)
+  const words = typed.split(' ').filter(word => word !== '')
+  const ranked = entries.flatMap(entry => {
+    const label = fold(entry.label)
+    const whole = `${label} ${fold(entry.note ?? '')}`
+    if (!words.every(word => whole.includes(word))) return []
+    const rank = label.startsWith(typed) ? 0 : whole.includes(` ${typed}`) ? 1 : 2
+    return [{ entry, rank }]
+  })
+  return ORDER.flatMap(kind =>
+    ranked
+      .filter(({ entry }) => entry.kind === kind)
+      .sort((one, other) => one.rank - other.rank)
+      .slice(0, MOST_OF_KIND)
+      .map(({ entry }) => entry)
+  )
+}
+
+const fold = (text: string) => text.toLowerCase().replace(/\s+/g, ' ').trim()
+
+/** What is shown before anything is typed: where one was, then the views and the pages. */
+export function atFirst(entries: readonly Entry[], recent: readonly Entry[]): Entry[] {
+  const of = (kind: Kind) => entries.filter(entry => entry.kind === kind)
+  return [...recent, ...of('view').slice(0, MOST_OF_KIND), ...of('page'), ...of('project').slice(0, MOST_OF_KIND)]
+}
+
+/** Each target once: the first entry that leads there. */
+export function distinct(entries: readonly Entry[]): Entry[] {
+  const seen = new Set<string>()
+  return entries.filter(({ target }) => {
+    const key = JSON.stringify(target)
+    if (seen.has(key)) return false
+    seen.add(key)
+    return true
+  })
+}

@@ -1,0 +1,30 @@
+/** A trace of which only the id is known, as logs and alerts have it: the project it is in, among those one may see. */
+import { useEffect, useState } from 'preact/hooks'
+import { read } from '../state/api.ts'
+import { go, useArrival, usePlace } from '../state/place.ts'
+import { pathOf } from '../state/route.ts'
+import { Problem, Waiting } from '../ui/problem.tsx'
+
+export function FindPage({ traceId }: { traceId: string }) {
+  const { search } = usePlace()
+  const [error, setError] = useState<unknown>()
+  useEffect(() => {
+    const stop = new AbortController()
+    read<{ slug: string }>(`traces/${encodeURIComponent(traceId)}`, { signal: stop.signal }).then(
+      ({ slug }) => {
+        go(`${pathOf({ page: 'trace', slug, traceId: traceId.toLowerCase() })}${search}`, { replace: true })
+      },
+      error => {
+        if (!stop.signal.aborted) setError(error)
+      }
+    )
+    return () => stop.abort()
+  }, [traceId])
+  useArrival(true)
+  return (
+    <div class="narrow">
+      <h1 tabIndex={-1}>Trace</h1>
+      {error === undefined ? <Waiting what="the trace" /> : <Problem error={error} />}
+    </div>
+  )
+}

@@ -1,0 +1,45 @@
+/** The keys of the dashboard. */
+import { Dialog } from '../ui/dialog.tsx'
+
+const COMMANDS: readonly (readonly [keys: string, does: string])[] = [
+  ['?', 'this help'],
+  ['/', 'go to a trace, session, user or page; commands'],
+  ['g o', 'go to the overview'],
+  ['g t', 'go to the traces'],
+  ['g s', 'go to the sessions'],
+  ['g u', 'go to the users'],
+  ['g c', 'go to the scores'],
+  ['g p', 'go to the settings of the project'],
+  ['j k', 'next and previous row, or trace'],
+  ['Enter', 'open the row'],
+  ['x', 'select the row'],
+  ['Esc', 'back, or close'],
+  ['↑ ↓ ← →', 'move in a tree, fold and unfold'],
+  ['[ ]', 'fold all, unfold all'],
+  ['m r', 'messages, raw JSON'],
+  ['f n N', 'find in the trace, next and previous span'],
+  ['a', 'annotate'],
+  ['y', 'copy the link']
+]
+
+export function Help({ onClose }: { onClose(): void }) {
+  return (
+    <Dialog title="Keyboard" onClose={onClose}>
+      <table class="keys">
+        <tbody>
+          {COMMANDS.map(([keys, does]) => (
+            <tr key={keys}>
+              <th scope="row">
+                {keys.split(' ').map(key => (
+                  <kbd key={key}>{key}</kbd>
+                ))}
+              </th>
+              <td>{does}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="soft">Single keys can be turned off in the menu at the top right.</p>
+    </Dialog>
+  )
+}

@@ -1,0 +1,191 @@
+/** What is around every page: where one can go, how times and colours are, who one is. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { connection, signInWanted } from '../state/api.ts'
+import { useKeys } from '../state/keys.ts'
+import { usePart } from '../state/lazy-part.ts'
+import { go, usePlace } from '../state/place.ts'
+import { prefer, preferences } from '../state/preferences.ts'
+import { type Page, pathOf } from '../state/route.ts'
+import { session } from '../state/session.ts'
+import { useStore } from '../state/store.ts'
+import { styled } from '../state/styles.ts'
+import { dismiss, toasts } from '../state/toasts.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { Menu } from '../ui/menu.tsx'
+import { asLine } from '../ui/text.ts'
+import { offsetName } from '../ui/time.ts'
+import { type Link, Mine } from './account-menu.tsx'
+import { SignInForm } from './sign-in-form.tsx'
+
+const loadCommandBox = () => styled(import('./command-box.tsx'))
+const loadHelp = () => styled(import('./help.tsx'))
+
+export function Shell({ page, children }: { page: Page; children: ComponentChildren }) {
+  const slug = 'slug' in page ? page.slug : undefined
+  const [help, setHelp] = useState(false)
+  const [jump, setJump] = useState(false)
+  const { part: commandBox } = usePart(loadCommandBox, jump)
+  const { part: helpDialog } = usePart(loadHelp, help)
+  const { zone } = useStore(preferences)
+  const { search } = usePlace()
+  const known = useStore(session)
+  useKeys({
+    '?': () => setHelp(true),
+    '/': () => setJump(true),
+    ...(slug !== undefined && {
+      'g o': () => go(pathOf({ page: 'overview', slug })),
+      'g t': () => go(pathOf({ page: 'traces', slug })),
+      'g s': () => go(pathOf({ page: 'sessions', slug })),
+      'g u': () => go(pathOf({ page: 'users', slug })),
+      'g c': () => go(pathOf({ page: 'scores', slug })),
+      'g p': () => go(pathOf({ page: 'settings', slug, tab: 'keys' }))
+    })
+  })
+  const projects = known?.projects ?? []
+  const current = projects.find(project => project.slug === slug)
+  const links: Link[] =
+    slug === undefined
+      ? []
+      : [
+          { label: 'Overview', to: { page: 'overview', slug }, active: page.page === 'overview' },
+          {
+            label: 'Traces',
+            to: { page: 'traces', slug },
+            active: page.page === 'traces' || page.page === 'trace' || page.page === 'compare'
+          },
+          {
+            label: 'Sessions',
+            to: { page: 'sessions', slug },
+            active: page.page === 'sessions' || page.page === 'session'
+          },
+          { label: 'Users', to: { page: 'users', slug }, active: page.page === 'users' || page.page === 'user' },
+          { label: 'Scores', to: { page: 'scores', slug }, active: page.page === 'scores' },
+          { label: 'Settings', to: { page: 'settings', slug, tab: 'keys' }, active: page.page === 'settings' }
+        ]
+  return (
+    <>
+      <a class="skip" href={`${location.pathname}${search}#main`} data-outside onClick={skip}>
+        Skip to the content
+      </a>
+      <header class="bar">
+        <a class="mark" href={slug === undefined ? '.' : pathOf({ page: 'traces', slug })}>
+          spoor
+        </a>
+        {projects.length > 0 && (
+          <Menu
+            class="projects"
+            label={
+              <>
+                <span class="clip">{asLine(current?.name ?? slug ?? 'Projects', 80)}</span> <Icon name="down" />
+              </>
+            }
+            items={projects.map(project => ({
+              label: asLine(project.name, 80),
+              note: project.slug,
+              checked: project.slug === slug,
+              act: () => go(pathOf({ page: 'traces', slug: project.slug }))
+            }))}
+          />
+        )}
+        <nav aria-label="Pages">
+          {links.map(({ label, to, active }) => (
+            <a key={label} href={pathOf(to)} aria-current={active ? 'page' : undefined}>
+              {label}
+            </a>
+          ))}
+        </nav>
+        <div class="bar-end">
+          {slug !== undefined && (
+            <button
+              type="button"
+              class="jump"
+              onClick={() => setJump(true)}
+              title="Go to a trace, session, user or page, or give a command"
+            >
+              <Icon name="search" /> <span>Jump</span> <kbd>/</kbd>
+            </button>
+          )}
+          <button
+            type="button"
+            class="plain zone"
+            title={`Times are ${zone === 'utc' ? 'UTC' : `local, ${offsetName(new Date())}`}. Change.`}
+            onClick={() => prefer({ zone: zone === 'utc' ? 'local' : 'utc' })}
+          >
+            {zone === 'utc' ? 'UTC' : 'Local'}
+          </button>
+          <Mine links={links} openHelp={() => setHelp(true)} />
+        </div>
+      </header>
+      <Connection />
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+      <Toasts />
+      <SignInAgain />
+      {commandBox !== undefined && jump && slug !== undefined && (
+        <commandBox.CommandBox slug={slug} onClose={() => setJump(false)} openHelp={() => setHelp(true)} />
+      )}
+      {helpDialog !== undefined && help && <helpDialog.Help onClose={() => setHelp(false)} />}
+    </>
+  )
+}
+
+function skip(event: Event) {
+  event.preventDefault()
+  document.getElementById('main')?.focus()
+}
+
+/** Quiet, and gone by itself. */
+function Connection() {
+  const state = useStore(connection)
+  const [seen, setSeen] = useState(false)
+  useEffect(() => {
+    if (state === 'fine') return setSeen(false)
+    const timer = setTimeout(() => setSeen(true), 400)
+    return () => clearTimeout(timer)
+  }, [state])
+  return (
+    <div class="connection" role="status">
+      {seen && <p>The server does not answer. What you see stays; it goes on as soon as the server is back.</p>}
+    </div>
+  )
+}
+
+function Toasts() {
+  const shown = useStore(toasts)
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {shown.map(({ id, text, bad }) => (
+        <p key={id} class={bad ? 'is-bad' : ''}>
+          <span>{text}</span>
+          <button type="button" class="plain" aria-label="Dismiss" onClick={() => dismiss(id)}>
+            <Icon name="close" />
+          </button>
+        </p>
+      ))}
+    </div>
+  )
+}
+
+/** A session that ends in the middle, or is too old for what is wanted: that is asked again afterwards. */
+function SignInAgain() {
+  const wanted = useStore(signInWanted)
+  const known = useStore(session)
+  if (wanted === 'fresh') {
+    return (
+      <Dialog title="Sign in again to continue" onClose={() => signInWanted.set('cancelled')}>
+        <p>This needs a sign-in within the last 15 minutes. Sign in as {known?.user?.email} to continue.</p>
+        <SignInForm fresh />
+      </Dialog>
+    )
+  }
+  if (wanted !== 'ended') return null
+  return (
+    <Dialog title="You are signed out" onClose={undefined}>
+      <p>Your session has ended. Sign in to go on where you are.</p>
+      <SignInForm />
+    </Dialog>
+  )
+}

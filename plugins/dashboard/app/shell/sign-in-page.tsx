@@ -1,0 +1,80 @@
+/** Signing in. A link's token is in the fragment, which browsers send to nobody; it is given to the server here. */
+import { useEffect, useState } from 'preact/hooks'
+import { messageOf } from '../state/api.ts'
+import { go, useArrival, usePlace } from '../state/place.ts'
+import { loadSession, session, signInWith } from '../state/session.ts'
+import { useStore } from '../state/store.ts'
+import { Waiting } from '../ui/problem.tsx'
+import { destination, providerAddress, reasonOf, wantsProvider } from './sign-in.ts'
+import { SignInForm } from './sign-in-form.tsx'
+
+function takeToken(): string {
+  const token = location.hash.slice(1)
+  if (token !== '') history.replaceState(history.state, '', `${location.pathname}${location.search}`)
+  return token
+}
+
+const LED = 'spoor-led-at'
+const LED_MS = 20_000
+
+/** Whoever comes back at once without a session would be led in a circle: they see the page. */
+function mayLead(): boolean {
+  const before = Number(sessionStorage.getItem(LED) ?? 0)
+  sessionStorage.setItem(LED, String(Date.now()))
+  return Date.now() - before > LED_MS
+}
+
+export function SignInPage() {
+  const { search } = usePlace()
+  const known = useStore(session)
+  const [error, setError] = useState<unknown>()
+  const [trying, setTrying] = useState(location.hash.length > 1)
+  const enter = () => go(destination(search), { replace: true })
+  useEffect(() => {
+    const attempt = async () => {
+      const token = takeToken()
+      if (token === '') return
+      setTrying(true)
+      setError(undefined)
+      try {
+        await signInWith('link', { token })
+        enter()
+      } catch (error) {
+        setError(error)
+        setTrying(false)
+      }
+    }
+    void attempt()
+    // Another link may be opened in the same tab.
+    const again = () => void attempt()
+    addEventListener('hashchange', again)
+    return () => removeEventListener('hashchange', again)
+  }, [])
+  useEffect(() => {
+    if (known === undefined) loadSession().catch(setError)
+  }, [])
+  const reason = reasonOf(search)
+  // Where the provider is the only way in, nobody has to press a button to go there.
+  const isLed = known?.user === null && known.signIn.onlyOidc === true && !trying && error === undefined
+  const leads = isLed && wantsProvider(search)
+  useEffect(() => {
+    if (leads && mayLead()) location.assign(new URL(providerAddress(destination(search)), document.baseURI))
+  }, [leads])
+  useArrival(true)
+  return (
+    <div class="narrow sign-in">
+      <h1 tabIndex={-1}>Sign in</h1>
+      {(error !== undefined || reason !== undefined) && (
+        <p class="fault" role="alert">
+          {error === undefined ? reason : messageOf(error)}
+        </p>
+      )}
+      {known?.user && !trying && (
+        <p>
+          You are signed in as {known.user.email}. <a href=".">Go on</a>
+        </p>
+      )}
+      {trying ? <Waiting what="your session" /> : <SignInForm to={destination(search)} after={enter} />}
+    </div>
+  )
+}

@@ -1,0 +1,34 @@
+/** What of a comparison is in the address: both traces, and the row that was picked. */
+import { pathOf } from './route.ts'
+
+export interface Comparison {
+  /** Ids as they were given; empty where there is none. */
+  readonly a: string
+  readonly b: string
+  readonly span?: string | undefined
+}
+
+const TRACE_ID = /^[0-9a-f]{32}$/
+
+export function readComparison(search: string): Comparison {
+  const parameters = new URLSearchParams(search)
+  const id = (name: string) => (parameters.get(name) ?? '').trim().toLowerCase()
+  return { a: id('a'), b: id('b'), span: parameters.get('span')?.toLowerCase() }
+}
+
+export function writeComparison({ a, b, span }: Comparison): string {
+  return `?${new URLSearchParams({ a, b, ...(span !== undefined && { span }) })}`
+}
+
+/** Where two traces are compared. */
+export function compareAddress(slug: string, comparison: Comparison): string {
+  return `${pathOf({ page: 'compare', slug })}${writeComparison(comparison)}`
+}
+
+export const isTraceId = (id: string): boolean => TRACE_ID.test(id)
+
+/** The id in what was typed: the id itself, or the address of the trace's page. */
+export function idIn(text: string): string {
+  const [, id] = /\/traces\/([0-9a-f]{32})(?:[/?#]|$)/i.exec(text) ?? []
+  return (id ?? text).trim().toLowerCase()
+}

@@ -1,0 +1,40 @@
+/** Parts of the page that are loaded when they are first wanted. */
+import { useEffect, useState } from 'preact/hooks'
+import { loadSession } from './session.ts'
+
+/** Loads a part. A server that is away is waited for; one of another version has other files. */
+export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
+  try {
+    return await load()
+  } catch {
+    await loadSession()
+    return load().catch(() => {
+      throw new Error('A part of the page could not be loaded. If spoor was updated, load the page again.')
+    })
+  }
+}
+
+export interface Part<T> {
+  readonly part: T | undefined
+  readonly error: unknown
+  again(): void
+}
+
+const loaded = new Map<() => Promise<unknown>, unknown>()
+
+/** `load` is one function for each part, always the same. */
+export function usePart<T>(load: () => Promise<T>, wanted = true): Part<T> {
+  const [, setTurn] = useState(0)
+  const [error, setError] = useState<unknown>()
+  const start = () => {
+    setError(undefined)
+    loadPart(load).then(part => {
+      loaded.set(load, part)
+      setTurn(turn => turn + 1)
+    }, setError)
+  }
+  useEffect(() => {
+    if (wanted && !loaded.has(load)) start()
+  }, [load, wanted])
+  return { part: loaded.get(load) as T | undefined, error, again: start }
+}

@@ -1,0 +1,63 @@
+/** The last pages of lists, so that going back shows what was there, and a trace knows its neighbours. */
+import type { TracePage } from '../answers.ts'
+import { read } from './api.ts'
+import { type ListQuery, readQuery, toServer } from './list-query.ts'
+
+const KEPT = 5
+const pages = new Map<string, TracePage>()
+
+const nameOf = (slug: string, search: string) => `${slug} ${search}`
+
+export function knownPage(slug: string, search: string): TracePage | undefined {
+  return pages.get(nameOf(slug, search))
+}
+
+export function keepPage(slug: string, search: string, page: TracePage): void {
+  const name = nameOf(slug, search)
+  pages.delete(name)
+  pages.set(name, page)
+  for (const old of pages.keys()) {
+    if (pages.size <= KEPT) break
+    pages.delete(old)
+  }
+}
+
+export async function loadPage(slug: string, query: ListQuery, signal?: AbortSignal): Promise<TracePage> {
+  const path = `p/${encodeURIComponent(slug)}/traces${toServer(query, Date.now())}`
+  return read<TracePage>(path, signal === undefined ? {} : { signal })
+}
+
+export interface Neighbour {
+  readonly id: string
+  /** The search of the page of the list that it is on. */
+  readonly list: string
+}
+
+/** The trace after (1) or before (-1) another in the list that it was opened from, or undefined at the list's end. */
+export async function neighbourOf(
+  slug: string,
+  list: string,
+  id: string,
+  by: 1 | -1,
+  write: (query: ListQuery) => string
+): Promise<Neighbour | undefined> {
+  const page = await pageOf(slug, list)
+  const at = page.traces.findIndex(trace => trace.id === id)
+  const next = at === -1 ? undefined : page.traces[at + by]
+  if (next !== undefined) return { id: next.id, list }
+  const cursor = by === 1 ? page.nextCursor : page.prevCursor
+  if (cursor === null || at === -1) return undefined
+  const { after, before, ...query } = readQuery(list)
+  const search = write({ ...query, ...(by === 1 ? { after: cursor } : { before: cursor }) })
+  const { traces } = await pageOf(slug, search)
+  const found = by === 1 ? traces[0] : traces.at(-1)
+  return found === undefined ? undefined : { id: found.id, list: search }
+}
+
+async function pageOf(slug: string, search: string): Promise<TracePage> {
+  const known = knownPage(slug, search)
+  if (known !== undefined) return known
+  const page = await loadPage(slug, readQuery(search))
+  keepPage(slug, search, page)
+  return page
+}

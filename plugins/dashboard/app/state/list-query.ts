@@ -1,0 +1,165 @@
+/**
+ * What a list of traces is of: all of it is in the page's address, so that back, forward, reload and a copied link show
+ * the same. The names in the address are short; those of the server's query are the API's.
+ */
+import { isInstant, rangeMs } from './time-range.ts'
+
+export const SORTS = ['newest', 'slowest', 'costliest'] as const
+export type Sort = (typeof SORTS)[number]
+
+/** Filters by their names in the address, and the API's names. */
+export const FILTERS = {
+  q: 'q',
+  status: 'status',
+  name: 'name',
+  model: 'model',
+  tag: 'tag',
+  env: 'environment',
+  session: 'sessionId',
+  user: 'userId'
+} as const
+export type Filter = keyof typeof FILTERS
+export const FILTER_NAMES = Object.keys(FILTERS) as readonly Filter[]
+
+/** Filters that the two rankings do not take (the API answers 400). */
+const NOT_IN_RANKINGS: readonly string[] = ['q', 'session', 'user', 'range', 'from', 'to']
+
+export interface ListQuery {
+  readonly filters: Readonly<Partial<Record<Filter, string>>>
+  /** Relative: `24h`. Either this, or the two instants. */
+  readonly range?: string
+  readonly from?: string
+  readonly to?: string
+  readonly sort: Sort
+  readonly after?: string
+  readonly before?: string
+  /** Columns, where a link says them; else those that the visitor has chosen. */
+  readonly cols?: readonly string[]
+}
+
+/** Reads an address. What it does not understand is left out. */
+export function readQuery(search: string): ListQuery {
+  const parameters = new URLSearchParams(search)
+  const filters: Partial<Record<Filter, string>> = {}
+  for (const name of FILTER_NAMES) {
+    const value = parameters.get(name)
+    if (value !== null && value !== '') filters[name] = value
+  }
+  const text = (name: string) => parameters.get(name) || undefined
+  const range = text('range')
+  const [from, to] = [text('from'), text('to')]
+  const sort = SORTS.find(each => each === parameters.get('sort')) ?? 'newest'
+  const after = text('after')
+  const before = after === undefined ? text('before') : undefined
+  const cols = text('cols')
+    ?.split(',')
+    .filter(name => name !== '')
+  const instants = {
+    ...(from !== undefined && isInstant(from) && { from }),
+    ...(to !== undefined && isInstant(to) && { to })
+  }
+  const relative = Object.keys(instants).length === 0 && range !== undefined && rangeMs(range) !== undefined
+  const query = {
+    filters,
+    ...instants,
+    ...(relative && { range }),
+    sort,
+    ...(after !== undefined && { after }),
+    ...(before !== undefined && { before }),
+    ...(cols !== undefined && cols.length > 0 && { cols })
+  }
+  return sort === 'newest' ? query : asRanking(query)
+}
+
+/** A ranking takes fewer filters: those that it does not take go. */
+export function asRanking(query: ListQuery): ListQuery {
+  const { q, session, user, ...filters } = query.filters
+  const { range, from, to, ...rest } = query
+  return { ...rest, filters }
+}
+
+/** What of a query keeps it from being ranked, in words of the page. */
+export function keptFromRanking(query: ListQuery): string[] {
+  const set = [
+    ...FILTER_NAMES.filter(name => query.filters[name] !== undefined),
+    ...(['range', 'from', 'to'] as const).filter(name => query[name] !== undefined)
+  ]
+  const named = set.filter(name => NOT_IN_RANKINGS.includes(name))
+  return [
+    ...new Set(named.map(name => (name === 'q' ? 'words' : name === 'session' || name === 'user' ? name : 'time')))
+  ]
+}
+
+/** The address of a query: `?…`, or nothing for all traces. */
+export function writeQuery(query: ListQuery): string {
+  const parameters = new URLSearchParams()
+  for (const name of FILTER_NAMES) {
+    const value = query.filters[name]
+    if (value !== undefined && value !== '') parameters.set(name, value)
+  }
+  const { range, from, to, sort, after, before, cols } = query
+  for (const [name, value] of Object.entries({ range, from, to })) if (value !== undefined) parameters.set(name, value)
+  if (sort !== 'newest') parameters.set('sort', sort)
+  if (after !== undefined) parameters.set('after', after)
+  else if (before !== undefined) parameters.set('before', before)
+  if (cols !== undefined && cols.length > 0) parameters.set('cols', cols.join(','))
+  const text = parameters.toString()
+  return text === '' ? '' : `?${text}`
+}
+
+/** The query with other filters: it begins at its first page again. */
+export function narrowed(query: ListQuery, change: Readonly<Partial<Record<Filter, string | undefined>>>): ListQuery {
+  const filters: Partial<Record<Filter, string>> = { ...query.filters }
+  for (const [name, value] of Object.entries(change) as [Filter, string | undefined][]) {
+    if (value === undefined || value === '') delete filters[name]
+    else filters[name] = value
+  }
+  return { ...firstPage(query), filters }
+}
+
+export function firstPage(query: ListQuery): ListQuery {
+  const { after, before, ...rest } = query
+  return rest
+}
+
+export function withTime(query: ListQuery, time: { range?: string; from?: string; to?: string }): ListQuery {
+  const { range, from, to, ...rest } = firstPage(query)
+  return { ...rest, ...time }
+}
+
+export function withSort(query: ListQuery, sort: Sort): ListQuery {
+  const first = { ...firstPage(query), sort }
+  return sort === 'newest' ? first : asRanking(first)
+}
+
+/** The server's query. A relative range becomes an instant only now. */
+export function toServer(query: ListQuery, now: number, limit = 50): string {
+  const parameters = new URLSearchParams()
+  for (const name of FILTER_NAMES) {
+    const value = query.filters[name]
+    if (value !== undefined) parameters.set(FILTERS[name], value)
+  }
+  const length = query.range === undefined ? undefined : rangeMs(query.range)
+  if (length !== undefined) parameters.set('from', new Date(now - length).toISOString())
+  if (query.from !== undefined) parameters.set('from', query.from)
+  if (query.to !== undefined) parameters.set('to', query.to)
+  if (query.sort !== 'newest') parameters.set('sort', query.sort)
+  if (query.after !== undefined) parameters.set('after', query.after)
+  if (query.before !== undefined) parameters.set('before', query.before)
+  if (limit !== 50) parameters.set('limit', String(limit))
+  return `?${parameters}`
+}
+
+/** Filters by which numbers over time are kept. */
+export const COUNTED_FILTERS: readonly Filter[] = ['status', 'name', 'model', 'env']
+
+/** Whether these numbers are those of the list: they know nothing of tags, sessions and users, and rankings have no time. */
+export function isCounted({ filters, sort }: ListQuery): boolean {
+  return sort === 'newest' && Object.keys(filters).every(name => COUNTED_FILTERS.includes(name as Filter))
+}
+
+/** How many things narrow the list. */
+export function countFilters(query: ListQuery): number {
+  const time = query.range !== undefined || query.from !== undefined || query.to !== undefined
+  return Object.keys(query.filters).length + (time ? 1 : 0)
+}

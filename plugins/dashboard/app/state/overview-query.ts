@@ -1,0 +1,48 @@
+/** What numbers over time are of: the address of the overview, and what the server is asked for it. */
+import { COUNTED_FILTERS, type ListQuery, readQuery, writeQuery } from './list-query.ts'
+import { rangeMs } from './time-range.ts'
+
+export const OVERVIEW_RANGES = ['1h', '6h', '24h', '7d', '30d', '90d', '1y'] as const
+const DEFAULT_RANGE = '7d'
+const DEFAULT_MS = 7 * 86_400_000
+
+/** The query of an overview: filters that count, and always some time. */
+export function readOverview(search: string): ListQuery {
+  const { filters, range, from, to } = readQuery(search)
+  const counted = Object.fromEntries(COUNTED_FILTERS.flatMap(name => (filters[name] ? [[name, filters[name]]] : [])))
+  const isAny = range === undefined && from === undefined && to === undefined
+  return {
+    filters: counted,
+    ...(isAny ? { range: DEFAULT_RANGE } : { ...(range && { range }), ...(from && { from }), ...(to && { to }) }),
+    sort: 'newest'
+  }
+}
+
+/** Which charts are shown as tables, and which tables are shown whole: by name. */
+export function readShown(search: string): readonly string[] {
+  return (new URLSearchParams(search).get('table') ?? '').split(',').filter(name => /^[a-z-]+$/.test(name))
+}
+
+export function writeOverview(query: ListQuery, shown: readonly string[]): string {
+  const text = writeQuery(query)
+  return shown.length === 0 ? text : `${text === '' ? '?' : `${text}&`}table=${shown.join(',')}`
+}
+
+/** The server's query, without its `?`. A time of one end has seven days; one without any ends now. */
+export function toCounted(query: ListQuery, now: number, more: Readonly<Record<string, string>> = {}): string {
+  const { filters, range, from, to } = query
+  const parameters = new URLSearchParams()
+  if (OVERVIEW_RANGES.some(each => each === range)) parameters.set('range', range as string)
+  else {
+    const end = to === undefined ? now : Date.parse(to)
+    const length = (range === undefined ? undefined : rangeMs(range)) ?? DEFAULT_MS
+    parameters.set('from', from ?? new Date(end - length).toISOString())
+    parameters.set('to', to ?? new Date(end).toISOString())
+  }
+  for (const name of COUNTED_FILTERS) {
+    const value = filters[name]
+    if (value !== undefined) parameters.set(name, value)
+  }
+  for (const [name, value] of Object.entries(more)) parameters.set(name, value)
+  return parameters.toString()
+}

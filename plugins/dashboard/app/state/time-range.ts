@@ -1,0 +1,25 @@
+/** Ranges of time, and the zone in which the visitor reads times. */
+
+export type Zone = 'local' | 'utc'
+
+export const RANGES = ['15m', '1h', '6h', '24h', '7d', '30d', '90d'] as const
+const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, y: 31_536_000_000 }
+const WORDS: Readonly<Record<string, string>> = { m: 'minutes', h: 'hours', d: 'days', y: 'years' }
+const RANGE = /^([1-9]\d{0,3}(?=[mhd])|1(?=y))([mhdy])$/
+
+/** The length of a range such as `24h` in ms, or undefined. */
+export function rangeMs(range: string): number | undefined {
+  const [, count, unit] = RANGE.exec(range) ?? []
+  return unit === undefined ? undefined : Number(count) * UNITS[unit]!
+}
+
+export function rangeName(range: string): string {
+  const [, count, unit] = RANGE.exec(range) ?? []
+  if (unit === undefined) return range
+  return count === '1' ? `Last ${WORDS[unit]!.slice(0, -1)}` : `Last ${count} ${WORDS[unit]}`
+}
+
+/** Whether a text is an instant that the server takes. */
+export function isInstant(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text))
+}

@@ -1,0 +1,74 @@
+/** Search in a trace, in a worker of its own: it is ended where an expression takes too long. */
+
+import { startWorker } from '../state/start-worker.ts'
+import type { Hits } from './search.ts'
+
+/** For looking through all texts, once they are there. */
+const LIMIT_MS = 2000
+
+export type Question =
+  /** Where the texts are, and the names of the spans. The worker fetches them: the page has no time for so much. */
+  | { readonly kind: 'texts'; readonly url: string; readonly names: Readonly<Record<string, string>> }
+  | { readonly kind: 'find'; readonly turn: number; readonly pattern: string }
+export interface Found {
+  readonly turn: number
+  readonly hits: readonly Hits[]
+  /** The texts could not be fetched. */
+  readonly failed?: true
+  /** How long looking took, fetching not counted. */
+  readonly ms: number
+}
+/** Said when the texts are there. */
+export interface Looking {
+  readonly looking: number
+}
+
+export class Finder {
+  #worker: Worker | undefined
+  #turn = 0
+  #texts: Question | undefined
+
+  /** Takes the texts that are looked through from now on. */
+  take(url: string, names: Readonly<Record<string, string>>): void {
+    this.#texts = { kind: 'texts', url, names }
+    this.#worker?.postMessage(this.#texts)
+  }
+
+  /** The spans in which a pattern is. */
+  find(pattern: string): Promise<Found> {
+    const turn = ++this.#turn
+    this.#worker ??= this.#start()
+    const worker = this.#worker
+    return new Promise((resolve, reject) => {
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const answer = ({ data }: MessageEvent<Found | Looking>) => {
+        if ('looking' in data) {
+          if (data.looking === turn) timer = setTimeout(tooLong, LIMIT_MS)
+          return
+        }
+        if (data.turn !== turn) return
+        clearTimeout(timer)
+        worker.removeEventListener('message', answer)
+        resolve(data)
+      }
+      const tooLong = () => {
+        worker.removeEventListener('message', answer)
+        this.end()
+        reject(new Error('This expression takes too long.'))
+      }
+      worker.addEventListener('message', answer)
+      worker.postMessage({ kind: 'find', turn, pattern } satisfies Question)
+    })
+  }
+
+  #start(): Worker {
+    const worker = startWorker()
+    if (this.#texts !== undefined) worker.postMessage(this.#texts)
+    return worker
+  }
+
+  end(): void {
+    this.#worker?.terminate()
+    this.#worker = undefined
+  }
+}

@@ -1,0 +1,15 @@
+/** What a trace says of spans that are not stored, since there were more than it has places for. */
+import { formatCount } from '../ui/format.ts'
+
+/** `126 not stored (123 custom, 3 llm)`; undefined if the metadata, which may hold anything, says nothing of the kind. */
+export function describeLeftOut({ spoor }: Readonly<Record<string, unknown>>): string | undefined {
+  const { spansLeftOut: mark } = Object(spoor) as { readonly spansLeftOut?: unknown }
+  const { count, kinds } = Object(mark) as { readonly count?: unknown; readonly kinds?: unknown }
+  if (!isNumber(count)) return undefined
+  const known = Object.entries(Object(kinds) as Record<string, unknown>).flatMap(([kind, number]) =>
+    isNumber(number) ? [`${formatCount(number)} ${kind}`] : []
+  )
+  return `${formatCount(count)} not stored${known.length === 0 ? '' : ` (${known.join(', ')})`}`
+}
+
+const isNumber = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0

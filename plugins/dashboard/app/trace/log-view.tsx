@@ -1,0 +1,105 @@
+/** The spans by time, a line each, with the beginning of what they gave. */
+import { useEffect, useState } from 'preact/hooks'
+import type { Outline, OutlineSpan } from '../answers.ts'
+import { type Body, knownBody, loadBody, pathOfBody } from '../content/bodies.ts'
+import { sourceOf } from '../content/json-text.ts'
+import { formatDuration } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { asLine, cut } from '../ui/text.ts'
+import { clockTime, type Zone } from '../ui/time.ts'
+import { useShown, useVirtual } from '../ui/virtual-rows.ts'
+
+const ROW_PX = 46
+
+interface Props {
+  readonly slug: string
+  readonly outline: Outline
+  readonly selected: string
+  readonly hits: ReadonlyMap<string, number> | undefined
+  readonly zone: Zone
+  select(key: string): void
+}
+
+export function LogView({ slug, outline, selected, hits, zone, select }: Props) {
+  const spans = outline.spans
+  const virtual = useVirtual(spans.length, ROW_PX)
+  const index = spans.findIndex(({ id }) => id === selected)
+  useShown(virtual, index, selected)
+  const move = (by: number) => {
+    const next = spans[Math.max(0, Math.min(spans.length - 1, index + by))]
+    if (next !== undefined) select(next.id)
+  }
+  const drawn = spans.slice(virtual.from, virtual.to)
+  return (
+    <div
+      class="rows log"
+      ref={virtual.box}
+      role="listbox"
+      tabIndex={0}
+      id="spans"
+      aria-label="Spans by time"
+      aria-activedescendant={drawn.some(({ id }) => id === selected) ? `row-${selected}` : undefined}
+      onKeyDown={event => {
+        const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e6, End: 1e6 }[event.key]
+        if (by === undefined) return
+        event.preventDefault()
+        move(by)
+      }}
+    >
+      <div role="none" style={{ blockSize: `${spans.length * ROW_PX}px` }}>
+        {drawn.map((span, i) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys.
+          <div
+            key={span.id}
+            id={`row-${span.id}`}
+            class={`row ${span.id === selected ? 'is-selected' : ''} ${hits !== undefined && !hits.has(span.id) ? 'is-dim' : ''}`}
+            role="option"
+            aria-selected={span.id === selected}
+            tabIndex={-1}
+            style={{ insetBlockStart: `${(virtual.from + i) * ROW_PX}px` }}
+            onClick={() => select(span.id)}
+          >
+            <span class="log-head">
+              <span class="soft">{clockTime(span.startedAt, zone, true)}</span>
+              {span.status === 'error' && <Icon name="error" class="is-error" />}
+              <b class="clip">{asLine(span.name, 120)}</b>
+              <span class={`kind is-${span.kind}`}>{span.kind}</span>
+              <span class="row-time">{formatDuration(span.durationMs)}</span>
+            </span>
+            <Preview slug={slug} traceId={outline.trace.id} span={span} version={outline.version} />
+          </div>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+/** Larger ones are not fetched for a line. */
+const PREVIEW_BYTES = 200_000
+
+function Preview(props: { slug: string; traceId: string; span: OutlineSpan; version: string | number }) {
+  const { slug, traceId, span, version } = props
+  const path = pathOfBody(slug, traceId, span.id)
+  const isLarge = span.inputBytes + span.outputBytes + span.attributesBytes > PREVIEW_BYTES
+  const [body, setBody] = useState<Body | undefined>(() => knownBody(path, version))
+  useEffect(() => {
+    if (isLarge || body !== undefined) return
+    let gone = false
+    // What is scrolled past is not fetched.
+    const timer = setTimeout(() => {
+      loadBody(path, version).then(
+        loaded => {
+          if (!gone) setBody(loaded)
+        },
+        () => {}
+      )
+    }, 150)
+    return () => {
+      gone = true
+      clearTimeout(timer)
+    }
+  }, [path])
+  const node = body?.output ?? body?.input
+  const text = body === undefined || node === undefined ? '' : cut(sourceOf(body.text, node), 600)
+  return <span class="log-preview clip">{isLarge ? 'large; choose it to read it' : asLine(text, 200)}</span>
+}

@@ -1,0 +1,299 @@
+/** A trace: its outline first, then the texts of the span that is chosen. What is chosen is in the address. */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { Outline } from '../answers.ts'
+import { TRACE_ROW } from '../content/bodies.ts'
+import { ancestorsOf, firstSpan, foldable, growTree, visibleRows } from '../content/span-tree.ts'
+import { messageOf, read } from '../state/api.ts'
+import { useKeys } from '../state/keys.ts'
+import { usePart } from '../state/lazy-part.ts'
+import { neighbourOf } from '../state/list-pages.ts'
+import { writeQuery } from '../state/list-query.ts'
+import { useInterval, useLoad } from '../state/load.ts'
+import { go, goSearch, useArrival, usePlace } from '../state/place.ts'
+import { prefer, preferences } from '../state/preferences.ts'
+import { pathOf } from '../state/route.ts'
+import { may } from '../state/session.ts'
+import { useStore } from '../state/store.ts'
+import { copy, tell } from '../state/toasts.ts'
+import { formatCounted } from '../ui/format.ts'
+import { Problem, Waiting } from '../ui/problem.tsx'
+import { asLine } from '../ui/text.ts'
+import { describeLeftOut } from './left-out.ts'
+import { findMarks, readPattern } from './search.ts'
+import { SearchBox } from './search-box.tsx'
+import { SpanPanel, TABS, type Tab, useHighlights } from './span-panel.tsx'
+import { TraceHead } from './trace-head.tsx'
+import { TreeView } from './tree-view.tsx'
+import { criticalPath, frameOf } from './waterfall.ts'
+
+interface Props {
+  readonly slug: string
+  readonly traceId: string
+}
+
+const RUNNING_MS = 1000
+/** Expressions that are found within this are marked in the texts as well. */
+const MARKING_MS = 200
+const loadAnnotate = () => import('./annotate.tsx')
+const loadLogView = () => import('./log-view.tsx')
+
+export function TracePage({ slug, traceId }: Props) {
+  const path = `p/${encodeURIComponent(slug)}/traces/${traceId}/outline`
+  const { value, error, again } = useLoad(path, signal => read<Outline>(path, { signal }))
+  const [newer, setNewer] = useState<{ path: string; outline: Outline } | undefined>()
+  const outline = newer?.path === path ? newer.outline : value
+  const asking = useRef(false)
+  const [gone, setGone] = useState<unknown>()
+  const refresh = async () => {
+    // A server that is away is asked once, not once a second.
+    if (outline === undefined || asking.current) return
+    asking.current = true
+    try {
+      const answer = await read<Outline | { unchanged: true }>(`${path}?version=${encodeURIComponent(outline.version)}`)
+      if (!('unchanged' in answer)) setNewer({ path, outline: answer })
+    } catch (error) {
+      // Somebody may have deleted it.
+      setGone(error)
+    } finally {
+      asking.current = false
+    }
+  }
+  const retry = () => {
+    setGone(undefined)
+    again()
+  }
+  useEffect(() => {
+    document.title = outline === undefined ? 'Trace · spoor' : `${outline.trace.name} · spoor`
+  }, [outline?.trace.name])
+  useArrival(outline !== undefined)
+  if (outline === undefined || gone !== undefined) {
+    return (
+      <div class="narrow">
+        <h1 tabIndex={-1}>Trace</h1>
+        {error === undefined && gone === undefined ? (
+          <Waiting what="the trace" />
+        ) : (
+          <Problem error={gone ?? error} again={retry} />
+        )}
+        <p>
+          <a href={pathOf({ page: 'traces', slug })}>To the traces</a>
+        </p>
+      </div>
+    )
+  }
+  return <Opened key={traceId} slug={slug} outline={outline} refresh={refresh} />
+}
+
+interface OpenedProps {
+  readonly slug: string
+  readonly outline: Outline
+  refresh(): Promise<void>
+}
+
+function Opened({ slug, outline, refresh }: OpenedProps) {
+  const { search, state } = usePlace()
+  const { zone, view: preferred } = useStore(preferences)
+  const parameters = new URLSearchParams(search)
+  const { trace, spans, scores } = outline
+  const isRunning = trace.status === 'running'
+  const [now, setNow] = useState(Date.now())
+  useInterval(isRunning ? RUNNING_MS : 0, () => {
+    setNow(Date.now())
+    void refresh()
+  })
+
+  const roots = useMemo(() => growTree(spans), [spans])
+  const [folded, setFolded] = useState<ReadonlySet<string>>(new Set())
+  const rows = useMemo(() => visibleRows(roots, folded), [roots, folded])
+  const critical = useMemo(() => criticalPath(spans), [spans])
+  const frame = useMemo(() => frameOf(trace, spans, now), [trace, spans, isRunning ? now : 0])
+  const leftOut = describeLeftOut(trace.metadata)
+  const first = useMemo(() => firstSpan(roots, trace.status === 'error') ?? TRACE_ROW, [roots])
+  const asked = parameters.get('span')?.toLowerCase()
+  const isKnown = asked === TRACE_ROW || asked?.startsWith('missing:') || spans.some(({ id }) => id === asked)
+  const selected = asked !== undefined && isKnown ? asked : first
+  const tab: Tab = TABS.find(each => each === parameters.get('tab')) ?? 'messages'
+  const view =
+    parameters.get('view') === 'log' || parameters.get('view') === 'tree' ? parameters.get('view')! : preferred
+
+  const change = (changes: Readonly<Record<string, string | undefined>>) => {
+    const next = new URLSearchParams(location.search)
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === undefined || value === '') next.delete(name)
+      else next.set(name, value)
+    }
+    const text = next.toString()
+    goSearch(text === '' ? '' : `?${text}`, { replace: true })
+  }
+  const select = (key: string) => {
+    const hidden = ancestorsOf(roots, key).filter(each => folded.has(each))
+    if (hidden.length > 0) setFolded(new Set([...folded].filter(each => !hidden.includes(each))))
+    change({ span: key })
+  }
+  const fold = (key: string, open: boolean) => {
+    const next = new Set(folded)
+    if (open) next.delete(key)
+    else next.add(key)
+    setFolded(next)
+  }
+  const setView = (next: 'tree' | 'log') => {
+    prefer({ view: next })
+    change({ view: next })
+  }
+
+  const [text, setText] = useState(parameters.get('q') ?? '')
+  const [hits, setHits] = useState<ReadonlyMap<string, number> | undefined>()
+  const [searchMs, setSearchMs] = useState(0)
+  const pattern = useMemo(() => {
+    const found = text === '' || hits === undefined ? undefined : readPattern(text)
+    // An expression that took the worker long would hold up the page.
+    return found !== undefined && 'expression' in found && searchMs > MARKING_MS ? undefined : found
+  }, [text, hits])
+  const find = useMemo(() => pattern && ((value: string) => findMarks(value, pattern, 100)), [pattern])
+  useHighlights(find, `${selected} ${tab}`)
+  const nextHit = (by: 1 | -1) => {
+    if (hits === undefined || hits.size === 0) return
+    const order = visibleRows(roots, new Set()).map(({ key }) => key)
+    const found = order.filter(key => hits.has(key))
+    const at = order.indexOf(selected)
+    const next = by === 1 ? found.find(key => order.indexOf(key) > at) : found.findLast(key => order.indexOf(key) < at)
+    select(next ?? (by === 1 ? found[0]! : found.at(-1)!))
+  }
+
+  const [annotating, setAnnotating] = useState(false)
+  const annotate = () => {
+    if (may(slug, 'member')) setAnnotating(true)
+  }
+  useEffect(() => {
+    // They are wanted soon, and then at once.
+    const timer = setTimeout(() => Promise.all([loadAnnotate(), loadLogView()]).catch(() => {}), 1500)
+    return () => clearTimeout(timer)
+  }, [])
+  const { part: annotation } = usePart(loadAnnotate, annotating)
+  const log = usePart(loadLogView, view === 'log')
+  const list = state.list
+  const neighbour = async (by: 1 | -1) => {
+    if (list === undefined) return
+    try {
+      const next = await neighbourOf(slug, list, trace.id, by, writeQuery)
+      if (next === undefined)
+        tell(by === 1 ? 'This is the last trace of the list' : 'This is the first trace of the list')
+      else go(pathOf({ page: 'trace', slug, traceId: next.id }), { replace: true, list: next.list })
+    } catch (error) {
+      tell(messageOf(error), true)
+    }
+  }
+  useKeys({
+    j: () => void neighbour(1),
+    k: () => void neighbour(-1),
+    f: () => document.getElementById('find')?.focus(),
+    n: () => nextHit(1),
+    N: () => nextHit(-1),
+    m: () => change({ tab: undefined }),
+    r: () => change({ tab: 'json' }),
+    a: annotate,
+    y: () => void copy(location.href, 'Link'),
+    '[': () => setFolded(new Set(foldable(roots))),
+    ']': () => setFolded(new Set()),
+    Escape: () => go(`${pathOf({ page: 'traces', slug })}${list ?? ''}`, { returning: `t-${outline.trace.id}` })
+  })
+  const span = spans.find(({ id }) => id === selected)
+  return (
+    <div class="trace-page">
+      <TraceHead
+        slug={slug}
+        outline={outline}
+        selected={selected}
+        list={list}
+        zone={zone}
+        now={isRunning ? now : Date.now()}
+        neighbour={by => void neighbour(by)}
+        annotate={annotate}
+        changed={() => void refresh()}
+      />
+      <div class="panes">
+        <section class="pane" aria-label="Spans of the trace">
+          <div class="pane-bar">
+            <strong>{formatCounted(spans.length, 'span')}</strong>
+            {leftOut !== undefined && (
+              <span
+                class="soft left-out"
+                title="The trace had more spans than it has places for. Their tokens, cost and failures count."
+              >
+                {asLine(leftOut, 200)}
+              </span>
+            )}
+            <fieldset class="switch" aria-label="View">
+              {(['tree', 'log'] as const).map(each => (
+                <button key={each} type="button" aria-pressed={view === each} onClick={() => setView(each)}>
+                  {each === 'tree' ? 'Tree' : 'Log'}
+                </button>
+              ))}
+            </fieldset>
+            <SearchBox
+              slug={slug}
+              outline={outline}
+              text={text}
+              setText={next => {
+                setText(next)
+                change({ q: next })
+              }}
+              found={(next, ms) => {
+                setSearchMs(ms)
+                setHits(next)
+              }}
+              next={nextHit}
+            />
+          </div>
+          {view === 'log' && log.error !== undefined ? (
+            <Problem error={log.error} again={log.again} />
+          ) : view === 'log' && log.part === undefined ? (
+            <Waiting what="the log" />
+          ) : view === 'log' && log.part !== undefined ? (
+            <log.part.LogView
+              slug={slug}
+              outline={outline}
+              selected={selected}
+              hits={hits}
+              zone={zone}
+              select={select}
+            />
+          ) : (
+            <TreeView
+              outline={outline}
+              rows={rows}
+              selected={selected}
+              hits={hits}
+              critical={critical}
+              frame={frame}
+              now={now}
+              select={select}
+              fold={fold}
+            />
+          )}
+        </section>
+        <SpanPanel
+          slug={slug}
+          outline={outline}
+          selected={selected}
+          tab={tab}
+          zone={zone}
+          setTab={next => change({ tab: next === 'messages' ? undefined : next })}
+          select={select}
+          annotate={annotate}
+          changed={() => void refresh()}
+        />
+      </div>
+      {annotating && annotation !== undefined && (
+        <annotation.Annotate
+          slug={slug}
+          traceId={trace.id}
+          span={span}
+          scores={scores}
+          onClose={() => setAnnotating(false)}
+          changed={() => void refresh()}
+        />
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,99 @@
+/** What was judged, by whom, and the way to judge. */
+import type { Outline, Score } from '../answers.ts'
+import { LongText } from '../content/text-view.tsx'
+import { messageOf, write } from '../state/api.ts'
+import { may } from '../state/session.ts'
+import { tell } from '../state/toasts.ts'
+import { formatScore } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { asLine } from '../ui/text.ts'
+import { fullTime, shortTime, type Zone } from '../ui/time.ts'
+
+interface Props {
+  readonly slug: string
+  readonly outline: Outline
+  /** Of this span; undefined: of the trace and all its spans. */
+  readonly spanId: string | undefined
+  readonly zone: Zone
+  annotate(): void
+  select(key: string): void
+  changed(): void
+}
+
+const SOURCES: Readonly<Record<Score['source'], string>> = { api: 'API', annotation: 'annotation', eval: 'evaluator' }
+
+export function Scores({ slug, outline, spanId, zone, annotate, select, changed }: Props) {
+  const { trace, spans, scores } = outline
+  const shown = spanId === undefined ? scores : scores.filter(score => score.spanId === spanId)
+  const now = new Date()
+  const nameOf = (id: string) => spans.find(span => span.id === id)?.name ?? id
+  const remove = async (score: Score) => {
+    try {
+      await write('DELETE', `p/${encodeURIComponent(slug)}/traces/${trace.id}/scores/${score.id}`)
+      tell(`Score ${score.name} deleted`)
+    } catch (error) {
+      tell(messageOf(error), true)
+    }
+    changed()
+  }
+  return (
+    <div class="score-list">
+      {may(slug, 'member') && (
+        <p>
+          <button type="button" onClick={annotate}>
+            Annotate <kbd>a</kbd>
+          </button>
+        </p>
+      )}
+      {shown.length === 0 && (
+        <p class="soft">{spanId === undefined ? 'No score yet.' : 'No score of this span yet.'}</p>
+      )}
+      <ul>
+        {shown.map(score => (
+          <li key={score.id}>
+            <p class="score-line">
+              <span class="soft">{score.name}</span> <b>{asLine(formatScore(score.value), 200)}</b>
+              {mayDelete(slug, score) && (
+                <button
+                  type="button"
+                  class="plain"
+                  aria-label={`Delete the score ${score.name}`}
+                  title="Delete"
+                  onClick={() => remove(score)}
+                >
+                  <Icon name="close" />
+                </button>
+              )}
+            </p>
+            {score.comment !== null && score.comment !== '' && (
+              <LongText text={score.comment} rendered={false} name="comment" />
+            )}
+            <p class="soft small">
+              {SOURCES[score.source] ?? score.source}
+              {score.author && ` by ${asLine(score.author, 80)}`}
+              {score.evaluatorId !== null && ` ${asLine(score.evaluatorId, 60)}`} ·{' '}
+              <time dateTime={score.createdAt} title={fullTime(score.createdAt, zone)}>
+                {shortTime(score.createdAt, zone, now)}
+              </time>
+              {spanId === undefined && score.spanId !== null && (
+                <>
+                  {' '}
+                  · on{' '}
+                  <button type="button" class="link" onClick={() => select(score.spanId!)}>
+                    {asLine(nameOf(score.spanId), 60)}
+                  </button>
+                </>
+              )}
+            </p>
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+/** Members delete their own annotations, owners all; the server has the last word. */
+function mayDelete(slug: string, score: Score): boolean {
+  if (may(slug, 'owner')) return true
+  return score.source === 'annotation' && score.own !== false && may(slug, 'member')
+}

@@ -1,0 +1,104 @@
+/** Search in a trace: the texts of all spans are fetched once, and looked through in a worker. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Outline } from '../answers.ts'
+import { messageOf, read } from '../state/api.ts'
+import { formatCounted } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { Finder } from './finder.ts'
+
+interface Props {
+  readonly slug: string
+  readonly outline: Outline
+  readonly text: string
+  setText(text: string): void
+  /** What was found, and how long that took. */
+  found(hits: ReadonlyMap<string, number> | undefined, ms: number): void
+  next(by: 1 | -1): void
+}
+
+const TYPING_MS = 200
+
+export function SearchBox({ slug, outline, text, setText, found, next }: Props) {
+  const finder = useRef<Finder | undefined>(undefined)
+  const taken = useRef<string | undefined>(undefined)
+  const [said, setSaid] = useState('')
+  const version = `${outline.trace.id} ${outline.version}`
+  useEffect(() => () => finder.current?.end(), [])
+  useEffect(() => {
+    if (text === '') {
+      setSaid('')
+      found(undefined, 0)
+      return
+    }
+    const stop = new AbortController()
+    const look = async () => {
+      finder.current ??= new Finder()
+      const path = `p/${encodeURIComponent(slug)}/traces/${outline.trace.id}`
+      const take = () => {
+        const url = new URL(`api/${path}/texts`, document.baseURI).href
+        finder.current!.take(url, Object.fromEntries(outline.spans.map(({ id, name }) => [id, name])))
+        taken.current = version
+      }
+      if (taken.current !== version) {
+        setSaid('reading…')
+        take()
+      }
+      let answer = await finder.current.find(text)
+      if (answer.failed && !stop.signal.aborted) {
+        // A server that is away is waited for here, and a session that has ended is asked for.
+        await read(`${path}/outline?version=${encodeURIComponent(outline.version)}`, { signal: stop.signal })
+        take()
+        answer = await finder.current.find(text)
+      }
+      if (stop.signal.aborted) return
+      const { hits, ms, failed } = answer
+      if (failed) throw new Error('The texts could not be read.')
+      const total = hits.reduce((sum, { count }) => sum + count, 0)
+      setSaid(
+        total === 0
+          ? 'nothing found'
+          : `${formatCounted(total, 'match', 'matches')} in ${formatCounted(hits.length, 'span')}`
+      )
+      found(new Map(hits.map(({ id, count }) => [id, count])), ms)
+    }
+    const timer = setTimeout(() => {
+      look().catch(error => {
+        if (!stop.signal.aborted) setSaid(messageOf(error))
+      })
+    }, TYPING_MS)
+    return () => {
+      clearTimeout(timer)
+      stop.abort()
+    }
+  }, [text, version])
+  return (
+    <search class="find">
+      <Icon name="search" />
+      <input
+        id="find"
+        type="search"
+        value={text}
+        placeholder="Find in this trace"
+        aria-label="Find in this trace"
+        title="Text, or an expression as /…/"
+        spellcheck={false}
+        autocomplete="off"
+        onInput={event => setText(event.currentTarget.value)}
+        onKeyDown={event => {
+          if (event.key === 'Enter') {
+            event.preventDefault()
+            next(event.shiftKey ? -1 : 1)
+          }
+          if (event.key === 'Escape') {
+            event.preventDefault()
+            setText('')
+            document.getElementById('spans')?.focus()
+          }
+        }}
+      />
+      <span class="soft said" role="status">
+        {said}
+      </span>
+    </search>
+  )
+}

@@ -1,0 +1,301 @@
+/** The spans as a tree, with a bar each for when they ran. */
+import { useRef, useState } from 'preact/hooks'
+import type { Outline, OutlineSpan } from '../answers.ts'
+import { TRACE_ROW } from '../content/bodies.ts'
+import type { Row } from '../content/span-tree.ts'
+import { formatDuration, shortId } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { asLine } from '../ui/text.ts'
+import { useShown, useVirtual } from '../ui/virtual-rows.ts'
+import { barOf, type Frame, ticks } from './waterfall.ts'
+
+export const ROW_PX = 28
+const STEP_PX = 14
+/** So much at most: deeper trees have smaller steps, and the deepest rows say their depth. */
+const MOST_INDENT_PX = 112
+
+interface Props {
+  readonly outline: Outline
+  readonly rows: readonly Row[]
+  readonly selected: string
+  readonly hits: ReadonlyMap<string, number> | undefined
+  readonly critical: ReadonlySet<string>
+  readonly frame: Frame
+  readonly now: number
+  select(key: string): void
+  fold(key: string, open: boolean): void
+}
+
+export function TreeView(props: Props) {
+  const { outline, rows, selected, hits, critical, frame, select, fold } = props
+  const [zoom, setZoom] = useState<Frame | undefined>()
+  const deepest = rows.reduce((most, { depth }) => Math.max(most, depth), 1)
+  const step = Math.max(5, Math.min(STEP_PX, MOST_INDENT_PX / deepest))
+  const shown = zoom ?? frame
+  // The trace itself is the first row.
+  const virtual = useVirtual(rows.length + 1, ROW_PX)
+  const index = selected === TRACE_ROW ? 0 : rows.findIndex(({ key }) => key === selected) + 1
+  useShown(virtual, index, selected)
+  const press = (event: KeyboardEvent) => {
+    const at = index
+    const row = at === 0 ? undefined : rows[at - 1]
+    const to = (place: number) => {
+      const clamped = Math.max(0, Math.min(rows.length, place))
+      select(clamped === 0 ? TRACE_ROW : rows[clamped - 1]!.key)
+    }
+    const steps: Record<string, () => void> = {
+      ArrowDown: () => to(at + 1),
+      ArrowUp: () => to(at - 1),
+      Home: () => to(0),
+      End: () => to(rows.length),
+      PageDown: () => to(at + 15),
+      PageUp: () => to(at - 15),
+      Enter: () => document.getElementById('tab-panel')?.focus(),
+      ArrowRight() {
+        if (row === undefined || row.node.children.length === 0) return
+        if (row.open) to(at + 1)
+        else fold(row.key, true)
+      },
+      ArrowLeft() {
+        if (row === undefined) return
+        if (row.open) return fold(row.key, false)
+        const parent = rows.slice(0, at - 1).findLastIndex(({ depth }) => depth < row.depth)
+        to(parent + 1)
+      }
+    }
+    const step = steps[event.key]
+    if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return
+    event.preventDefault()
+    step()
+  }
+  const drawn = rows.slice(Math.max(0, virtual.from - 1), Math.max(0, virtual.to - 1))
+  const isDrawn = index === 0 ? virtual.from === 0 : drawn.some(({ key }) => key === selected)
+  return (
+    <div class="tree">
+      <Axis frame={shown} origin={Date.parse(outline.trace.startedAt)} zoomed={zoom !== undefined} zoom={setZoom} />
+      <div
+        class="rows"
+        ref={virtual.box}
+        role="tree"
+        tabIndex={0}
+        id="spans"
+        aria-label="Spans"
+        aria-activedescendant={isDrawn ? `row-${selected}` : undefined}
+        onKeyDown={press}
+      >
+        <div role="none" style={{ blockSize: `${(rows.length + 1) * ROW_PX}px` }}>
+          {virtual.from === 0 && (
+            <TraceRow outline={outline} selected={selected === TRACE_ROW} select={() => select(TRACE_ROW)} />
+          )}
+          {drawn.map((row, i) => (
+            <SpanRow
+              key={row.key}
+              row={row}
+              step={step}
+              top={(Math.max(1, virtual.from) + i) * ROW_PX}
+              selected={row.key === selected}
+              hits={hits?.get(row.key)}
+              searching={hits !== undefined}
+              critical={critical.has(row.key)}
+              frame={shown}
+              select={select}
+              fold={fold}
+            />
+          ))}
+        </div>
+      </div>
+    </div>
+  )
+}
+
+function TraceRow({ outline, selected, select }: { outline: Outline; selected: boolean; select(): void }) {
+  const { trace } = outline
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the keys.
+    <div
+      id={`row-${TRACE_ROW}`}
+      class={`row is-trace ${selected ? 'is-selected' : ''}`}
+      role="treeitem"
+      aria-selected={selected}
+      aria-level={1}
+      tabIndex={-1}
+      style={{ insetBlockStart: '0px' }}
+      onClick={select}
+    >
+      <span class="row-name">
+        <span class="clip">{asLine(trace.name, 120)}</span>
+        <span class="kind">trace</span>
+      </span>
+      <span class="row-time">{formatDuration(trace.durationMs)}</span>
+      <span class="lane" aria-hidden="true" />
+    </div>
+  )
+}
+
+interface RowProps {
+  readonly row: Row
+  readonly top: number
+  /** How far each level is indented, in px. */
+  readonly step: number
+  readonly selected: boolean
+  readonly hits: number | undefined
+  readonly searching: boolean
+  readonly critical: boolean
+  readonly frame: Frame
+  select(key: string): void
+  fold(key: string, open: boolean): void
+}
+
+function SpanRow({ row, top, step, selected, hits, searching, critical, frame, select, fold }: RowProps) {
+  const { key, node, depth, open, place, siblings } = row
+  const { span, missing, children } = node
+  const indent = Math.min(depth * step, MOST_INDENT_PX)
+  const name = span === undefined ? `(missing parent ${shortId(missing ?? '')})` : asLine(span.name, 120)
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the keys.
+    <div
+      id={`row-${key}`}
+      class={`row ${selected ? 'is-selected' : ''} ${span?.status === 'error' ? 'is-failed' : ''} ${searching && hits === undefined ? 'is-dim' : ''}`}
+      role="treeitem"
+      aria-selected={selected}
+      aria-level={depth + 1}
+      aria-posinset={place}
+      aria-setsize={siblings}
+      aria-expanded={children.length > 0 ? open : undefined}
+      tabIndex={-1}
+      style={{ insetBlockStart: `${top}px` }}
+      onClick={() => select(key)}
+    >
+      <span class="row-name" style={{ paddingInlineStart: `${indent}px` }}>
+        {children.length > 0 ? (
+          <button
+            type="button"
+            class="plain fold"
+            tabIndex={-1}
+            aria-hidden="true"
+            onClick={event => {
+              event.stopPropagation()
+              fold(key, !open)
+            }}
+          >
+            <Icon name={open ? 'down' : 'right'} />
+          </button>
+        ) : (
+          <span class="fold" />
+        )}
+        {depth * step > MOST_INDENT_PX && <span class="deep">{depth}</span>}
+        {span?.status === 'error' && (
+          <>
+            <Icon name="error" class="is-error" />
+            <span class="unseen">failed </span>
+          </>
+        )}
+        <span class="clip" title={name}>
+          {name}
+        </span>
+        {span !== undefined && <span class={`kind is-${span.kind}`}>{span.kind}</span>}
+        {hits !== undefined && <span class="hits">{hits}</span>}
+      </span>
+      <span class="row-time">{span === undefined ? '' : formatDuration(span.durationMs)}</span>
+      <span class="lane" aria-hidden="true">
+        {span !== undefined && <BarOf span={span} frame={frame} critical={critical} />}
+      </span>
+    </div>
+  )
+}
+
+function BarOf({ span, frame, critical }: { span: OutlineSpan; frame: Frame; critical: boolean }) {
+  const bar = barOf(span.startedAt, span.endedAt, frame)
+  if (bar === undefined) return null
+  const place = { insetInlineStart: `${(bar.left * 100).toFixed(3)}%`, inlineSize: `${(bar.width * 100).toFixed(3)}%` }
+  return (
+    <span
+      class={`span-bar is-${span.kind} ${span.status === 'error' ? 'is-failed' : ''} ${critical ? 'is-critical' : ''}`}
+      style={place}
+    />
+  )
+}
+
+interface AxisProps {
+  readonly frame: Frame
+  readonly origin: number
+  readonly zoomed: boolean
+  zoom(frame: Frame | undefined): void
+}
+
+/** The marks of time. Dragging over them zooms. */
+function Axis({ frame, origin, zoomed, zoom }: AxisProps) {
+  const strip = useRef<HTMLDivElement>(null)
+  const [drag, setDrag] = useState<{ from: number; to: number } | undefined>()
+  const shareAt = (event: PointerEvent) => {
+    const { left, width } = strip.current!.getBoundingClientRect()
+    return Math.max(0, Math.min(1, (event.clientX - left) / width))
+  }
+  const length = frame.end - frame.start
+  const marks = ticks(frame, origin, 4)
+  return (
+    <div class="axis">
+      <span class="axis-name">
+        Span
+        {zoomed && (
+          <button type="button" class="link" onClick={() => zoom(undefined)}>
+            whole time
+          </button>
+        )}
+      </span>
+      <span class="row-time">Took</span>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: zooming is a help for the eye alone. */}
+      <div
+        class="axis-strip"
+        ref={strip}
+        title="Drag to zoom"
+        onPointerDown={event => {
+          strip.current!.setPointerCapture(event.pointerId)
+          const at = shareAt(event)
+          setDrag({ from: at, to: at })
+        }}
+        onPointerMove={event => {
+          if (drag !== undefined) setDrag({ from: drag.from, to: shareAt(event) })
+        }}
+        onPointerUp={() => {
+          if (drag === undefined) return
+          setDrag(undefined)
+          const [from, to] = [Math.min(drag.from, drag.to), Math.max(drag.from, drag.to)]
+          if (to - from > 0.02) zoom({ start: frame.start + from * length, end: frame.start + to * length })
+        }}
+        onDblClick={() => zoom(undefined)}
+        onPointerCancel={() => setDrag(undefined)}
+      >
+        {marks.map(ms => {
+          const share = (origin + ms - frame.start) / length
+          // There is no room for its words.
+          if (share > 0.9) return null
+          return (
+            <span
+              key={ms}
+              class={share > 0.9 ? 'is-last' : ''}
+              style={{ insetInlineStart: `${(share * 100).toFixed(2)}%` }}
+            >
+              {ms === 0 ? '0' : formatTick(ms)}
+            </span>
+          )
+        })}
+        {drag !== undefined && (
+          <span
+            class="zooming"
+            style={{
+              insetInlineStart: `${Math.min(drag.from, drag.to) * 100}%`,
+              inlineSize: `${Math.abs(drag.to - drag.from) * 100}%`
+            }}
+          />
+        )}
+      </div>
+    </div>
+  )
+}
+
+/** Round numbers need no decimals. */
+function formatTick(ms: number): string {
+  if (ms >= 1000 && ms < 60_000) return `${Number((ms / 1000).toFixed(2))} s`
+  return formatDuration(Math.round(ms * 100) / 100)
+}

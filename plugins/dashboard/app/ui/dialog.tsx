@@ -1,0 +1,122 @@
+/** Dialogs: the browser's own, which keep the focus within and give it back. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { messageOf } from '../state/api.ts'
+import { Icon } from './icons.tsx'
+
+interface DialogProps {
+  readonly title: string
+  readonly children: ComponentChildren
+  readonly wide?: boolean
+  /** Undefined: it cannot be left. */
+  readonly onClose: (() => void) | undefined
+}
+
+export function Dialog({ title, children, wide = false, onClose }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const heading = useId()
+  useLayoutEffect(() => {
+    const element = dialog.current!
+    const before = document.activeElement
+    element.showModal()
+    // What is asked for, and not the button that closes, which comes first.
+    element.querySelector<HTMLElement>('form :is(input, select, textarea):not(:disabled, [readonly])')?.focus()
+    return () => {
+      element.close()
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true })
+    }
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      class={wide ? 'is-wide' : ''}
+      aria-labelledby={heading}
+      onCancel={event => {
+        event.preventDefault()
+        onClose?.()
+      }}
+    >
+      <header>
+        <h2 id={heading}>{title}</h2>
+        {onClose && (
+          <button type="button" class="plain" aria-label="Close" onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        )}
+      </header>
+      {children}
+    </dialog>
+  )
+}
+
+interface FormProps {
+  readonly children: ComponentChildren
+  readonly submit: string
+  readonly danger?: boolean
+  readonly disabled?: boolean
+  readonly onCancel?: () => void
+  /** Does what the form is for; what it throws is shown in the form. */
+  onSubmit(): Promise<void> | void
+}
+
+/** A form with its buttons, its waiting and its error. */
+export function Form({ children, submit, danger = false, disabled = false, onCancel, onSubmit }: FormProps) {
+  const [state, setState] = useState<'ready' | 'busy'>('ready')
+  const [error, setError] = useState<unknown>()
+  const gone = useRef(false)
+  useEffect(
+    () => () => {
+      gone.current = true
+    },
+    []
+  )
+  return (
+    <form
+      onSubmit={async event => {
+        event.preventDefault()
+        if (state === 'busy') return
+        setState('busy')
+        setError(undefined)
+        try {
+          await onSubmit()
+        } catch (error) {
+          if (!gone.current) setError(error)
+        }
+        if (!gone.current) setState('ready')
+      }}
+    >
+      {children}
+      {error !== undefined && (
+        <p class="fault" role="alert">
+          {messageOf(error)}
+        </p>
+      )}
+      <div class="buttons">
+        {onCancel && (
+          <button type="button" onClick={onCancel}>
+            Cancel
+          </button>
+        )}
+        <button type="submit" class={danger ? 'danger' : 'main'} disabled={disabled || state === 'busy'}>
+          {submit}
+        </button>
+      </div>
+    </form>
+  )
+}
+
+/** A text that is shown once, with a button that copies it. */
+export function Secret({ label, value, onCopy }: { label: string; value: string; onCopy(): void }) {
+  const id = useId()
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <div class="joined">
+        <input id={id} class="mono" readOnly value={value} onFocus={event => event.currentTarget.select()} />
+        <button type="button" onClick={onCopy}>
+          <Icon name="copy" /> Copy
+        </button>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,39 @@
+/** From when to when, in the zone that the page shows. */
+import { useState } from 'preact/hooks'
+import { type ListQuery, withTime } from '../state/list-query.ts'
+import { preferences } from '../state/preferences.ts'
+import { useStore } from '../state/store.ts'
+import { Dialog, Form } from './dialog.tsx'
+import { fromInput, offsetName, toInput } from './time.ts'
+
+interface Props {
+  readonly query: ListQuery
+  onClose(): void
+  change(query: ListQuery): void
+}
+
+export function TimeDialog({ query, onClose, change }: Props) {
+  const { zone } = useStore(preferences)
+  const [from, setFrom] = useState(query.from === undefined ? '' : toInput(query.from, zone))
+  const [to, setTo] = useState(query.to === undefined ? '' : toInput(query.to, zone))
+  const apply = () => {
+    const [start, end] = [fromInput(from, zone), fromInput(to, zone)]
+    if (start !== undefined && end !== undefined && start > end) throw new Error('The end is before the start.')
+    change(withTime(query, { ...(start !== undefined && { from: start }), ...(end !== undefined && { to: end }) }))
+  }
+  return (
+    <Dialog title="Traces that started" onClose={onClose}>
+      <Form submit="Show" onCancel={onClose} onSubmit={apply}>
+        <label class="field">
+          <span>From</span>
+          <input type="datetime-local" value={from} onInput={event => setFrom(event.currentTarget.value)} />
+        </label>
+        <label class="field">
+          <span>To</span>
+          <input type="datetime-local" value={to} onInput={event => setTo(event.currentTarget.value)} />
+        </label>
+        <p class="soft">Times are {zone === 'utc' ? 'UTC' : `local, ${offsetName(new Date())}`}.</p>
+      </Form>
+    </Dialog>
+  )
+}

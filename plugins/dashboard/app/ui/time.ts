@@ -1,0 +1,99 @@
+/** Times in words. The server sends UTC; the visitor reads local time or UTC. */
+import type { Zone } from '../state/time-range.ts'
+
+export type { Zone }
+
+export interface Fields {
+  readonly year: number
+  readonly month: number
+  readonly day: number
+  readonly hour: number
+  readonly minute: number
+  readonly second: number
+  readonly ms: number
+}
+
+export function fieldsOf(at: Date, zone: Zone): Fields {
+  return zone === 'utc'
+    ? {
+        year: at.getUTCFullYear(),
+        month: at.getUTCMonth(),
+        day: at.getUTCDate(),
+        hour: at.getUTCHours(),
+        minute: at.getUTCMinutes(),
+        second: at.getUTCSeconds(),
+        ms: at.getUTCMilliseconds()
+      }
+    : {
+        year: at.getFullYear(),
+        month: at.getMonth(),
+        day: at.getDate(),
+        hour: at.getHours(),
+        minute: at.getMinutes(),
+        second: at.getSeconds(),
+        ms: at.getMilliseconds()
+      }
+}
+
+export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+const two = (value: number) => String(value).padStart(2, '0')
+
+/** `09:41:07`. */
+export function clockTime(iso: string, zone: Zone, withMs = false): string {
+  const { hour, minute, second, ms } = fieldsOf(new Date(iso), zone)
+  return `${two(hour)}:${two(minute)}:${two(second)}${withMs ? `.${String(ms).padStart(3, '0')}` : ''}`
+}
+
+/** `09:41:07` for a time of today, else with as much of the date as is needed. */
+export function shortTime(iso: string, zone: Zone, now: Date): string {
+  const at = fieldsOf(new Date(iso), zone)
+  const today = fieldsOf(now, zone)
+  const clock = clockTime(iso, zone)
+  if (at.year !== today.year) return `${at.day} ${MONTHS[at.month]} ${at.year}, ${clock.slice(0, 5)}`
+  if (at.month !== today.month || at.day !== today.day) return `${at.day} ${MONTHS[at.month]} ${clock}`
+  return clock
+}
+
+/** A day of UTC: `25 Nov 2026`. */
+export function dayName(iso: string): string {
+  const { day, month, year } = fieldsOf(new Date(iso), 'utc')
+  return `${day} ${MONTHS[month]} ${year}`
+}
+
+/** Everything: `2026-11-25 09:41:07.123 UTC`, or with the offset of the visitor's zone. */
+export function fullTime(iso: string, zone: Zone): string {
+  const date = new Date(iso)
+  const { year, month, day } = fieldsOf(date, zone)
+  // The server's microseconds, if it has any.
+  const [, micro = ''] = /\.\d{3}(\d{3})Z$/.exec(iso) ?? []
+  return `${year}-${two(month + 1)}-${two(day)} ${clockTime(iso, zone, true)}${micro} ${zone === 'utc' ? 'UTC' : offsetName(date)}`
+}
+
+/** `UTC+02:00`. */
+export function offsetName(at: Date): string {
+  const minutes = -at.getTimezoneOffset()
+  if (minutes === 0) return 'UTC'
+  const size = Math.abs(minutes)
+  return `UTC${minutes < 0 ? '−' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`
+}
+
+/** What an `<input type=datetime-local>` holds for an instant. */
+export function toInput(iso: string, zone: Zone): string {
+  const { year, month, day, hour, minute } = fieldsOf(new Date(iso), zone)
+  return `${String(year).padStart(4, '0')}-${two(month + 1)}-${two(day)}T${two(hour)}:${two(minute)}`
+}
+
+/** The instant of what such an input holds, or undefined. */
+export function fromInput(text: string, zone: Zone): string | undefined {
+  const at = new Date(zone === 'utc' ? `${text}Z` : text)
+  return Number.isNaN(at.getTime()) ? undefined : at.toISOString()
+}
+
+/** `just now`, `4 min ago`, `3 h ago`, `2 d ago`. */
+export function ago(iso: string, now: number): string {
+  const s = (now - Date.parse(iso)) / 1000
+  if (s < 45) return 'just now'
+  if (s < 3600) return `${Math.max(1, Math.round(s / 60))} min ago`
+  if (s < 86_400) return `${Math.round(s / 3600)} h ago`
+  return `${Math.round(s / 86_400)} d ago`
+}

@@ -1,0 +1,66 @@
+/** A few traces as rows, with what else is told of each. */
+import type { ComponentChildren } from 'preact'
+import type { TraceSummary } from '../answers.ts'
+import { pathOf } from '../state/route.ts'
+import { Moment } from './facts.tsx'
+import { formatCost, formatCount, formatDuration, NONE } from './format.ts'
+import { Status } from './icons.tsx'
+import { LinkedRows, numbers } from './table.tsx'
+import { asLine } from './text.ts'
+import type { Zone } from './time.ts'
+
+/** A trace, and the cells that are told of it beside what all traces have. */
+export interface TraceRow {
+  readonly key: string
+  readonly trace: TraceSummary
+  readonly cells?: readonly ComponentChildren[]
+}
+
+interface Props {
+  readonly slug: string
+  readonly label: string
+  /** The titles of the cells. */
+  readonly titles?: readonly string[]
+  readonly rows: readonly TraceRow[]
+  readonly zone: Zone
+}
+
+export function TraceRows({ slug, label, titles = [], rows, zone }: Props) {
+  const now = new Date()
+  return (
+    <LinkedRows
+      label={label}
+      titles={['Name', 'Status', ...titles, 'Started', ...numbers('Latency', 'Tokens', 'Cost')]}
+    >
+      {rows.map(({ key, trace, cells = [] }) => (
+        <tr key={key}>
+          <td class="of-name">
+            <a id={`r-${key}`} class="open" href={pathOf({ page: 'trace', slug, traceId: trace.id })}>
+              {asLine(trace.name, 120)}
+            </a>
+          </td>
+          <td class="of-status">
+            <Status status={trace.status} />
+          </td>
+          {titles.map((title, i) => (
+            <td key={title} data-label={title} class={title.startsWith('Score') ? 'of-scores' : ''}>
+              {cells[i]}
+            </td>
+          ))}
+          <td class="of-started">
+            <Moment iso={trace.startedAt} zone={zone} now={now} />
+          </td>
+          <td class="number" data-label="Latency">
+            {formatDuration(trace.durationMs)}
+          </td>
+          <td class="number" data-label="Tokens">
+            {trace.status === 'running' ? NONE : formatCount(trace.usage.totalTokens)}
+          </td>
+          <td class="number" data-label="Cost">
+            {formatCost(trace.costUsd)}
+          </td>
+        </tr>
+      ))}
+    </LinkedRows>
+  )
+}
