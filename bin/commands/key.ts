@@ -1,4 +1,3 @@
-import { DEFAULT_SCOPES, SCOPES, type Scope } from '../../lib/access/keys.ts'
 import type { IssuedKey, KeyListing, SecretReplacement } from '../../lib/admin/keys.ts'
 import {
   createKey,
@@ -9,6 +8,7 @@ import {
   rotateKey,
   setKeyEnvironment
 } from '../../lib/admin/keys.ts'
+import { DEFAULT_SCOPES, SCOPES, type Scope } from '../../lib/schema/scopes.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { table } from '../terminal/table.ts'

@@ -4,10 +4,6 @@
  */
 import { createHmac, randomBytes } from 'node:crypto'
 
-/** What a key may be allowed to do. */
-export const SCOPES = ['traces:write', 'traces:read', 'traces:delete'] as const
-export type Scope = (typeof SCOPES)[number]
-
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const KEY_ID_LENGTH = 16
 /** 43 characters of 62 are 256 bits. */
@@ -22,14 +18,6 @@ const UNBIASED_BELOW = 256 - (256 % ALPHABET.length)
 export interface KeyParts {
   readonly keyId: string
   readonly secret: string
-}
-
-/** The scopes of a new key, unless others are asked for. */
-export const DEFAULT_SCOPES: readonly Scope[] = ['traces:write', 'traces:read']
-
-/** The scopes of a key. A key from before scopes existed has none stored, and may only write. */
-export function effectiveScopes(stored: readonly Scope[] | null): readonly Scope[] {
-  return stored ?? ['traces:write']
 }
 
 /** Makes a key: the whole text, which cannot be had a second time, and its parts. */

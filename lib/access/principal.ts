@@ -1,5 +1,5 @@
 /** Whom a request acts for, and which key a route asks for. */
-import type { Scope } from './keys.ts'
+import type { Scope } from '../schema/scopes.ts'
 
 /** Whom a request acts for, as its API key says. */
 export interface Principal {

@@ -1,7 +1,8 @@
 /** The work of `spoor key`. Only here does a whole key exist, until it has been shown once. */
 import type { Sql } from 'postgres'
 import { claimSecret, isOtherSecret, OTHER_SECRET, replaceSecret } from '../access/digest-secret.ts'
-import { DEFAULT_SCOPES, digestSecret, effectiveScopes, generateKey, type Scope } from '../access/keys.ts'
+import { digestSecret, generateKey } from '../access/keys.ts'
+import { DEFAULT_SCOPES, effectiveScopes, type Scope } from '../schema/scopes.ts'
 import { type Act, writeAct } from '../store/people/audit.ts'
 import type { KeyRow, NewKey } from '../store/projects/keys.ts'
 import * as store from '../store/projects/keys.ts'

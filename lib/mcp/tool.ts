@@ -1,8 +1,8 @@
 /** A tool: how the protocol shows it, and what it does. */
 
 import type { TObject, TProperties } from 'typebox'
-import type { Scope } from '../access/keys.ts'
 import type { RequestOf } from '../http/route.ts'
+import type { Scope } from '../schema/scopes.ts'
 import type { Gathered } from './gathered.ts'
 import type { Result } from './long-result.ts'
 

@@ -1,9 +1,8 @@
 /** The answers of the service (specification 2.4 to 2.10), as typebox schemas. */
 import Type, { type Static } from 'typebox'
-import { SCOPES } from '../access/keys.ts'
-import { ERROR_CODES } from '../errors.ts'
 import { DATA_TYPES, SPAN_KINDS, STATUSES } from './input.ts'
 import { closed, mapOf, named, nullable } from './object.ts'
+import { SCOPES } from './scopes.ts'
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 export const Count = Type.Integer({ minimum: 0 })
@@ -122,7 +121,7 @@ export const TraceDetail = named('TraceDetail', {
   scores: Type.Array(ScoreOutput, { description: 'Newest first.' })
 })
 
-const RequestId = Type.String({ description: 'The same as the X-Request-Id header.' })
+export const RequestId = Type.String({ description: 'The same as the X-Request-Id header.' })
 
 export const TraceList = named('TraceList', {
   traces: Type.Array(TraceSummary),
@@ -202,12 +201,4 @@ export const ApiIndex = named('ApiIndex', {
   mcp: Type.String(),
   endpoints: mapOf(Type.String(), 'Names of operations to `METHOD path`.'),
   auth: Type.String()
-})
-
-export const ErrorBody = named('ErrorBody', {
-  error: closed({
-    code: Type.Enum([...ERROR_CODES], { description: 'Stable: codes may be added, but none changes its meaning.' }),
-    message: Type.String({ description: 'For people: names the field or the parameter at fault.' }),
-    requestId: RequestId
-  })
 })

@@ -22,7 +22,7 @@ import {
 import { allAnswered } from '../../lib/store/transactions.ts'
 import { readTimeQuery, TIME } from './asked-time.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
-import { FacetCounts, Series, Totals } from './replies.ts'
+import { FacetCounts, SeriesOrTotals } from './replies.ts'
 
 const text = Type.Optional(Type.String({ minLength: 1 }))
 
@@ -58,7 +58,7 @@ export default function charts(app: App): void {
     path: `${IN_PROJECT}/series`,
     access: 'visitor',
     query: SeriesQuery,
-    replies: { 200: Type.Union([Series, Totals]) },
+    replies: { 200: SeriesOrTotals },
     async handler(request) {
       const { project, query } = request
       const filters = readFilters(query)

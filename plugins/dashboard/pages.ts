@@ -9,8 +9,9 @@ import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { Content, type Reply } from '../../lib/http/route.ts'
+import { PageError } from './page-error.ts'
 import { pageRoute } from './page-routes.ts'
-import { content, PageError } from './replies.ts'
+import { content } from './replies.ts'
 
 const BUILT = new URL('build/dashboard/', import.meta.resolve('#package.json'))
 const MANIFEST = 'manifest.json'

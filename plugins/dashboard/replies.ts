@@ -4,7 +4,6 @@
  * nothing is imported here that browsers do not have.
  */
 import Type from 'typebox'
-import { DASHBOARD_ERRORS, ERROR_CODES } from '../../lib/errors.ts'
 import { ROLES } from '../../lib/people/roles.ts'
 import { STEPS } from '../../lib/rollups/period.ts'
 import { DATA_TYPES } from '../../lib/schema/input.ts'
@@ -45,14 +44,6 @@ const countedFrom = nullable(DateTime)
 export const Nothing = Type.Undefined()
 /** A body that is not JSON. */
 export const content = (type: string) => Type.String({ contentMediaType: type })
-/** Every refusal. */
-export const PageError = closed({
-  error: closed({
-    code: Type.Enum([...ERROR_CODES, ...(Object.keys(DASHBOARD_ERRORS) as (keyof typeof DASHBOARD_ERRORS)[])]),
-    message: text,
-    requestId: text
-  })
-})
 export const Done = closed({ ok: Type.Literal(true) })
 export const Slug = closed({ slug: text })
 
@@ -146,6 +137,9 @@ const Group = closed({ key: nullable(text), total: Total })
 export const Series = closed({ ...Covered, groups: Type.Array(closed({ ...Group.properties, ...Steps })) })
 /** Groups of traces: `starts` is empty. */
 export const Totals = closed({ ...Covered, groups: Type.Array(Group) })
+
+/** Totals where groups are asked for. */
+export const SeriesOrTotals = Type.Union([Series, Totals])
 
 const valueCounts = Type.Array(closed({ value: text, traces: Count }))
 export const FacetCounts = closed({

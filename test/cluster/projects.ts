@@ -1,10 +1,10 @@
 /** Projects for what is tried on a cluster, each with a key, and where they are. */
 import type { Sql } from 'postgres'
-import { SCOPES } from '../../lib/access/keys.ts'
 import { createAccount } from '../../lib/admin/accounts.ts'
 import { createKey } from '../../lib/admin/keys.ts'
 import { createProject } from '../../lib/admin/projects.ts'
 import type { Pool } from '../../lib/database/pool.ts'
+import { SCOPES } from '../../lib/schema/scopes.ts'
 
 const LIMIT_BYTES = 1e12
 const DIGEST_SECRET = 'a secret for tests only'

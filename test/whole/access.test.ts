@@ -1,7 +1,7 @@
 /** Who may do what: the tables of specification 4 and 5, every route with every kind of key, over HTTP. */
 import t from 'tap'
-import { DEFAULT_SCOPES, SCOPES } from '../../lib/access/keys.ts'
 import { isPersonAccess } from '../../lib/http/people/admit.ts'
+import { DEFAULT_SCOPES, SCOPES } from '../../lib/schema/scopes.ts'
 import { hexId, ingestBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { testService } from '../fixtures/service/service.ts'
 

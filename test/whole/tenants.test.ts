@@ -3,10 +3,10 @@
  * tool there is, with ids of another project, without each scope, and with keys that are none.
  */
 import t from 'tap'
-import { SCOPES } from '../../lib/access/keys.ts'
 import { revokeKey } from '../../lib/admin/keys.ts'
 import { isPersonAccess } from '../../lib/http/people/admit.ts'
 import type { Route } from '../../lib/http/route.ts'
+import { SCOPES } from '../../lib/schema/scopes.ts'
 import { hexId, spanId, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { isOnCluster, testDatabase } from '../fixtures/database/database.ts'
 import { ENDPOINT, mcpClient } from '../fixtures/service/mcp.ts'

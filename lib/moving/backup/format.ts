@@ -15,11 +15,11 @@
  * A reader takes formats up to its own. A field may be added; a kind of line that a reader does not know is refused.
  */
 import Type, { type Static, type TSchema } from 'typebox'
-import { SCOPES } from '../../access/keys.ts'
 import { ROLES } from '../../people/roles.ts'
 import { SpanId, Timestamp, TraceId } from '../../schema/input.ts'
 import { closed } from '../../schema/object.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../schema/saved-view.ts'
+import { SCOPES } from '../../schema/scopes.ts'
 
 export const BACKUP_FORMAT = 1
 

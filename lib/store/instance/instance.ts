@@ -3,8 +3,8 @@
  * tried passwords are no part of it, nor is what follows from the traces (totals, families, floors of rankings).
  */
 import type { Sql } from 'postgres'
-import type { Scope } from '../../access/keys.ts'
 import type { Role } from '../../people/roles.ts'
+import type { Scope } from '../../schema/scopes.ts'
 import type { AccountType } from '../projects/accounts.ts'
 import { readUsers, type User } from './users.ts'
 

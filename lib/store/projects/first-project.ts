@@ -1,6 +1,6 @@
 /** Makes the first project of a database, at the first start. */
 import type { Sql } from 'postgres'
-import { SCOPES } from '../../access/keys.ts'
+import { SCOPES } from '../../schema/scopes.ts'
 
 /** The SQLSTATE unique_violation: another process was quicker. */
 const UNIQUE_VIOLATION = '23505'

@@ -4,7 +4,7 @@
  * get it.
  */
 import type { Sql } from 'postgres'
-import type { Scope } from '../../access/keys.ts'
+import type { Scope } from '../../schema/scopes.ts'
 import { type Act, auditStep } from '../people/audit.ts'
 
 /** The payload of a notice is the id of the key that changed. */

@@ -1,7 +1,6 @@
 /** The keys of a project, for its owners. The whole key is in the answer that makes it, and in no other. */
 
 import Type from 'typebox'
-import { SCOPES } from '../../../lib/access/keys.ts'
 import { AdminError } from '../../../lib/admin/admin-error.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../../lib/admin/keys.ts'
 import type { App } from '../../../lib/app.ts'
@@ -9,6 +8,7 @@ import { Refusal } from '../../../lib/errors.ts'
 import { checkTexts } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
+import { SCOPES } from '../../../lib/schema/scopes.ts'
 import { EnvironmentError } from '../../../lib/trace/environment.ts'
 import { actorOf } from '../judging.ts'
 import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { digestSecret, effectiveScopes, generateKey, parseKey } from '../../../lib/access/keys.ts'
+import { digestSecret, generateKey, parseKey } from '../../../lib/access/keys.ts'
+import { effectiveScopes } from '../../../lib/schema/scopes.ts'
 
 t.test('a generated key is taken apart again, whatever the prefix', async t => {
   for (const prefix of ['spoor', 'my_app', 'a_live_b', 'x-1', '_live_'.slice(1)]) {

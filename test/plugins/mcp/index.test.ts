@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import t from 'tap'
-import { SCOPES, type Scope } from '../../../lib/access/keys.ts'
 import { EXAMPLES, INGEST_EXAMPLES } from '../../../lib/openapi/examples.ts'
+import { SCOPES, type Scope } from '../../../lib/schema/scopes.ts'
 import { hexId, ingestBody, span, spanId, traceId } from '../../fixtures/bodies/bodies.ts'
 import { callMessage, mcpClient, modernClient, post } from '../../fixtures/service/mcp.ts'
 import { testService } from '../../fixtures/service/service.ts'
