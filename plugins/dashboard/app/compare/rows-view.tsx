@@ -1,7 +1,8 @@
 /** The spans of both traces in one list: what belongs together is one row. Only rows in view exist. */
+
 import { useEffect, useState } from 'preact/hooks'
-import type { Outline, Status as StatusName, Usage } from '../answers.ts'
 import { TRACE_ROW } from '../content/bodies.ts'
+import type { Outline, Status as StatusName, Usage } from '../contract.ts'
 import { formatCost, formatCount, formatCounted, formatDuration, NONE } from '../ui/format.ts'
 import { Status } from '../ui/icons.tsx'
 import { asLine } from '../ui/text.ts'

@@ -1,5 +1,5 @@
 /** Which scores the page is of: a name, an environment, a time. */
-import type { Facets, ScoreName } from '../answers.ts'
+import type { Facets, ScoreName } from '../contract.ts'
 import { DEFAULT_RANGE, RANGES, type ScoreQuery, withChoice } from '../state/score-query.ts'
 import { rangeName } from '../state/time-range.ts'
 import { Icon } from '../ui/icons.tsx'

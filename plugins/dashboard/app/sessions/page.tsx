@@ -1,6 +1,7 @@
 /** The sessions of a project, and one as a conversation. */
+
 import { useLayoutEffect } from 'preact/hooks'
-import { ApiError, read } from '../state/api.ts'
+import { ApiError, at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { useArrival } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
@@ -14,7 +15,6 @@ import { asLine } from '../ui/text.ts'
 import { Conversation, useConversation } from './conversation-view.tsx'
 import { GroupFacts } from './group-facts.tsx'
 import { GroupList } from './group-list.tsx'
-import type { SessionSums } from './groups.ts'
 
 export function SessionsPage({ slug }: { slug: string }) {
   return <GroupList slug={slug} kind="sessions" />
@@ -27,9 +27,7 @@ export function SessionPage({ slug, sessionId }: { slug: string; sessionId: stri
     value: sums,
     error,
     again
-  } = useLoad(`session ${slug} ${sessionId}`, signal =>
-    read<SessionSums>(`p/${encodeURIComponent(slug)}/session?${query}`, { signal })
-  )
+  } = useLoad(`session ${slug} ${sessionId}`, signal => read(at('p/:slug/session', { slug }, query), { signal }))
   const loading = useConversation(slug, sessionId)
   const { loaded } = loading
   useArrival(loaded !== undefined)

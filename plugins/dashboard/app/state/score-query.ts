@@ -53,14 +53,15 @@ export function writeScoreQuery(query: ScoreQuery): string {
 }
 
 /** The queries of the server: of charts, of where sources disagree, and of the list. */
-export function seriesQuery(query: ScoreQuery, offset: number): string {
-  const parameters = written(query, ['name', 'env', ...TIME])
+function asked(query: ScoreQuery, offset: number, names: readonly (typeof NAMES)[number][]): string {
+  const parameters = written(query, names)
   parameters.set('offset', String(offset))
   return `?${parameters}`
 }
-export const disagreementQuery = (query: ScoreQuery): string => `?${written(query, ['name', 'env', ...TIME])}`
-export const scoredQuery = (query: ScoreQuery): string =>
-  `?${written(query, ['name', 'env', ...TIME, ...PICKS, 'after'])}`
+export const seriesQuery = (query: ScoreQuery, offset: number): string => asked(query, offset, ['name', 'env', ...TIME])
+export const disagreementQuery = seriesQuery
+export const scoredQuery = (query: ScoreQuery, offset: number): string =>
+  asked(query, offset, ['name', 'env', ...TIME, ...PICKS, 'after'])
 
 /** Another choice of the page: the list begins at its first page again. */
 export function withChoice(query: ScoreQuery, change: ScoreQuery): ScoreQuery {

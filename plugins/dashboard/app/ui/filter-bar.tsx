@@ -1,6 +1,7 @@
 /** What narrows the list. Each change is an entry of the history, so that back undoes it. */
+
 import { useEffect, useId, useState } from 'preact/hooks'
-import type { FacetCounts, Facets } from '../answers.ts'
+import type { FacetCounts, Facets } from '../contract.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { countFilters, FILTER_NAMES, type Filter, type ListQuery, narrowed, withTime } from '../state/list-query.ts'
 import { preferences } from '../state/preferences.ts'
