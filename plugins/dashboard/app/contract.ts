@@ -6,6 +6,8 @@ import type { Static, TSchema } from 'typebox'
 import type * as Output from '../../../lib/schema/output.ts'
 import type * as Reply from '../replies.ts'
 
+export type { Range } from '../../../lib/rollups/period.ts'
+
 /** The schema of each answer, by method and path. Paths are relative to `/app/api/`. */
 interface Replies {
   'GET session': typeof Reply.Session

@@ -6,11 +6,12 @@ import type { Path } from '../contract.ts'
 import { type Address, at, read } from '../state/api.ts'
 import { COUNTED_FILTERS, type ListQuery, withTime } from '../state/list-query.ts'
 import { type Loaded, useInterval, useLoad } from '../state/load.ts'
-import { OVERVIEW_RANGES, readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
+import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
+import { CHART_RANGES } from '../state/time-range.ts'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { offsetOf } from '../ui/time.ts'
@@ -76,7 +77,7 @@ export function OverviewPage({ slug }: { slug: string }) {
         facets={facets}
         counts={counts.value}
         only={COUNTED_FILTERS}
-        ranges={OVERVIEW_RANGES}
+        ranges={CHART_RANGES}
         change={change}
       />
       <Shown of={series} what="the numbers">

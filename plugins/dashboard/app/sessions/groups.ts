@@ -2,11 +2,6 @@
 
 export type GroupKind = 'sessions' | 'users'
 
-/** Users are added up over so long, the days being UTC. */
-export const USER_RANGES = ['7d', '30d', '90d', '1y'] as const
-export type UserRange = (typeof USER_RANGES)[number]
-export const USER_RANGE: UserRange = '30d'
-
 export interface GroupQuery {
   /** How the id begins. */
   readonly prefix?: string

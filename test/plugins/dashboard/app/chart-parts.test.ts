@@ -2,6 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
+import * as server from '../../../../lib/rollups/period.ts'
 import { placesAxis, timeAxis } from '../../../../plugins/dashboard/app/charts/axis.ts'
 import { linePaths, stackPaths, sumsOf } from '../../../../plugins/dashboard/app/charts/paths.ts'
 import { changeOf, rateOf, stepsBetween } from '../../../../plugins/dashboard/app/charts/series.ts'
@@ -15,6 +16,7 @@ import {
   toCounted,
   writeOverview
 } from '../../../../plugins/dashboard/app/state/overview-query.ts'
+import { CHART_RANGES, DAY_RANGES, rangeMs } from '../../../../plugins/dashboard/app/state/time-range.ts'
 import { addressOf, describeQuery, inOrder } from '../../../../plugins/dashboard/app/state/views.ts'
 
 const NARROW_SPACE = '\u202f'
@@ -96,6 +98,12 @@ t.test('an axis of time names every step, and labels a few', async t => {
     { at: 0, text: 'a' },
     { at: 2, text: 'c' }
   ])
+})
+
+t.test('the page offers the ranges that the server takes', async t => {
+  t.same(CHART_RANGES, Object.keys(server.RANGES))
+  t.same(DAY_RANGES, server.DAY_RANGES)
+  for (const range of CHART_RANGES) t.equal(rangeMs(range), server.RANGES[range])
 })
 
 t.test('hours are labelled in zones that are half an hour off, too', async t => {
