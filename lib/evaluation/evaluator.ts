@@ -1,4 +1,7 @@
-/** What a module of `spoor evaluate` exports: evaluators, and what they say of a trace. Checked here, without a database. */
+/**
+ * Reads a module of `spoor evaluate`: the evaluators that it exports, and the results that they return. Needs no
+ * database.
+ */
 import { checker } from '../schema/check.ts'
 import { ScoreInput } from '../schema/input.ts'
 import { unstorable } from '../trace/normalise.ts'
@@ -22,7 +25,7 @@ export interface Evaluator {
 export const DATA_TYPES = ['numeric', 'categorical', 'boolean'] as const
 export type DataType = (typeof DATA_TYPES)[number]
 
-/** What an evaluator said of a trace, as a score. */
+/** The result of an evaluator for one trace, as a score. */
 export interface Verdict {
   readonly value: number | string | boolean
   readonly comment: string | null
@@ -41,8 +44,8 @@ export class EvaluatorError extends Error {
 }
 
 /**
- * The evaluators that a module exports: one or a list of them as `default`, or else its own members `id`, `name`, `dataType`
- * and `evaluate`.
+ * The evaluators that a module exports: one or a list of them as `default`, or else its own members `id`, `name`,
+ * `dataType` and `evaluate`.
  */
 export function readEvaluators(module: Readonly<Record<string, unknown>>): Evaluator[] {
   const given = module.default ?? module
@@ -72,8 +75,8 @@ function readEvaluator(given: unknown, place: string): Evaluator {
 }
 
 /**
- * What an evaluator returned, as a verdict; undefined where it said nothing (undefined or null). Throws an EvaluatorError
- * that says what is wrong with it. A long comment is cut.
+ * The verdict in the value that an evaluator returned; undefined if it returned undefined or null. Throws an
+ * EvaluatorError that names the fault. A long comment is cut.
  */
 export function readVerdict({ name, dataType }: Evaluator, returned: unknown): Verdict | undefined {
   if (returned === undefined || returned === null) return undefined

@@ -1,4 +1,7 @@
-/** Lets evaluators judge traces, several at a time. What it asks of the store it is given, so that it can be tried without one. */
+/**
+ * Lets evaluators judge traces, several at a time. What it asks of the store it is given, so that it can be tried
+ * without one.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type EvaluatedTrace, type Evaluator, readVerdict, type Verdict } from './evaluator.ts'
 import type { Tally } from './tally.ts'
@@ -10,7 +13,7 @@ export interface Candidate {
 
 /** The traces of a project, as a run asks for them. */
 export interface Traces<C extends Candidate> {
-  /** The next traces that it has not judged, behind the last one of those before; none: there are no more. */
+  /** The next traces that the evaluator has not judged, after `behind`; an empty list if there are no more. */
   next(evaluator: Evaluator, behind: C | undefined): Promise<readonly C[]>
   /** The detail; undefined if the trace is gone. */
   read(candidate: C): Promise<EvaluatedTrace | undefined>
@@ -35,7 +38,10 @@ export interface RunOptions {
 const PAUSE_MS = 2000
 const PAUSE_FACTOR = 10
 
-/** Runs the evaluators one after the other, again and again with `follow`; `tallies` has one for each, and is kept up to date. */
+/**
+ * Runs the evaluators one after the other, again and again with `follow`; `tallies` has one for each, and is kept up to
+ * date.
+ */
 export async function runEvaluators<C extends Candidate>(
   evaluators: readonly Evaluator[],
   tallies: readonly Tally[],
@@ -145,7 +151,8 @@ async function ask(evaluator: Evaluator, detail: EvaluatedTrace, { timeoutMs, si
   })
   const timer = setTimeout(() => late.abort(), timeoutMs)
   try {
-    // Async, so that what it throws at once is an answer of the race as well, and `over` has somebody who waits for it.
+    // An async function turns an error that the evaluator throws at once into a rejection. So the race takes it, and
+    // `over` is awaited.
     const answer = (async () => evaluator.evaluate(detail, { signal: both }))()
     return await Promise.race([answer, over])
   } finally {

@@ -1,4 +1,4 @@
-/** What the verdicts of one evaluator come to. */
+/** Counts the verdicts of one evaluator. */
 
 export interface Summary {
   /** Traces that got a verdict. */
@@ -7,7 +7,7 @@ export interface Summary {
   readonly passed: number
   /** Evaluations that failed; the next run asks again. */
   readonly failed: number
-  /** Of numbers, and of booleans the share of true; null where there are none. */
+  /** The mean of numeric values, or the share of true among booleans; null if there are none. */
   readonly mean: number | null
   /** How often each category was given; empty for other types. */
   readonly categories: Readonly<Record<string, number>>

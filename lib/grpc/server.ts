@@ -51,8 +51,8 @@ export interface GrpcOptions extends AuthoriseOptions {
  */
 const ARRIVING = { room: 32, each: 8 }
 /**
- * How long a message may take to arrive once its turn has come. The library does not tell how much of it is there. So if
- * others wait for its place, it has only the period in which a body must keep the pace.
+ * How long a message may take to arrive once its turn has come. The library does not tell how much of it is there. So
+ * if others wait for its place, it has only the period in which a body must keep the pace.
  */
 const ARRIVAL_MS = 20_000
 /** How many calls a connection may have under way. The others wait at their client. */
@@ -60,8 +60,8 @@ const MOST_CALLS = 100
 /** How many calls of one project may wait until their message is read. */
 const MOST_WAITING = 1000
 /**
- * The library cuts off calls that are under way so long after a connection was told to end. `close` comes before, and waits
- * for them as it sees fit.
+ * The library cuts off calls that are under way so long after a connection was told to end. `close` comes before, and
+ * waits for them as it sees fit.
  */
 const DRAINED_MS = 3_600_000
 /** How often a silent connection is asked whether its client is still there. */
@@ -74,10 +74,13 @@ export class GrpcServer {
   readonly #server: Server
   readonly #arrival: ArrivalBounds
   readonly #arriving: Places
-  /** Whom the calls act for that were let in. The library gives the handler the metadata that the interceptor had. */
+  /**
+   * The principals of calls that were let in. The library gives the handler the same metadata object as the
+   * interceptor.
+   */
   readonly #keys = new WeakMap<Metadata, Principal>()
   readonly #routes: ReadonlyMap<string, Route>
-  /** Where it listens, as the library knows it. */
+  /** The address on which the server listens, in the library's notation. */
   #authority: string | undefined
 
   constructor(options: GrpcOptions) {
@@ -114,8 +117,8 @@ export class GrpcServer {
   }
 
   /**
-   * Tells each connection to end (GOAWAY). Calls under way are answered; the client opens another connection for the next
-   * ones, which another server may take. One that comes here is served until `close`.
+   * Tells each connection to end (GOAWAY). Calls under way are answered; the client opens another connection for the
+   * next ones, which another server may take. One that comes here is served until `close`.
    */
   drain(): void {
     if (this.#authority !== undefined) this.#server.drain(this.#authority, DRAINED_MS)
@@ -168,8 +171,8 @@ export class GrpcServer {
         start: next =>
           next({
             onReceiveMetadata: (metadata, proceed) => void letIn(metadata).then(isIn => isIn && proceed(metadata)),
-            // Only now does the handler begin, which reserves room for the message: a client that sent a message and
-            // never said that it was the last would hold memory that nobody counts.
+            // The handler, which reserves room for the message, begins only now. A client that sends a message and
+            // never ends the stream would hold memory that nothing counts.
             onReceiveHalfClose: proceed => {
               settle()
               proceed()
@@ -318,7 +321,7 @@ function credentialsOf(tls: GrpcOptions['tls']): ServerCredentials {
   if (tls === undefined) return ServerCredentials.createInsecure()
   const pair = { cert_chain: readPem('OTLP_GRPC_CERT', tls.cert), private_key: readPem('OTLP_GRPC_KEY', tls.key) }
   try {
-    // The library would say what is wrong with them only where it binds the port.
+    // The library would report a fault in them only when it binds the port.
     createSecureContext({ cert: pair.cert_chain, key: pair.private_key })
     return ServerCredentials.createSsl(null, [pair])
   } catch (error) {

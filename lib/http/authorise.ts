@@ -6,7 +6,7 @@ import type { Route } from './route.ts'
 
 export interface AuthoriseOptions {
   readonly keys: Pick<KeyRing, 'authenticate'>
-  /** What the configuration lacks; undefined if it is complete. */
+  /** Names the missing configuration; undefined if it is complete. */
   notConfigured(): string | undefined
 }
 

@@ -1,6 +1,7 @@
 /**
- * Who sent a request, for the log. Behind proxies that is in X-Forwarded-For, to which each proxy adds whom it was called
- * by. What stands there is believed only as far as proxies of our own (TRUST_PROXY) wrote it: anybody can send the rest.
+ * Finds the address of the client that sent a request, for the log. Each proxy appends to X-Forwarded-For the address
+ * from which it was called. Only entries that our own proxies (TRUST_PROXY) wrote are believed: a client can send the
+ * rest itself.
  */
 import type { BlockList } from 'node:net'
 import { isIP } from 'node:net'
@@ -19,7 +20,9 @@ export function clientAddress(peer: string, forwarded: string | undefined, trust
   return client
 }
 
-/** The address of an entry, which may have a port: `192.0.2.1`, `192.0.2.1:1234`, `2001:db8::1`, `[2001:db8::1]:1234`. */
+/**
+ * The address of an entry, which may have a port: `192.0.2.1`, `192.0.2.1:1234`, `2001:db8::1`, `[2001:db8::1]:1234`.
+ */
 function addressOf(entry: string): string | undefined {
   const [, bracketed, v4] = /^(?:\[([^\]]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/.exec(entry.trim()) ?? []
   const address = bracketed ?? v4 ?? entry.trim()

@@ -13,7 +13,7 @@ export function readTime(name: string, text: string | undefined): string | undef
   return refuseField(name, `must be an ISO 8601 date and time, such as 2026-11-21T12:00:00Z${hint}`)
 }
 
-/** The edge that the cursor in the parameter `name` stands for. Throws `invalid_request`. */
+/** The edge that the cursor in the parameter `name` encodes. Throws `invalid_request`. */
 export function readCursor(name: string, order: Order, text: string | undefined): Edge | undefined {
   if (text === undefined) return undefined
   return (

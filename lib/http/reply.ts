@@ -14,13 +14,16 @@ import { Content, JsonPieces, JsonText, type Reply } from './route.ts'
 const JSON_TYPE = 'application/json'
 
 /**
- * Bounds of `linger`: for how long, and for how many bytes, a connection stays open although nobody uses what its
+ * Bounds of `linger`: how long, and for how many bytes, a connection stays open although the server drops what its
  * client still sends, and how long the client may be silent meanwhile.
  */
 const LINGER = { ms: 20_000, bytes: 16 * 1024 * 1024, silenceMs: 2000 }
 
 const PIECE_BYTES = 65_536
-/** To write so much takes half a millisecond, if the client reads fast. Then requests of others get their turn. */
+/**
+ * The bytes that are written before other requests get their turn. To write them takes half a millisecond, if the
+ * client reads fast.
+ */
 const TURN_BYTES = 256 * 1024
 
 /** The bytes of an answer. */
@@ -128,8 +131,8 @@ function write(
 }
 
 /**
- * Sends a large answer in pieces, each when the one before has been taken. So lib/http/sockets/unsent-answers.ts can see
- * whether the client takes anything of it.
+ * Sends a large answer in pieces, each when the one before has been taken. So lib/http/sockets/unsent-answers.ts can
+ * see whether the client takes anything of it.
  */
 export function end(response: ServerResponse, bytes: Body): void {
   const [first, ...rest] = piecesOf(bytes)

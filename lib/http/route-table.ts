@@ -48,7 +48,7 @@ export class RouteTable {
   }
 }
 
-/** Whether a parameter with a name is empty. What a wildcard stands for may be. */
+/** Whether a named parameter is empty. Only the value of a wildcard may be empty. */
 function hasEmpty(params: Readonly<Record<string, string | undefined>>): boolean {
   for (const name in params) if (params[name] === '' && name !== '*') return true
   return false

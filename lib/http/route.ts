@@ -7,12 +7,12 @@ import type { Access, Principal } from '../access/principal.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { PersonAccess, VisitedProject, Visitor } from '../people/visit.ts'
 
-/** What a handler is given. */
+/** The request as a handler gets it. */
 export interface RequestOf<Q> {
   readonly requestId: string
   /** Whose key it is, on routes of the API that ask for one. */
   readonly key: Principal
-  /** Who is signed in, on routes that ask for a person. On those for guests it is undefined if nobody is. */
+  /** The person who is signed in, on routes that ask for a person. On routes for guests it may be undefined. */
   readonly visitor: Visitor
   /** The project of the parameter :slug, on routes that ask for a person. */
   readonly project: VisitedProject
@@ -31,7 +31,7 @@ export interface RequestOf<Q> {
   readonly headers: NodeJS.Dict<string | string[]>
   /** The port on which the request came in. */
   readonly localPort: number
-  /** The address at the other end of the connection: the client's, or that of a proxy. */
+  /** The address at the other end of the connection: the client, or a proxy. */
   readonly peer: string
   /** The client's address, as far as trusted proxies say it (TRUST_PROXY). */
   readonly client: string
@@ -43,7 +43,10 @@ export interface RequestOf<Q> {
   readonly party: number | undefined
 }
 
-/** What a request lacks that does not come from a person over HTTP, such as a call of a tool. No route for it asks. */
+/**
+ * Empty values for requests that do not come from a person over HTTP, such as tool calls. Their routes do not read
+ * them.
+ */
 export const NOBODY: Pick<
   RequestOf<unknown>,
   'visitor' | 'project' | 'spanId' | 'params' | 'querystring' | 'peer' | 'client' | 'party'
@@ -144,9 +147,9 @@ export interface RouteOptions<Q extends TObject = TObject> {
    * the parameter stands (a JSON pointer).
    */
   readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>
-  /** Descriptions of the headers of success replies, by name, as far as they are not those of every answer. */
+  /** Descriptions of the headers of success replies, by name, beyond those of every answer. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Codes that the route may refuse with, beyond those of every route (401, 403, 404 of a path id, 500). */
+  /** Codes that the route may refuse with, beyond those that every route may (401, 403, 404 of a path id, 500). */
   readonly errors?: readonly ErrorCode[]
   handler(request: RequestOf<Static<Q>>): Promise<Reply> | Reply
 }

@@ -1,7 +1,7 @@
 /**
  * The HTTP server takes a request from its socket to its answer. Checks run in a fixed order, and the first one that
- * fails answers: route (404, 405), key or person (401), scope or role (403), path ids (404), query (400), encoding and size of the body
- * (415, 413), and then what the handler checks. Nothing is parsed before its turn.
+ * fails answers: route (404, 405), key or person (401), scope or role (403), path ids (404), query (400), encoding and
+ * size of the body (415, 413), and then what the handler checks. Nothing is parsed before its turn.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, BlockList, Socket } from 'node:net'
@@ -52,15 +52,15 @@ export interface ServerOptions extends AuthoriseOptions, AdmitOptions {
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 20_000
 /**
- * Node counts this from the first byte of a request, also while the request waits for its turn. So it only ends requests that
- * nothing else bounds, such as a refused one of which more keeps coming. Of a body that is read, BodyReservation
- * decides.
+ * Node counts this from the first byte of a request, also while the request waits for its turn. So it only ends
+ * requests that nothing else bounds, such as a refused one of which more keeps coming. Of a body that is read,
+ * BodyReservation decides.
  */
 const REQUEST_TIMEOUT_MS = 600_000
 /**
- * How many connections may wait to be accepted. Linux drops what comes beyond that, and the client tries again only
- * after a second (test/bench/RESULTS.md, "Many connections at once"). Linux allows no more than net.core.somaxconn,
- * 4096 by default.
+ * How many connections may wait to be accepted. Linux drops further ones, and their clients try again only after a
+ * second (test/bench/RESULTS.md, "Many connections at once"). Linux allows no more than net.core.somaxconn, 4096 by
+ * default.
  */
 const BACKLOG = 4096
 /** How long a closing server goes on accepting the connections that wait. */
@@ -173,8 +173,8 @@ export class HttpServer {
   }
 
   /**
-   * Accepts the connections that wait: the kernel resets them when the port is closed. Node accepts one in each turn of the
-   * event loop, so a turn without any has left none.
+   * Accepts the connections that wait: the kernel resets them when the port is closed. Node accepts one in each turn of
+   * the event loop, so a turn without any has left none.
    */
   async #acceptWaiting(): Promise<void> {
     let accepted = 0
@@ -261,7 +261,7 @@ export class HttpServer {
       const { headers } = exchange.request
       const encoding = contentEncoding(headers)
       const length = contentLength(headers, route.maxBodyBytes)
-      // How long it is once it is decoded, nobody knows.
+      // The decoded length is not known yet.
       const weight = encoding === undefined ? length : route.maxBodyBytes
       if (length !== undefined && length > LARGE_BODY_BYTES) await place.enter(weight)
       return await this.#readAndAnswer(exchange, route, encoding, { length, party, place, memory })
@@ -347,7 +347,7 @@ export class HttpServer {
     }
     newest.response.shouldKeepAlive = false
     sendRefusal(newest, new Refusal('invalid_request', message), status)
-    // Node forgets a request that was answered, and whoever waits for the rest of its body would wait for ever.
+    // Node forgets a request that was answered, and a reader of its body would wait forever.
     this.#pipelining.afterAll(socket, () => newest.request.destroy())
   }
 
@@ -362,8 +362,8 @@ export class HttpServer {
   }
 
   /**
-   * Says once that X-Forwarded-For is not believed. Behind a proxy that TRUST_PROXY does not name, all clients are one: the
-   * limits on passwords count them together.
+   * Says once that X-Forwarded-For is not believed. Behind a proxy that TRUST_PROXY does not name, all clients are one:
+   * the limits on passwords count them together.
    */
   #sayForwarded({ peer }: Exchange): void {
     const { trusted, log } = this.#options

@@ -2,8 +2,8 @@
  * Bounds the requests under way and the bytes of their bodies. Room is taken before a body is read, and given back
  * later.
  *
- * No party (project) may hold more than it leaves free. One that takes all it can get has half; several have equal parts,
- * and as much again stays free for others (the dynamic threshold of Choudhury and Hahne, 1998).
+ * No party (project) may hold more than it leaves free. One that takes all it can get has half; several have equal
+ * parts, and as much again stays free for others (the dynamic threshold of Choudhury and Hahne, 1998).
  */
 import { Refusal } from '../errors.ts'
 
@@ -36,8 +36,8 @@ export class Admission {
   }
 
   /**
-   * Takes room for a body of so many bytes, which counts as so many requests. Throws `quota_exhausted` if there is none.
-   * Those whose party is not known (undefined) are one party.
+   * Takes room for a body of `bytes` bytes, which counts as `requests` requests. Throws `quota_exhausted` if there is
+   * none. All callers whose party is unknown (undefined) are one party.
    */
   admit(bytes: number, requests = 1, party?: unknown): Room {
     const room = new Room(this, party)
@@ -93,7 +93,7 @@ export class Room {
     this.#requests += requests
   }
 
-  /** Keeps at most so many bytes, and counts as no request. */
+  /** Keeps at most `bytes` bytes, and no longer counts as a request. */
   shrink(bytes: number): void {
     const kept = Math.min(bytes, this.#bytes)
     this.#admission.give(this.#party, this.#bytes - kept, this.#requests)

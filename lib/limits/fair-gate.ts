@@ -1,10 +1,11 @@
 /**
- * Lets work of a limited weight (in bytes, or 1 for each) in at a time. When it is full, further work waits for its turn.
- * Several parties (projects) enter in turn, each with as much weight as the others: what one of them brings waits behind
- * what it brought before, and not the others behind that.
+ * Lets work of a limited weight (in bytes, or 1 for each) in at a time. When it is full, further work waits for its
+ * turn. Several parties (projects) enter in turn, each with as much weight as the others: the work of a party waits
+ * behind the party's earlier work, but not behind all of the others' work.
  *
- * Each that waits has a place in line, in units of weight: behind the one of its party before it, and no further ahead
- * than whoever entered last. The first in line enters as soon as it fits; nobody overtakes it, so that it does enter.
+ * Work that waits has a place in line, in units of weight: after the earlier work of its party, and no further ahead
+ * than the work that entered last. The first in line enters as soon as it fits. No work overtakes it, so it is sure to
+ * enter.
  */
 interface Waiting {
   readonly weight: number

@@ -1,5 +1,5 @@
 /**
- * How much is done at once, by the number of cores and of connections: the one place where that is chosen.
+ * Chooses how much is done at once, from the number of cores and of connections. No other file does.
  *
  * Measured on two cores: two lanes, each a connection that writes a batch while the other waits for its commit; more
  * gained nothing. With more cores PostgreSQL can write as many batches at once as it has cores, and the main thread of
@@ -7,9 +7,8 @@
  * so they grow with its cores as well. Small writes (scores, patches, deletions) are rare. There is a worker thread for
  * each core: exports leave the main thread little to do (test/bench/RESULTS.md, "MCP and OTLP").
  *
- * A process would use a connection for each of these, and can do with fewer: then whoever needs one is given that of
- * somebody who does not just then (lib/database/pooled/connection-limit.ts). With few, a second lane would take the
- * first one's.
+ * A process would use a connection for each of these, and can do with fewer: work that needs a connection then gets one
+ * that is idle (lib/database/pooled/connection-limit.ts). With few, a second lane would take the first one's.
  */
 import { availableParallelism } from 'node:os'
 

@@ -1,7 +1,8 @@
 /**
- * Room for large work, shared by several parties (projects). One party never has all of it, so another party's work does
- * not depend on when the first one finishes. Work that does not fit waits. Parties enter in turn, each with as much weight
- * as the others. A wait ends: work that has waited too long, or behind too much work of its own party, is refused.
+ * Room for large work, shared by several parties (projects). One party never has all of it, so another party's work
+ * does not depend on when the first one finishes. Work that does not fit waits. Parties enter in turn, each with as
+ * much weight as the others. Waiting ends: work that has waited too long, or has too much work of its own party before
+ * it, is refused.
  */
 import { Refusal } from '../errors.ts'
 
@@ -17,7 +18,7 @@ export interface PlaceBounds {
 interface Waiting {
   readonly party: unknown
   readonly weight: number
-  /** Its position in line, in units of weight: behind the one of its party before it. */
+  /** Its position in line, in units of weight: after the earlier work of its party. */
   readonly turn: number
   readonly late: NodeJS.Timeout
   enter(): void
@@ -40,7 +41,7 @@ export class Places {
     this.#bounds = bounds
   }
 
-  /** A place for one piece of work, not yet taken. `party` is undefined if nobody knows yet whose work it is. */
+  /** A place for one piece of work, not yet taken. `party` is undefined while it is not known whose work it is. */
   of(party: unknown): Place {
     return new Place(this, party)
   }
@@ -89,7 +90,7 @@ export class Places {
 
   #admit(): void {
     for (let first = this.#first(); first !== undefined; first = this.#first()) {
-      // Nobody overtakes the first in line, so that it does enter.
+      // No work overtakes the first in line, so it is sure to enter.
       if (this.#taken > 0 && this.#taken + first.weight > this.#bounds.room) return
       this.#dequeue(first)
       this.#entered = first.turn
@@ -101,7 +102,7 @@ export class Places {
     this.#entered = 0
   }
 
-  /** Of those whose party may have more inside, the one whose turn it is. */
+  /** The first in line among the work whose party may have more inside. */
   #first(): Waiting | undefined {
     let first: Waiting | undefined
     for (const waiting of this.#waiting) {

@@ -1,6 +1,6 @@
 /** Answers of the database that are remembered for a few seconds. */
 
-/** How long an answer counts. Whoever hears that something has changed forgets all of them before. */
+/** How long an answer counts. A process that hears of a change forgets all of them earlier. */
 const REMEMBERED_MS = 5000
 const MOST = 10_000
 

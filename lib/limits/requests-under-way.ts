@@ -14,7 +14,7 @@ export class RequestsUnderWay {
     this.#most = most
   }
 
-  /** Of all parties. */
+  /** The requests of all parties. */
   get count(): number {
     return this.#all
   }

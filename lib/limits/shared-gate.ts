@@ -1,6 +1,6 @@
 /**
  * Admits work of several parties (projects), each of which has a share. A party that brings more than its share waits
- * behind itself, however idle the rest is; so whoever comes next finds room at once. With a capacity, all parties
+ * for its own work, however idle the rest is. So work of another party finds room at once. With a capacity, all parties
  * together have no more than that inside, and enter in turn (fair-gate.ts).
  */
 import { Refusal } from '../errors.ts'
@@ -16,7 +16,7 @@ export interface GateBounds {
 export interface Visit {
   /** 1 if it is left out. */
   readonly weight?: number
-  /** Whoever waits for the work. If they leave before its turn comes, it is not done. */
+  /** The client that waits for the work. If it leaves before its turn comes, the work is not done. */
   readonly client?: { readonly signal: AbortSignal } | undefined
 }
 

@@ -1,9 +1,9 @@
 /**
- * Lookups that share the way: only one is under way at a time, and what is asked meanwhile goes with the next one. So a flood
- * of questions makes few queries.
+ * Lookups that share the way: only one batch is under way at a time, and lookups that are added meanwhile go with the
+ * next one. So a flood of questions makes few queries.
  */
 
-/** What is asked, and how it is answered. */
+/** A question, and the functions that settle it. */
 export interface Lookup<T> {
   resolve(found: T | undefined): void
   reject(error: unknown): void
@@ -15,7 +15,9 @@ export class SharedLookups<L extends Lookup<unknown>> {
   #waiting: L[] = []
   #isLookingUp = false
 
-  /** `answer` resolves each lookup of a batch, of `most` at the most. If it fails, all that it has not resolved fail. */
+  /**
+   * `answer` resolves each lookup of a batch, of `most` at the most. If it fails, all that it has not resolved fail.
+   */
   constructor(most: number, answer: (batch: readonly L[]) => Promise<void>) {
     this.#most = most
     this.#answer = answer

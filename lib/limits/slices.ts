@@ -1,6 +1,6 @@
 /**
- * Cuts long work on the main thread into slices, so that requests of others are served in between. What runs between two
- * calls of `next` should take a millisecond or two at most.
+ * Cuts long work on the main thread into slices, so that requests of others are served in between. What runs between
+ * two calls of `next` should take a millisecond or two at most.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 

@@ -1,6 +1,6 @@
 /**
- * Bounds the results that one message gathers: a batch may have 50 calls, and all of its results are in memory until it is
- * answered.
+ * Bounds the results that one message gathers: a batch may have 50 calls, and all of its results are in memory until it
+ * is answered.
  */
 import { Refusal } from '../errors.ts'
 import type { Result } from './long-result.ts'
@@ -16,7 +16,7 @@ export class Gathered {
     this.#most = most
   }
 
-  /** Throws `invalid_request` if the message has gathered so much that another call must not read more. */
+  /** Throws `invalid_request` if the calls of the message have gathered too much for another call to read more. */
   check(): void {
     if (this.#bytes < this.#most) return
     throw new Refusal(

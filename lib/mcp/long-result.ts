@@ -1,11 +1,11 @@
 /**
- * The text of a result that is too long to be given twice. `structuredContent` has the whole result; the text has what fits,
- * says so, and says how to get the rest.
+ * The text of a result that is too long to be given twice. `structuredContent` has the whole result; the text has what
+ * fits, says so, and says how to get the rest.
  */
 import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-json.ts'
 import { cutText, type Detail, outlineTrace, SHOWN_BYTES } from './outline.ts'
 
-/** Up to so many bytes the text is the whole result. */
+/** Up to this size the text is the whole result. */
 export const MAX_TEXT_BYTES = 256 * 1024
 /** The bytes that are shown of a member that is no list. */
 const MEMBER_BYTES = 4000

@@ -10,7 +10,7 @@ import type { Arguments } from './tool.ts'
 const ENVELOPE_LEVELS = 3
 const MAX_DEPTH = MAX_JSON_DEPTH + ENVELOPE_LEVELS
 const MAX_BATCH = 50
-/** A message of up to so many bytes is parsed on the main thread, where it takes some milliseconds at most. */
+/** A message of up to this size is parsed on the main thread, where it takes some milliseconds at most. */
 export const SMALL_BYTES = 64 * 1024
 /** The tool whose arguments are the body of a request that may have 2 MiB. */
 const LARGE_TOOL = 'record_trace'

@@ -108,7 +108,7 @@ export function outlineTrace(detail: Detail, { inexact, bytes, isText = false }:
   return text
 }
 
-/** A span in its place in the tree, and its values without those that are null or empty. */
+/** A span at its position in the tree, with those of its values that are neither null nor empty. */
 interface Measured extends Placed<Span> {
   readonly bytes: number
   readonly values: readonly { readonly field: (typeof SPAN_VALUES)[number]; readonly value: unknown; json: string }[]
@@ -165,7 +165,7 @@ export function cutText(text: string, maxBytes: number): string {
   return `${start}… [${bytes - Buffer.byteLength(start)} of ${bytes} bytes left out]`
 }
 
-/** The beginning of a text: whole characters of at most so many bytes. */
+/** The beginning of a text: whole characters of at most `maxBytes` bytes. */
 export function beginning(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text.slice(0, maxBytes))
   // A byte 10xxxxxx belongs to the character before it.

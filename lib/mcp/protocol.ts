@@ -1,9 +1,8 @@
 /**
  * Speaks the Model Context Protocol: Streamable HTTP, stateless, with answers in JSON. The SDK does most of the work,
  * and only this file uses it. Each POST has a server and a transport of its own, as the SDK demands without sessions.
- *
- * There are two eras of the protocol. Since 2026-07-28 each request says by itself who asks and in which version, and
- * before that a handshake (`initialize`) did. The SDK tells the eras apart; both are served with the same tools.
+ * There are two eras of the protocol. Since 2026-07-28 each request names its client and its version. Before that, a
+ * handshake (`initialize`) named them. The SDK tells the eras apart; both are served with the same tools.
  */
 import {
   createMcpHandler,
@@ -93,7 +92,7 @@ async function answerBySdk(message: unknown, headers: RequestHeaders, toolbox: T
       if (params?.cursor !== undefined) throw invalid('The list has one page only')
       return { tools: toolbox.listings as never }
     })
-    // Only for calls: a method that nobody knows is the SDK's to refuse, each era with its own status.
+    // Only calls are checked: the SDK refuses unknown methods itself, in each era with its own status.
     if (calledTools({ value: message }).length > 0) server.fallbackRequestHandler = callTool
     return server
   }
@@ -139,7 +138,7 @@ const initialize = checker(
   })
 )
 
-/** What is wrong with a handshake; undefined if nothing is. The SDK would report it as an internal error. */
+/** The fault of a handshake; undefined if there is none. The SDK would report it as an internal error. */
 function faultOfInitialize(message: unknown): string | undefined {
   if (!isObject(message) || message.method !== 'initialize' || message.id === undefined) return undefined
   if (isInitializeRequest(message)) return undefined
@@ -233,7 +232,8 @@ function takesJson(accept: RequestHeaders[string]): boolean {
 }
 
 /**
- * Makes a request with these headers. A client that accepts JSON is said to accept streams as well; it will get none.
+ * Makes a request with these headers. If the client accepts JSON, the request says that it accepts streams as well, as
+ * the SDK demands; the client never gets one.
  */
 function requestWith(headers: RequestHeaders): Request {
   const { accept, 'mcp-protocol-version': version } = headers

@@ -30,13 +30,13 @@ export interface ToolText {
   readonly title: string
   readonly description: string
   readonly annotations: Annotations
-  /** Examples of arguments, which stand in the input schema. */
+  /** Examples of arguments, for the input schema. */
   readonly examples?: readonly Arguments[]
 }
 
 /**
- * How many answers of routes are being turned into those of tools at a time, of one project and of all: they can be large,
- * and all are in memory.
+ * How many answers of routes are turned into answers of tools at a time, for one project and for all: they can be
+ * large, and all of them are in memory.
  */
 const VIEWS = { share: 3, capacity: 6 }
 
@@ -102,7 +102,7 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
       formed.push(wellFormedBytes(typeof piece === 'string' ? Buffer.from(piece) : piece))
     }
     const joined = Buffer.concat(formed)
-    // The threads copy it once more, which is a task of its own.
+    // The threads copy it once more. That is a task of its own.
     await turn()
     return { pieces: formed, text: await ingest.parse('short', joined, projectId) }
   }
@@ -194,7 +194,7 @@ function restReader({ query, body }: Route): (call: ToolCall, others: readonly s
   }
 }
 
-/** What the handler gets of the request that brought the call. What is costly to make is made when it is asked for. */
+/** The fields that the handler gets from the request that brought the call. Costly ones are made when they are read. */
 function contextOf(request: RequestOf<unknown>) {
   const { requestId, key, headers } = request
   return {

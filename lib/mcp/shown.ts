@@ -4,7 +4,7 @@ import type { Result } from './long-result.ts'
 import { wellFormed } from './well-formed.ts'
 
 export interface Shown {
-  /** What stands as text. */
+  /** The text content. */
   readonly text: string
   /** `structuredContent`: JSON text in parts. */
   readonly parts: readonly (string | Uint8Array)[]

@@ -1,4 +1,4 @@
-/** A tool: how the protocol shows it, and what it does. */
+/** A tool: its listing in the protocol, and its function. */
 
 import type { TObject, TProperties } from 'typebox'
 import type { RequestOf } from '../http/route.ts'
@@ -36,7 +36,7 @@ export interface ToolCall {
   readonly payload: Uint8Array | undefined
   /** The HTTP request that brought the call. */
   readonly request: RequestOf<unknown>
-  /** What the calls of that request have gathered. */
+  /** The results that the calls of that request have gathered. */
   readonly gathered: Gathered
 }
 export type Arguments = Readonly<Record<string, unknown>>
@@ -48,7 +48,7 @@ export interface Tool {
   call(call: ToolCall): Promise<Result> | Result
 }
 
-/** Arguments of a tool beyond those of its route, and how they change the route's answer. */
+/** Arguments of a tool beyond those of its route, which change the route's answer. */
 export interface View<P extends TProperties = TProperties> {
   readonly options: TObject<P>
   /** The schemas of the answers that it can make. */
@@ -57,6 +57,6 @@ export interface View<P extends TProperties = TProperties> {
   check(options: Arguments): void
   /** Whether the tool answers with the route's answer as it is, however long. */
   isWhole(options: Arguments): boolean
-  /** Turns the text of the route's answer into that of the tool's. */
+  /** Turns the text of the route's answer into the text of the tool's answer. */
   show(answer: string, options: Arguments): string
 }

@@ -30,7 +30,7 @@ export class Components {
 
   /** The schema as the document has it; a reference if it is a component. */
   schema(schema: TSchema): Json {
-    // Typebox adds marks of its own to the keywords. Only the keywords survive as JSON.
+    // Typebox adds its own marks to the keywords. Only the keywords survive as JSON.
     return this.#convert(JSON.parse(JSON.stringify(schema)))
   }
 

@@ -23,7 +23,9 @@ export const SCORE_ID = '53995c3f42cd8ad8'
 const PROJECT_ID = '1'
 const CURSOR = 'bjoxNzYzNzIzNTIyNTAwMDAwOjQy'
 
-/** The ids of traces in paths, where that is not TRACE_ID: what is done there would stand in the way of the others. */
+/**
+ * The trace ids in paths that differ from TRACE_ID, because these operations would disturb the examples of the others.
+ */
 export const PATH_TRACE_IDS: Readonly<Record<string, string>> = {
   appendSpans: STREAMED_ID,
   endTrace: STREAMED_ID,

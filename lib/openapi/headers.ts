@@ -20,7 +20,8 @@ export function everyHeader(components: Components): Json {
 }
 
 /**
- * The headers of a route's success replies. `declared` are those of the route, beyond or in place of the common ones.
+ * The headers of a route's success replies. `declared` are the route's own, which add to the common ones or replace
+ * them.
  */
 export function replyHeaders(declared: Readonly<Record<string, string>> = {}, components: Components): Json {
   const own = Object.entries(declared).map(([name, description]) => [

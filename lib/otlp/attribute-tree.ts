@@ -10,8 +10,8 @@ class Leaf {
 }
 
 /**
- * No convention nests deeper than this: `0.message.contents.0.message_content.image.image.url` has eight steps. An attribute
- * with a longer name has no place in the tree, so that the cost of a name does not grow with its dots.
+ * No convention nests deeper than this: `0.message.contents.0.message_content.image.image.url` has eight steps. An
+ * attribute with a longer name has no place in the tree, so that the cost of a name does not grow with its dots.
  */
 const MAX_STEPS = 8
 

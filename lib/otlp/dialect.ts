@@ -62,7 +62,7 @@ export interface TraceNames {
   readonly metadata?: readonly string[]
   /** Prefixes: every attribute whose name begins with one is a key of the metadata. */
   readonly metadataPrefixes?: readonly string[]
-  /** How input, output and what stands behind the prefixes are written; `loose` if the dialect does not say. */
+  /** The encoding of input, output and the values under the prefixes; `loose` if the dialect does not say. */
   readonly form?: Form
 }
 
@@ -88,7 +88,7 @@ export const composed =
     return value === undefined ? undefined : freeOf(value)
   }
 
-/** Finds the kind that the value of an attribute stands for; undefined if the span does not have it. */
+/** Finds the kind for the value of an attribute; undefined if the span does not have it. */
 export function kindBy(
   name: string,
   kinds: Readonly<Record<string, SpanKind>>,

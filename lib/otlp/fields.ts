@@ -13,7 +13,7 @@ export class Fields {
   readonly #attributes: Attributes
   readonly #taken = new Set<string>()
   #names = NO_NAMES
-  /** What their names begin with, up to the first dot. */
+  /** The beginnings of the attribute names, up to and including the first dot. */
   #heads: ReadonlySet<string> | undefined
 
   constructor(attributes: Attributes) {

@@ -125,7 +125,7 @@ const readParent = ({ parentSpanId }: OtlpSpan): string | null =>
 const readStatus = ({ statusCode }: OtlpSpan, fields: Fields) =>
   fields.get('langfuse.observation.level') === 'ERROR' ? 'error' : (STATUSES[statusCode] ?? 'unset')
 
-/** What the need of a span for a place in its trace follows from, read before the span is mapped. */
+/** Reads the facts that decide how much a span needs a place in its trace, before the span is mapped. */
 export function readNeed(span: OtlpSpan): Needed {
   const fields = new Fields(span.attributes)
   const parentId = readParent(span)
@@ -222,7 +222,7 @@ const mapLink = ({ traceId, spanId, traceState, attributes, droppedAttributes, f
 const readMembers = (attributes: Attributes | Iterable<[string, Json]>): Member[] =>
   Array.from(attributes, ([name, value]) => [name, freeOf(value)])
 
-/** What is added must not replace what was sent. */
+/** Adds members, but never replaces an attribute that was sent. */
 function addUnlessSent(members: Member[], sent: Attributes, added: readonly Member[]): void {
   for (const member of added) if (!sent.has(member[0])) members.push(member)
 }

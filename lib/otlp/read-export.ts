@@ -6,7 +6,15 @@ import type { Reason, SpanRefusal } from '../trace/states/span-refusals.ts'
 import { inNeedOrder, KEPT_PLACES, type Needed } from '../trace/states/span-room.ts'
 import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan, readNeed } from './map-span.ts'
 import { decodeJson, decodeLargeJson } from './wire/json-request.ts'
-import { cut, type Divisible, decodePortion, isCut, type Placed, type Portion, type Source } from './wire/portion.ts'
+import {
+  cut,
+  type Divisible,
+  decodePortion,
+  type IndexedSpan,
+  isCut,
+  type Portion,
+  type Source
+} from './wire/portion.ts'
 import { decodeProtobuf } from './wire/protobuf.ts'
 import type { OtlpEncoding, OtlpSpan, SentSpans, SpanGroup, SpanIdentity } from './wire/request.ts'
 import { LAST_MICROS } from './wire/time.ts'
@@ -56,8 +64,8 @@ function mapExport(sources: readonly Source[]): Export {
   const traces = new Map<string, MappedSpan[]>()
   const faults = new Faults()
   for (const { spans, from } of sources) {
-    for (let place = 0; place < spans.length; place++) {
-      const span = spans.read(place)
+    for (let index = 0; index < spans.length; index++) {
+      const span = spans.read(index)
       if (!faults.hasNone(span, lastEventOf(span))) continue
       addTo(traces, span.traceId, mapSpan(span, from))
     }
@@ -65,7 +73,7 @@ function mapExport(sources: readonly Source[]): Export {
   return { traces, portions: [], refusals: faults.refusals }
 }
 
-interface CheckedSpan extends Placed {
+interface CheckedSpan extends IndexedSpan {
   readonly need: Needed
 }
 
@@ -74,12 +82,12 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding): Expor
   const faults = new Faults()
   let order = 0
   for (const source of sources) {
-    for (let place = 0; place < source.spans.length; place++) {
-      const head = source.spans.head(place)
+    for (let index = 0; index < source.spans.length; index++) {
+      const head = source.spans.head(index)
       if (!faults.hasNone(head, head.lastEventMicros)) continue
       // It is read whole, since a portion must not have a span that cannot be read.
-      const need = readNeed(source.spans.read(place))
-      addTo(traces, head.traceId, { source, order: order++, place, need })
+      const need = readNeed(source.spans.read(index))
+      addTo(traces, head.traceId, { source, order: order++, index, need })
     }
   }
   const portions = [...cut(Array.from(traces.values(), neededFirst), encoding)]
@@ -87,8 +95,8 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding): Expor
 }
 
 /**
- * The spans of one trace in the order in which they get places, as far as there may be too few: portions are written one after
- * the other, and the first must not fill the trace with plain steps.
+ * The spans of one trace in the order in which they get places, as far as there may be too few: portions are written
+ * one after the other, and the first must not fill the trace with plain steps.
  */
 const neededFirst = (spans: readonly CheckedSpan[]): readonly CheckedSpan[] =>
   spans.length <= MAX_SPANS - KEPT_PLACES ? spans : inNeedOrder(spans, ({ need }) => need)

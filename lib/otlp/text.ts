@@ -10,7 +10,7 @@ export function storable(text: string): string {
   return text.includes('\u0000') ? text.replaceAll('\u0000', REPLACEMENT).toWellFormed() : text.toWellFormed()
 }
 
-/** The first so many characters (code points). */
+/** The first `length` characters (code points). */
 export function cut(text: string, length: number): string {
   if (text.length <= length) return text
   return [...text.slice(0, 2 * length)].slice(0, length).join('')
@@ -27,7 +27,7 @@ export function shortText(value: Json, length: number): string | undefined {
 /** The bytes of a text as JSON in UTF-8. */
 export const byteLength = (text: string): number => Buffer.byteLength(JSON.stringify(text))
 
-/** The longest beginning of a text that takes at most so many bytes as JSON in UTF-8. No character is cut in two. */
+/** The longest beginning of a text that takes at most `bytes` bytes as JSON in UTF-8. No character is cut in two. */
 export function prefixWithin(text: string, bytes: number): string {
   let fits = 0
   // A UTF-16 unit takes at least one byte.

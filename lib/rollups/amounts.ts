@@ -1,4 +1,4 @@
-/** What one ended trace adds to each of the sums of rollups, as the write path knows it; in SQL for stored traces. */
+/** The amounts that one ended trace adds to each sum of rollups: for the write path, and as SQL for stored traces. */
 import { durationMs } from '../trace/timestamp.ts'
 import { bucketOf, latencyInSql } from './latency.ts'
 

@@ -1,9 +1,14 @@
 /**
- * How long traces took, as counts by buckets. A bucket is a quarter of an octave of milliseconds, so the middle of its bucket
- * is off a duration by 9.1 % at most.
+ * Histograms of durations. A bucket is a quarter of an octave of milliseconds, so the middle of a bucket differs from
+ * any duration in it by 9.1 % at most.
  *
- * All counts are one number: each has DIGITS decimal digits, that of the shortest durations the last ones. So PostgreSQL adds
- * up histograms with `+` and `sum`, much faster than arrays of counts (test/bench/RESULTS.md, "Rollups").
+ * A histogram is one decimal number. Each bucket has DIGITS digits of it, and the bucket of the shortest durations has
+ * the last ones. PostgreSQL therefore adds histograms with `+` and `sum`, much faster than arrays of counts
+ * (test/bench/RESULTS.md, "Rollups"). For example, three traces below 1 ms and two from 1 to below 2 ms are
+ *
+ *   000000000002 000000000003 = 2000000000003
+ *
+ * The view rollup_latencies (sql/0013-rollup-latencies.sql) shows the buckets of stored histograms as rows.
  */
 
 const OCTAVES = 27

@@ -73,7 +73,7 @@ export function periodOf(range: Range, now: number, offset = 0, step: Step = ste
   return { ...period, from: period.to - RANGES[range] }
 }
 
-/** The same by the hour: where there are too many traces to read. */
+/** The same period by the hour, for when there are too many traces to read. */
 export const byTheHour = ({ from, to, offset }: Period): Period => aligned(from, to, 'hour', offset)
 
 /** As long a time, just before it. */

@@ -22,7 +22,7 @@ export function piecesOf({ from, to }: Pick<Period, 'from' | 'to'>): Piece[] {
 
 const LONGER = { hour: DAY, day: FORTNIGHT } as const
 
-/** What is left of a time in front of the longer steps that are wholly in it, and behind them. */
+/** Splits a time into the longer steps that are wholly in it, and the rest before and after them. */
 function split(
   from: number,
   to: number,

@@ -14,12 +14,12 @@ export interface Sums {
   readonly latency: string
 }
 
-/** Of the traces that began in a step: its number, from 0. */
+/** The sums of the traces that began in one step. `at` is its number, from 0. */
 export interface StepSums extends Sums {
   readonly at: number
 }
 
-/** Of the traces that have something in common; or of all that are not shown by themselves. */
+/** The sums of the traces of one group, or of all groups that are not shown by themselves. */
 export interface GroupSums extends Sums {
   readonly key: string | null
   readonly isOther: boolean
@@ -70,7 +70,7 @@ export function seriesOf(rows: readonly StepSums[], steps: number): Series {
 
 const histogramsOf = (rows: readonly Sums[]) => rows.map(({ latency }) => readHistogram(latency))
 
-/** `histograms` are those of the rows. */
+/** The total of rows. `histograms` are the histograms of the rows. */
 export function totalOf(rows: readonly Sums[], histograms = histogramsOf(rows)): Total {
   const sum: Counts = { traces: 0, errors: 0, inputTokens: 0, outputTokens: 0, costUsd: 0, priced: 0 }
   let cost = 0

@@ -98,7 +98,7 @@ export const listValues: ValuesFor<typeof LIST_COLUMNS, TraceLists> = {
   user_named_family: lists => lists.userNamedFamily
 }
 
-/** The fields of a trace that its lists, its tags and their lists are made of, and what it is counted with. */
+/** The fields of a trace that its place in lists, its tags and its counts are made from. */
 export interface ListedTrace extends CountedTrace {
   readonly traceId: string
   readonly model: string | null
@@ -171,7 +171,7 @@ export interface Changed<Sums = TraceChange | Growth | Advance> {
   readonly version: number
   readonly sums: Sums
 }
-/** An end, a growth or an advance: what it sets besides, and the lists that the trace is in afterwards. */
+/** The fields that an end, a growth or an advance sets too, and the lists that the trace is in afterwards. */
 export interface Done<T extends Ending | Growth | Advance> extends Changed {
   readonly done: T
   readonly lists: TraceLists

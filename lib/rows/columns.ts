@@ -135,7 +135,7 @@ export const TAG_BODY_COLUMNS = [
 
 export const TAG_COLUMNS: readonly Column[] = [...TAG_STAMP_COLUMNS, ...TAG_BODY_COLUMNS]
 
-/** What a trace adds to the sums over time, or takes away (lib/rollups/amounts.ts). */
+/** The amounts that a trace adds to the sums over time, or takes away from them (lib/rollups/amounts.ts). */
 export const NEWS_COLUMNS = [
   fixed('project_id', 'int'),
   column('traces', 'int'),
@@ -177,7 +177,7 @@ export const INDEXED_COLUMNS = [
 /** The stored trace that a change is for, and the version that the trace must still have. */
 export const TARGET_COLUMNS = [column('seq', 'bigint'), column('old_version', 'bigint')] as const
 
-/** What every change sets. */
+/** Every change sets these columns. */
 export const APPEND_COLUMNS = [
   ...TARGET_COLUMNS,
   column('version', 'bigint'),
@@ -186,7 +186,7 @@ export const APPEND_COLUMNS = [
   column('estimated_bytes', 'bigint')
 ] as const
 
-/** What an end and a growth set besides. A column `sets_x` says whether x is set or keeps its stored value. */
+/** An end and a growth set these columns too. A column `sets_x` says whether x is set or keeps its stored value. */
 const DONE_COLUMNS = [
   ...APPEND_COLUMNS,
   ...LIST_COLUMNS,
@@ -209,9 +209,7 @@ const DONE_COLUMNS = [
 
 export const END_COLUMNS = [...DONE_COLUMNS, column('end_hash', 'bytea'), column('sets_metadata', 'boolean')] as const
 
-/**
- * What a growth sets: further spans of OpenTelemetry can change nearly every field of the trace that they belong to.
- */
+/** A growth sets these columns: more spans from OpenTelemetry can change nearly every field of their trace. */
 export const GROWTH_COLUMNS = [
   ...DONE_COLUMNS,
   column('started_at', 'timestamptz'),
@@ -224,7 +222,7 @@ export const GROWTH_COLUMNS = [
   column('user_id', 'text')
 ] as const
 
-/** What an advance sets: a line of an export with a later state of a stored trace. */
+/** An advance sets these columns. It takes a stored trace to the later state that a line of an export has. */
 export const ADVANCE_COLUMNS = [
   ...GROWTH_COLUMNS,
   column('end_hash', 'bytea'),

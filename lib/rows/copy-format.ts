@@ -12,7 +12,7 @@ import { type Allocate, threadBytes } from './thread-bytes.ts'
 const FIRST_BYTES = 65_536
 /** Bytes that one UTF-16 code unit takes in UTF-8 at most. */
 const UNIT_BYTES = 3
-/** A text of up to so many characters is written by a loop, which is faster than a call of Buffer's own method. */
+/** A loop writes texts of up to this length, which is faster than a call of Buffer's own method. */
 const SHORT_TEXT = 64
 const NULL_LENGTH = -1
 const TWO_32 = 4_294_967_296
@@ -33,8 +33,8 @@ type WriteField = (rows: CopyWriter, value: never) => void
 const NIBBLES = Uint8Array.from({ length: 128 }, (_, code) => Number.parseInt(String.fromCharCode(code), 16))
 
 /**
- * A buffer that rows are written into, one behind the other. Numbers, digits and short texts are written byte by byte,
- * which is faster than a call of Buffer's own methods.
+ * A buffer of rows, one after another. Numbers, digits and short texts are written byte by byte, which is faster than a
+ * call of Buffer's own methods.
  */
 export class CopyWriter {
   bytes = Buffer.allocUnsafe(FIRST_BYTES)
@@ -45,7 +45,7 @@ export class CopyWriter {
     this.length = 0
   }
 
-  /** Makes room for so many bytes more. */
+  /** Makes room for `bytes` more bytes. */
   makeRoom(count: number): void {
     if (this.length + count <= this.bytes.length) return
     const larger = Buffer.allocUnsafe((this.length + count) * 2)
@@ -225,7 +225,10 @@ function writeWhole(rows: CopyWriter, value: number): void {
   }
 }
 
-/** `weight` is the power of NUMERIC_BASE that the first digit stands at. So many digits follow, and none behind the point. */
+/**
+ * Writes the header of a numeric. `weight` is the power of NUMERIC_BASE of the first digit. The caller writes the
+ * digits; none is a fraction.
+ */
 function beginNumeric(rows: CopyWriter, isNegative: boolean, weight: number, digits: number): void {
   rows.int32(8 + 2 * digits)
   rows.int16(digits)

@@ -41,7 +41,7 @@ import { listsOf, type TraceLists, tagListsOf } from './list-numbers.ts'
 import { packTexts, type SpanTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
 import type { Allocate } from './thread-bytes.ts'
 
-/** Rows of spans, one behind the other, and the offset in `bytes` at which each begins. */
+/** Rows of spans, one after another, and the offset in `bytes` at which each begins. */
 export interface SpanRows {
   readonly bytes: Uint8Array
   readonly spans: readonly number[]
@@ -71,7 +71,10 @@ export interface ListedRows {
   readonly keys: RankingKeys
 }
 
-/** A new trace: the fields of its row from the lists on, then the rows of its tags, of its news, its scores and its spans. */
+/**
+ * A new trace: the fields of its row from the lists on, then the rows of its tags, of its news, its scores and its
+ * spans.
+ */
 export interface TraceRows extends ListedRows, SpanRows {
   readonly scores: readonly number[]
   readonly scoresEnd: number
@@ -216,7 +219,7 @@ export function textsOfRows(rows: SpanRows): ReadonlyMap<string, SpanTexts> {
   return texts
 }
 
-/** The bytes of the text columns, and of the column behind them, which is the id. */
+/** The bytes of the text columns, and of the column after them, which is the id. */
 function fieldsOfTexts(row: Buffer): readonly (Buffer | undefined)[] {
   let at = TEXTS_AT
   return [...STORED_TEXT_COLUMNS, SPAN_ID_COLUMN].map(() => {
@@ -237,7 +240,7 @@ const TEXTS_AT = offsetIn(SPAN_COLUMNS, STORED_TEXT_COLUMNS[0].name) - 4
 /** The value of a row's column `packed`, which is the last of the text columns. */
 const packedIn = (row: Buffer) => readField(row, endOfFields(row, STORED_TEXT_COLUMNS.length - 1)).bytes
 
-/** The offset at which so many fields end, counted from the first text. */
+/** The offset at which the first `count` fields end, counted from the first text. */
 function endOfFields(row: Buffer, count: number): number {
   let at = TEXTS_AT
   for (let i = 0; i < count; i++) at = readField(row, at).end

@@ -99,11 +99,11 @@ export function tagListsInSql(
 /** SQL of the hash; it is null if the text is null. */
 export const hashInSql = (text: string, seed: string): string => `hashtextextended(${text}, ${seed})`
 
-/** The text that is being hashed, in UTF-8, with zeros behind it. */
+/** The text that is being hashed, in UTF-8, padded with zeros. */
 let bytes = Buffer.alloc(1024)
 /** Bytes that one UTF-16 code unit takes in UTF-8 at most. */
 const UNIT_BYTES = 3
-/** The hash takes in so many bytes at a time, as three words. */
+/** The hash takes in this many bytes at a time, as three words. */
 const BLOCK = 12
 
 /**

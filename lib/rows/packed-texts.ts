@@ -56,7 +56,7 @@ const LARGE = 65_536
 const UNPACKING = { chunkSize: 32_768 }
 const decompress = promisify(brotliDecompress)
 
-/** Offsets in a slice: behind its number stands the id of the first span, and behind that the compressed bytes. */
+/** Offsets in a slice: its number, then the id of the first span, then the compressed bytes. */
 const GROUP_AT = 2
 const SLICE_AT = GROUP_AT + 8
 
@@ -94,7 +94,7 @@ export function packTexts(spans: readonly Span[], hurries: boolean): readonly St
   return spans.map((_, i) => packedAs(i < count ? sliceOf(group, i, packed.subarray(i * each, (i + 1) * each)) : null))
 }
 
-/** What a row stores if the texts are packed. `packed` is its slice; null if the row has none. */
+/** The text columns of a row whose texts are packed. `packed` is the row's slice; null if the row has none. */
 export const packedAs = (packed: Uint8Array | null): StoredTexts => ({
   input: null,
   output: null,
@@ -173,8 +173,8 @@ interface StoredRow {
 type TextEncoding = 'utf8' | 'latin1'
 
 /**
- * Unpacks the texts of spans, of those that are wanted. `rows` must be all spans of one trace. `pause` is called between
- * groups, which have LENGTH.most characters each at most.
+ * Unpacks the texts of spans, of those that are wanted. `rows` must be all spans of one trace. `pause` is called
+ * between groups, which have LENGTH.most characters each at most.
  */
 export async function unpackSpans<T extends StoredRow>(
   rows: readonly T[],

@@ -1,6 +1,6 @@
 /** Rows of scores as COPY takes them, among those that lib/rows/copy-rows.ts renders of a restored trace. */
 
-/** Rows of scores, one behind the other, with the offset at which each begins, and at which the last one ends. */
+/** Rows of scores, one after another, with the offset at which each begins, and at which the last one ends. */
 export interface ScoreRows {
   readonly bytes: Uint8Array
   readonly scores: readonly number[]

@@ -5,11 +5,11 @@
  * - Numbers, times, JSON and hexadecimal digits never hold a control character. They are joined by U+0001, null is
  *   U+0002, and nothing is escaped on either side, which costs less CPU than an array literal (test/bench/RESULTS.md,
  *   "How parameters travel").
- * - Other texts can hold any character that a client sends. They are elements of an array literal. So are lists of texts,
- *   each joined by a character that is in none of its texts, which stands in front.
+ * - Other texts can hold any character that a client sends. They are elements of an array literal. So are lists of
+ *   texts: each list is joined by a character that none of its texts has, and begins with that character.
  *
- * A column is cast as a whole, before its rows are taken apart: Citus refuses an update that casts a column to a type such as
- * timestamptz, since what comes of it depends on settings of the session.
+ * A column is cast as a whole, before its rows are taken apart: Citus refuses an update that casts a column to a type
+ * such as timestamptz, since the result depends on settings of the session.
  */
 import type { Column, Value } from './columns.ts'
 import { digitsOf } from './list-numbers.ts'

@@ -19,16 +19,16 @@ export interface Checker<T> {
    */
   check(value: unknown, exact?: unknown): value is T
   /**
-   * The sentence for a value that `check` refused; `exact` if that was given. `root` is the name of the value as a whole
-   * in that sentence.
+   * The sentence for a value that `check` refused; `exact` if that was given. `root` is the name of the value as a
+   * whole in that sentence.
    */
   explain(value: unknown, root?: string): string
 }
 
 /**
- * Checks by a schema. To compile it takes a millisecond or more, so it is done once, with the first value: a server that starts
- * has some forty schemas, and needs few at once. The compiler is that of plain schemas: `typebox/compile` makes the same check,
- * but loads conversions as well, which takes each process and thread 55 ms.
+ * Checks by a schema. To compile it takes a millisecond or more, so it is done once, with the first value: a server
+ * that starts has some forty schemas, and needs few at once. The compiler is that of plain schemas: `typebox/compile`
+ * makes the same check, but loads conversions as well, which takes each process and thread 55 ms.
  */
 export function checker<T extends TSchema>(schema: T): Checker<Static<T>> {
   let used: { readonly rules: Rules; readonly compiled: Validator } | undefined
@@ -66,7 +66,7 @@ export interface Rules {
   readonly minLength?: number
   readonly maxLength?: number
   readonly pattern?: string
-  /** What `pattern` asks for, in words. */
+  /** The rule that `pattern` states, in words. */
   readonly patternRule?: string
   readonly minimum?: number
   readonly maximum?: number

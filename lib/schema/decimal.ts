@@ -4,7 +4,7 @@
  */
 
 const ZERO = 48
-/** Integers of so many digits, and sums of two of them, are exact as doubles. */
+/** Integers of this many digits, and sums of two of them, are exact as doubles. */
 const EXACT_DIGITS = 15
 
 /** The value of a number is digits × 10^exponent. */
@@ -55,16 +55,16 @@ function comparePositive(one: Decimal, other: Decimal): number {
 }
 
 /**
- * One spelling for all spellings of a number. It is what ECMAScript, and so RFC 8785, would write if its numbers had
- * any precision, except that there is no exponent where the point stands within or behind the digits: an integer of
- * any length is spelled as most clients write it.
+ * One spelling for all spellings of a number. ECMAScript, and so RFC 8785, would write it if its numbers had any
+ * precision, with one difference: there is no exponent if the point is within the digits or after them. So an integer
+ * of any length is spelled as most clients write it.
  */
 export function normalForm(literal: string): string {
   const { isNegative, digits, exponent } = decimalOf(literal)
   if (digits === '') return '0'
   const sign = isNegative ? '-' : ''
   const shift = Number(exponent)
-  /** How many digits stand in front of the point. */
+  /** The number of digits in front of the point. */
   const point = digits.length + shift
   if (shift >= 0 && (shift === 0 || point <= 21)) return sign + digits + '0'.repeat(shift)
   if (shift < 0 && point > 0) return `${sign}${digits.slice(0, point)}.${digits.slice(point)}`

@@ -54,7 +54,7 @@ export const ExportLine = closed({
   spans: Type.Optional(Type.Array(Type.Object({}), { maxItems: MAX_SPANS })),
   /** Newest first. */
   scores: Type.Optional(Type.Array(ExportedScore, { maxItems: MAX_SCORES })),
-  /** What was recorded but is not shown in answers. */
+  /** Facts that were recorded but that answers do not show. */
   recorded: Type.Optional(
     closed({
       /** The usage as it was sent, if `trace.usage` shows something else. */

@@ -30,7 +30,7 @@ type DataType = (typeof DATA_TYPES)[number]
 /** The type of a score's value for each data type, as typeof has it. */
 export const VALUE_TYPES = { numeric: 'number', categorical: 'string', boolean: 'boolean' } as const
 
-/** A text of 1 to so many characters (Unicode code points). */
+/** A text of 1 to `maxLength` characters (Unicode code points). */
 const text = (maxLength: number, description: string) => Type.String({ minLength: 1, maxLength, description })
 /** Any JSON value, kept exactly. */
 const json = (description: string) =>

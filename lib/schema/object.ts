@@ -7,7 +7,7 @@ import Type, { type Static, type TObject, type TProperties, type TSchema } from 
 export const named = <P extends TProperties>(title: string, properties: P, description?: string): TObject<P> =>
   Type.Object(properties, { title, ...(description !== undefined && { description }), additionalProperties: false })
 
-/** An object without a name. It stands in the document wherever it is used. */
+/** An object without a name. The document repeats it wherever it is used. */
 export const closed = <P extends TProperties>(properties: P): TObject<P> =>
   Type.Object(properties, { additionalProperties: false })
 

@@ -5,8 +5,8 @@
 import Type from 'typebox'
 
 /**
- * The most bytes of an export of spans, decoded. An exporter sends up to 512 spans at once, whatever is in them, and drops
- * all of them if they are too much.
+ * The most bytes of an export of spans, decoded. An exporter sends up to 512 spans at once, whatever is in them, and
+ * drops all of them if they are too much.
  */
 export const MAX_EXPORT_BYTES = 64 * 1024 * 1024
 /** The most bytes of other OTLP bodies, and of a message of gRPC, which does not say beforehand how long it is. */
@@ -19,8 +19,8 @@ export const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 export const MAX_EXPORT_PARTS = 500_000
 
 /**
- * The most values of a large export in JSON, which are counted before it is parsed. A span of ten attributes has 21 parts
- * and about 55 values, so that most exports reach MAX_EXPORT_PARTS first.
+ * The most values of a large export in JSON, which are counted before it is parsed. A span of ten attributes has 21
+ * parts and about 55 values, so that most exports reach MAX_EXPORT_PARTS first.
  */
 export const MAX_EXPORT_VALUES = 4 * MAX_EXPORT_PARTS
 

@@ -1,10 +1,10 @@
 /**
- * A segment of the index: which of its traces have a term. Its traces are numbered from the newest on. Their terms are spread
- * over buckets by their highest bits, so that a search reads one small row of each segment and term.
+ * A segment of the index: which of its traces have a term. Its traces are numbered from the newest on. Their terms are
+ * spread over buckets by their highest bits, so that a search reads one small row of each segment and term.
  *
- * A bucket is a list of entries in the order of their terms: the term (4 bytes), the length of what follows (a varint of the
- * length times two, plus one for a bitmap), and the traces: a bitmap, or the distances from one to the next as varints,
- * whichever is shorter.
+ * A bucket is a list of entries in the order of their terms: the term (4 bytes), the length of what follows (a varint
+ * of the length times two, plus one for a bitmap), and the traces: a bitmap, or the distances from one to the next as
+ * varints, whichever is shorter.
  */
 
 export const BUCKETS = 512
@@ -60,7 +60,10 @@ function pairsOf(traces: readonly Int32Array[]): Pairs {
 /** The bits of a term by which one pass sorts: three passes are enough. */
 const DIGIT = { bits: 11, values: 2 ** 11 }
 
-/** Sorts by terms, digit by digit from the lowest on. Each pass keeps the order of equals, so that traces stay in theirs. */
+/**
+ * Sorts by terms, digit by digit from the lowest on. Each pass keeps the order of equals, so that traces stay in
+ * theirs.
+ */
 async function sortPairs(pairs: Pairs, rest: () => Promise<unknown>): Promise<Pairs> {
   let [from, to] = [pairs, emptyPairs(pairs.terms.length)]
   for (let shift = 0; shift < 32; shift += DIGIT.bits) {
@@ -90,7 +93,10 @@ class Entries {
   #bytes: Buffer
   #length = 0
 
-  /** For segments of so many traces; `pairs` of term and trace are expected, and make room for most. */
+  /**
+   * Makes segments of `traces` traces. `pairs` is the expected number of pairs of term and trace, for which memory is
+   * allocated.
+   */
   constructor(traces: number, pairs: number) {
     this.#bitmapBytes = Math.ceil(traces / 8)
     this.#bytes = Buffer.allocUnsafe(1024 + Math.ceil((pairs * 4) / BUCKETS))
@@ -129,7 +135,7 @@ class Entries {
     this.#bytes = larger
   }
 
-  /** What was added since the last time. */
+  /** The bytes that were added since the last call. */
   take(): Buffer {
     const taken = Buffer.from(this.#bytes.subarray(0, this.#length))
     this.#length = 0

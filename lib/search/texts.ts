@@ -1,21 +1,21 @@
 /**
- * What of a trace is searched: its name, and the beginnings of the texts in its input and output and in those of its model
- * calls. Only the strings of the JSON count, not its keys, numbers and punctuation.
+ * Chooses the texts of a trace that are searched: its name, and the beginnings of the texts in its input and output and
+ * in those of its model calls. Only the strings of the JSON count, not its keys, numbers and punctuation.
  */
 
 /** The bounds, in UTF-16 units. */
 export const SEARCHED = {
-  /** Of one input or output. */
+  /** The most of one input or output. */
   each: 2000,
-  /** Of a trace, without its name. A text that is repeated counts once. */
+  /** The most of a trace, without its name. A text that is repeated counts once. */
   all: 8000,
-  /** So much of a JSON text is looked at for them. */
+  /** The most of a JSON text that is read for them. */
   json: 8192,
   /** The first model calls of a trace. */
   calls: 40
 } as const
 
-/** JSON texts, or their beginnings; null where there is none. */
+/** JSON texts, or their beginnings; null if there is none. */
 interface Body {
   readonly input: string | null
   readonly output: string | null
@@ -81,7 +81,7 @@ export function stringsOf(json: string, most: number): string[] {
   return strings
 }
 
-/** Where the string ends that begins there: at its quote, or where the text is cut off. */
+/** The end of the string that begins at `from`: its quote, or the end of a text that is cut off. */
 function endOf(json: string, from: number): number {
   for (let quote = json.indexOf('"', from); quote !== -1; quote = json.indexOf('"', quote + 1)) {
     let before = quote
@@ -91,7 +91,7 @@ function endOf(json: string, from: number): number {
   return json.length
 }
 
-/** Whether a colon follows, behind white space perhaps. */
+/** Whether a colon follows, perhaps after white space. */
 function isColonNext(json: string, from: number): boolean {
   let at = from
   while (json.charCodeAt(at) <= 0x20) at++

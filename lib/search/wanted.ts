@@ -1,27 +1,27 @@
-/** What somebody searches for, and where a text has it. */
+/** Reads a search query, and finds its words and phrases in texts. */
 
 import type { SearchedText } from './texts.ts'
 import { denseTerms, fold, type Run, runsOf, termOf } from './words.ts'
 
-/** A word that is wanted, or some characters of a script without spaces. */
+/** A word of the query, or some characters of a script without spaces. */
 interface Unit {
   readonly folded: string
   readonly isDense: boolean
 }
 
-/** Units that are wanted one behind the other: a single one mostly; several of a phrase, or of `order-17`. */
+/** Units that must follow each other: mostly a single one; several for a phrase, or for `order-17`. */
 type Phrase = readonly Unit[]
 
 export interface Wanted {
-  /** All of them are wanted, in any order. */
+  /** All of them must be found, in any order. */
   readonly phrases: readonly Phrase[]
-  /** Whatever has the phrases has these terms. */
+  /** Every text that has the phrases has these terms. */
   readonly terms: readonly number[]
 }
 
 /**
- * The most terms that are looked up, those of the longest words, which are the rarest mostly. What has them is looked at for the
- * others.
+ * The most terms that are looked up. They are those of the longest words, which are mostly the rarest. The traces that
+ * have them are read to check the others.
  */
 const MOST_TERMS = 6
 
@@ -31,7 +31,7 @@ export function readWanted(query: string): Wanted | undefined {
   const named = pieces
     .map(unitsOf)
     .map((phrase): [string, Phrase] => [phrase.map(unit => unit.folded).join(' '), phrase])
-  // Each once: words that are repeated say nothing, and cost as much as others.
+  // Repeated words add nothing, and cost as much as others, so each is kept once.
   const phrases = [...new Map(named).values()].filter(({ length }) => length > 0)
   if (phrases.length === 0) return undefined
   const units = phrases.flat().sort((a, b) => b.folded.length - a.folded.length)
@@ -67,7 +67,7 @@ export function findIn(texts: readonly SearchedText[], { phrases }: Wanted): Exc
   return undefined
 }
 
-/** What cannot be seen, or changes the direction of a line; each is one unit. */
+/** Characters that are invisible, or change the direction of a line; each is one unit. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}]/gu
 
 /** The text in one line, in which nothing is hidden. */
@@ -99,7 +99,7 @@ class Folded {
     }
   }
 
-  /** Where the phrase stands. */
+  /** The places of the phrase in the text. */
   find(phrase: Phrase): Mark[] {
     const { folded, isDense } = phrase[0]!
     const marks: Mark[] = []
@@ -123,7 +123,7 @@ class Folded {
     return undefined
   }
 
-  /** Where in a run a unit stands. Within a phrase what is dense must reach to its neighbours. */
+  /** The place of a unit in a run. Within a phrase, a unit of a dense script must touch its neighbours. */
   #match({ folded, isDense }: Unit, at: number, isFirst: boolean, isLast: boolean): Mark | undefined {
     const run = this.#runs[at]!
     const own = this.#folded[at]!
@@ -134,7 +134,10 @@ class Folded {
     return this.#unfold(run, from, from + folded.length)
   }
 
-  /** The piece of the run of which these folded units were made, as near as can be told: characters are folded one by one. */
+  /**
+   * The piece of the run of which these folded units were made, as near as can be told: characters are folded one by
+   * one.
+   */
   #unfold(run: Run, from: number, to: number): Mark {
     let folded = 0
     let start = run.start
@@ -149,7 +152,7 @@ class Folded {
   }
 }
 
-/** What is hidden is never part of a word, so the same is found in the line. */
+/** Hidden characters are never part of a word, so the search finds the same in the line. */
 function excerptOf({ place, text: whole }: SearchedText, phrases: readonly Phrase[]): Excerpt {
   const text = asLine(whole)
   const folded = new Folded(text)
@@ -177,5 +180,5 @@ function wordAt(text: string, from: number, to: number): number {
   return space === -1 ? from : from + space + 1
 }
 
-/** The same place, or one before it where a surrogate pair would be cut. */
+/** The same position, or the one before it if a surrogate pair would be cut. */
 const boundary = (text: string, at: number): number => (/[\udc00-\udfff]/.test(text[at] ?? '') && at > 0 ? at - 1 : at)

@@ -1,12 +1,13 @@
 /**
- * Takes texts apart into words, for any script. A word is a run of letters and digits, without regard to case and accents. Scripts
- * that are written without spaces (Chinese, Japanese, Thai and others), and Korean, whose particles stick to the words, have
- * no such words: of a run in them, each character and each pair of neighbours counts.
+ * Takes texts apart into words, for any script. A word is a run of letters and digits, without regard to case and
+ * accents. Scripts that are written without spaces (Chinese, Japanese, Thai and others), and Korean, whose particles
+ * stick to the words, have no such words: of a run in them, each character and each pair of neighbours counts.
  *
- * What is indexed of a word is a number, its term. Two words may share one, so whatever is found by terms is looked at again.
+ * What is indexed of a word is a number, its term. Two words may share one, so whatever is found by terms is looked at
+ * again.
  */
 
-/** A run of a text: where it stands, and whether its script has no spaces between words. */
+/** A run of a text: its place, and whether its script has no spaces between words. */
 export interface Run {
   readonly start: number
   readonly end: number
@@ -37,7 +38,7 @@ function classify(character: string) {
   return IN_DENSE.test(character) && !/\p{Nd}/u.test(character) ? DENSE : WORD
 }
 
-/** Whether the run of a kind goes on there. */
+/** Whether a run of this kind continues at `at`. */
 function goesOn(kind: number | undefined, text: string, at: number): boolean {
   if (at >= text.length || kind === BETWEEN) return false
   const next = classOf(text, at)
@@ -63,8 +64,8 @@ const ONLY_ASCII = /^[\u0000-\u007f]*$/
 const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]/g
 
 /**
- * The text without case, accents and the forms that Unicode has twice. Marks that are letters, as in the scripts of India,
- * stay.
+ * The text without case, accents and the forms that Unicode has twice. Marks that are letters, as in the scripts of
+ * India, stay.
  */
 export function fold(text: string): string {
   if (ONLY_ASCII.test(text)) return text.toLowerCase()
@@ -101,7 +102,7 @@ export function termsOf(texts: readonly string[]): Int32Array {
 
 /** Numbers of 32 bits, each once: a hash table whose memory is used again, since an index has many sets of hundreds. */
 class Terms {
-  /** Where in `#terms` the term of a slot is, plus one; 0 where there is none. */
+  /** For each slot, the index of its term in `#terms`, plus one; 0 if the slot is empty. */
   #slots = new Uint32Array(2048)
   #terms = new Int32Array(1024)
   #count = 0
@@ -141,14 +142,14 @@ class Terms {
 
 const found = new Terms()
 
-/** Of each ASCII character in words what `fold` makes of it, and 0 of those between. */
+/** The result of `fold` for each ASCII character of words, and 0 for those between words. */
 const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
   const character = String.fromCharCode(unit)
   return /[\p{L}\p{N}]/u.test(character) ? fold(character).charCodeAt(0) : 0
 })
 
 /**
- * Texts are looked at as bytes, two a unit: V8 has several forms of texts, and takes twice as long where it has to tell them
+ * Texts are read as bytes, two a unit: V8 has several forms of texts, and takes twice as long if it has to tell them
  * apart at each unit (test/bench/RESULTS.md, "Search by words").
  */
 let units = Buffer.allocUnsafe(2 * 2048)
@@ -175,7 +176,7 @@ function addTerms(text: string, terms: Terms): void {
   if (length > start && length - start <= MOST_UNITS) terms.add(term)
 }
 
-/** Adds the terms of the run that begins there, and returns where it ends. */
+/** Adds the terms of the run that begins at `start`, and returns where it ends. */
 function addRun(text: string, start: number, terms: Terms): number {
   const kind = classOf(text, start)
   let end = start

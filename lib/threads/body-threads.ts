@@ -1,6 +1,7 @@
 /**
- * Chooses where a body is made ready: a small one on the main thread at once, a large one on a thread where others do not
- * wait behind it, and any other on a worker thread. Bodies that arrive together go to a thread in one message, because a message costs about the same however many bodies are in it.
+ * Chooses where a body is made ready: a small one on the main thread at once, a large one on a thread on which no
+ * others wait, and any other on a worker thread. Bodies that arrive together go to a thread in one message, because a
+ * message costs about the same however many bodies are in it.
  */
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
@@ -24,7 +25,7 @@ export const INLINE_BYTES = 4096
  */
 const GROUP_BYTES = 160 * 1024
 
-/** Bodies on their way to a thread, one behind the other in `bytes`. The arrays have an element for each body. */
+/** Bodies on their way to a thread, one after another in `bytes`. The arrays have an element for each body. */
 export interface Group {
   readonly operations: readonly TaskName[]
   readonly environments: readonly (string | null)[]
@@ -49,10 +50,7 @@ interface Waiting {
 
 export class BodyThreads {
   readonly #pool: Piscina<Group, ReadyResult[]>
-  /**
-   * A thread that gets one body at a time: large ones, and those of a group that a thread has died with, which are tried
-   * again.
-   */
+  /** A thread that gets one body at a time: large ones, and retries of a group in which a thread died. */
   readonly #alone: Piscina<Group, ReadyResult[]>
   #lastAlone: Promise<unknown> = Promise.resolve()
   /** The ids of threads that have loaded their code. */
@@ -103,7 +101,7 @@ export class BodyThreads {
     return result.ready
   }
 
-  /** How many bytes of its heap each thread uses, as it last said. */
+  /** The bytes of its heap that each thread uses, by its latest report. */
   get heaps(): readonly number[] {
     const threads = [...this.#pool.threads, ...this.#alone.threads]
     return threads.map(({ threadId }) => readHeap(this.#heaps, threadId))

@@ -1,6 +1,6 @@
 /**
- * Has bodies made ready in turns of the projects that they are of, so that what one project sends waits behind itself.
- * A body that needs no thread waits for none, and a large one goes to a thread of its own.
+ * Has bodies made ready in turns of their projects, so that a project's bodies wait only for that project's earlier
+ * ones. A body that needs no thread waits for none, and a large one goes to a thread of its own.
  */
 import { FairGate } from '../limits/fair-gate.ts'
 import type { Logger } from '../log.ts'

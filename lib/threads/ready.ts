@@ -1,7 +1,7 @@
 /**
- * Makes a body ready for the write path: prepares it, and renders the rows that COPY takes. An append and an end get the
- * rows of all their spans here, and an export those of every span that can find a place. Which of these rows are written is
- * decided later, when the stored state is known.
+ * Makes a body ready for the write path: prepares it, and renders the rows that COPY takes. An append and an end get
+ * the rows of all their spans here, and an export those of every span that can find a place. Which of these rows are
+ * written is decided later, when the stored state is known.
  */
 import { Refusal, type RefusalCode } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
@@ -83,8 +83,8 @@ export interface ReadyExport {
   readonly operation: 'export'
   readonly traces: readonly ReadySpans[]
   /**
-   * A large export has no traces but portions, in the order to write them. Each is joined (lib/otlp/wire/portion.ts) to be a
-   * body of the operation `export-portion`.
+   * A large export has no traces but portions, in the order to write them. Each is joined (lib/otlp/wire/portion.ts) to
+   * be a body of the operation `export-portion`.
    */
   readonly portions: readonly Portion[]
   /** Why some spans belong to no trace. */
@@ -206,7 +206,7 @@ function readyExport(read: () => Export, task: ReadyTask): ReadyExport {
   }
 }
 
-/** A span with all that its row has, and with what it says about its trace. */
+/** A span with all fields of its row, and its claims about its trace. */
 type HintedSpan = PreparedSpan & GatheredSpan
 
 function normaliseMapped(mapped: readonly MappedSpan[], former?: readonly MappedSpan[]): HintedSpan[] {
@@ -219,8 +219,8 @@ const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>
   normaliseSpans({ value: { schemaVersion: 1, spans: mapped.map(({ span }) => span) }, escapes: false }).spans
 
 /**
- * Decides the spans as if no trace were stored yet: the queue needs that trace, and no stored trace gives a place to any other
- * span (lib/trace/states/span-room.ts).
+ * Decides the spans as if no trace were stored yet: the queue needs that trace, and no stored trace gives a place to
+ * any other span (lib/trace/states/span-room.ts).
  */
 function readySpans(
   traceId: string,
@@ -237,7 +237,7 @@ function readySpans(
   return { traceId, spanCount: spans.length, first, refusals, toGather: encodeSpans({ spans, storable }, allocate) }
 }
 
-/** Names each field, since a spread takes V8 long if other properties come behind it. */
+/** Names each field: a spread is slow in V8 if other properties follow it. */
 function asRecorded(traceId: string, growth: Growth, spans: readonly PreparedSpan[]): PreparedTrace {
   return {
     operation: 'record',

@@ -1,7 +1,7 @@
 /**
- * How the spans of an export go from a worker thread to the main thread: as bytes, since objects take long on their way, and
- * mostly nobody reads them. They are needed only if their trace is stored already. Input and output stand in the rows of the
- * spans, and are read from there.
+ * Sends the spans of an export from a worker thread to the main thread as bytes: objects take long to cross, and mostly
+ * nobody reads them. They are needed only if their trace is stored already. Input and output are read from the rows of
+ * the spans.
  */
 
 import { CopyWriter, readField } from '../rows/copy-format.ts'
@@ -10,7 +10,7 @@ import type { SpanTexts } from '../rows/packed-texts.ts'
 import type { Allocate } from '../rows/thread-bytes.ts'
 import type { GatheredSpan, SpanHints } from '../trace/states/gathered.ts'
 
-/** What is needed only if the trace is stored already. */
+/** Spans that are needed only if the trace is stored already. */
 export interface SpansToGather {
   readonly spans: readonly GatheredSpan[]
   /** The spans that the rows of the first trace are of. No stored trace has a place for another one. */
@@ -26,7 +26,7 @@ const HINTS = [
   ...(['responseId', 'tags', 'metadata'] as const)
 ] as const
 type Texts = Pick<SpanTexts, 'input' | 'output'>
-/** The values of the fields and of the hints. The texts are null if they stand in the row of the span. */
+/** The values of the fields and of the hints. The texts are null if the row of the span has them. */
 type Sent = readonly [fields: readonly unknown[], hints: readonly unknown[], texts: Texts | null, formerHash?: string]
 
 /** `storable` are some of the spans, in their order. */
@@ -46,7 +46,7 @@ export function encodeSpans({ spans, storable }: SpansToGather, allocate: Alloca
 
 const writer = new CopyWriter()
 
-/** `rows` are those of the storable spans. They are read when the first text is asked for. */
+/** `rows` are the rows of the storable spans. They are read when the first text is asked for. */
 export function decodeSpans(encoded: Uint8Array, rows: SpanRows | undefined): SpansToGather {
   const { buffer, byteOffset, byteLength } = encoded
   const { bytes } = readField(Buffer.from(buffer, byteOffset, byteLength), 0)

@@ -1,12 +1,14 @@
 /**
- * How much of its heap each worker thread uses. A thread that waits for work runs no timer, so it says it after its work,
- * into memory that it shares with the main thread.
+ * How much of its heap each worker thread uses. A thread that waits for work runs no timer, so it says it after its
+ * work, into memory that it shares with the main thread.
  */
 
 import { getHeapStatistics } from 'node:v8'
 import { threadId, workerData } from 'node:worker_threads'
 
-/** More threads than there are at once. Threads are numbered on, so that one may get the place of one that has ended. */
+/**
+ * More threads than there are at once. Threads are numbered on, so that one may get the place of one that has ended.
+ */
 const PLACES = 1024
 const INTERVAL_MS = 1000
 const KIB = 1024

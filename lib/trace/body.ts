@@ -47,8 +47,8 @@ export function parseBody(text: string, tooDeep: ErrorCode, maxDepth = MAX_JSON_
 }
 
 /**
- * Parses a value within a body, exactly. `level` is the number of objects and arrays around it. What is wrong is refused as by
- * readBody, with `invalid_request` for deeper nesting.
+ * Parses a value within a body, exactly. `level` is the number of objects and arrays around it. What is wrong is
+ * refused as by readBody, with `invalid_request` for deeper nesting.
  */
 export function readPart(bytes: Uint8Array, path: string, level: number): unknown {
   const text = readText(bytes)

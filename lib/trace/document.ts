@@ -8,7 +8,7 @@ import type { UsageFields } from './prepared.ts'
 
 export const sha256 = (data: string | Uint8Array): string => hash('sha256', data)
 
-/** A member of an object with a comma behind it; empty if the value is absent. */
+/** A member of an object, followed by a comma; empty if the value is absent. */
 const member = (key: string, json: string | undefined): string => (json === undefined ? '' : `"${key}":${json},`)
 /** The same with the comma in front. */
 const next = (key: string, json: string | undefined): string => (json === undefined ? '' : `,"${key}":${json}`)
@@ -65,7 +65,7 @@ export function spanDocument(span: SpanDocument): string {
   )
 }
 
-/** A document with a list of spans, cut in two: what stands in front of the members of that list, and behind them. */
+/** A document with a list of spans, cut in two: the text before the members of that list, and the text after them. */
 export interface Frame {
   readonly head: string
   readonly tail: string

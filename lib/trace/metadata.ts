@@ -24,8 +24,8 @@ export function mergeMetadata(stored: string | null, patch: string): Merged {
 }
 
 /**
- * The merged object alone; `patch` is compact. Where nothing is stored it is the patch itself, unless a key may look like an
- * integer: JavaScript puts such a key first.
+ * The merged object alone; `patch` is compact. Where nothing is stored it is the patch itself, unless a key may look
+ * like an integer: JavaScript puts such a key first.
  */
 export function mergedMetadata(stored: string | null, patch: string): string | null {
   if (stored === null && patch !== '{}' && !INTEGER_KEY.test(patch)) return patch

@@ -11,7 +11,7 @@ import type { Reading } from './json/reader.ts'
 import type { PreparedAppend, PreparedEnd, PreparedSpan, PreparedTrace, UsageFields } from './prepared.ts'
 import { isBefore, parseTimestamp } from './timestamp.ts'
 
-/** What must be known of a body's text. */
+/** Facts about the text of a body. */
 export interface TextFacts {
   /** Whether strings may hold U+0000 or unpaired surrogates. */
   readonly escapes: boolean
@@ -42,9 +42,7 @@ export function checkTexts(body: TextFacts, path: string, fields: Readonly<Recor
   }
 }
 
-/**
- * The canonical form of a time. Refuses what is none. `path` is what stands in front of the field's name in messages.
- */
+/** The canonical form of a time. Refuses a text that is no time. `path` precedes the field's name in messages. */
 export const timestamp = (text: string, path: string, field: string): string =>
   parseTimestamp(text) ?? refuse(path + field, 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00.123Z')
 

@@ -1,6 +1,6 @@
 /**
- * What preparing a body yields: everything that the write path needs of it, as plain values that can cross threads.
- * Times are canonical text (UTC, `Z`, three or six fraction digits). JSON is compact text with keys in the order sent.
+ * Bodies made ready: everything that the write path needs of them, as plain values that can cross threads. Times are
+ * canonical text (UTC, `Z`, three or six fraction digits). JSON is compact text with keys in the order sent.
  */
 import type { PlacedMessages } from './span-messages.ts'
 
@@ -35,7 +35,7 @@ export interface PreparedSpan extends UsageFields {
   readonly bytes: number
 }
 
-/** What a decision needs of a span. The hash may be the short one. */
+/** The part of a span that decisions read. The hash may be the short one. */
 export type SpanHead = Pick<PreparedSpan, 'id' | 'status' | 'hash' | 'formerHash' | 'bytes'>
 
 /**
@@ -49,7 +49,7 @@ export const SHORT_HASH_DIGITS = 32
 export const isStoredAs = (stored: string, span: Pick<PreparedSpan, 'hash' | 'formerHash'>): boolean =>
   stored === shortHash(span) || (span.formerHash !== undefined && stored === shortHash({ hash: span.formerHash }))
 
-/** What a trace document says, but for input and output. */
+/** The fields of a trace document, without input and output. */
 export interface TraceFields extends UsageFields {
   readonly name: string
   /** 'running' if endedAt is null. */
@@ -99,7 +99,7 @@ export interface PastScore {
   readonly createdAt: string
 }
 
-/** What a restored trace brings along that recording it anew would not give. */
+/** The history of a restored trace, which recording it anew would lose. */
 export interface Past {
   /** As stored: a label, 'unassigned', or null if it was never recorded. */
   readonly environment: string | null

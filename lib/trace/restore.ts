@@ -32,7 +32,7 @@ const ADDED_TO_TRACE: readonly string[] = [
 ]
 const ADDED_TO_SPAN: readonly string[] = ['traceId', 'durationMs']
 
-/** Fields of traces, spans and events that can hold any JSON. Their text is restored as it stands in the line. */
+/** Fields of traces, spans and events that can hold any JSON. Their text is restored exactly as the line has it. */
 const FREE_FIELDS = ['input', 'output', 'metadata', 'attributes']
 
 const lines = checker(ExportLine)
@@ -60,7 +60,10 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
   }
 }
 
-/** The usage that is shown stands beside the one that was sent. Only the latter is restored, so they must agree. */
+/**
+ * A line has the usage that answers show and the usage that was sent. Only the latter is restored, so the two must
+ * agree.
+ */
 function checkUsage({ trace, spans = [], recorded }: ExportLine): void {
   const { usage, spanUsage = {} } = recorded ?? {}
   requireShown((trace as Shown).usage, usage, 'trace.usage', 'recorded.usage')

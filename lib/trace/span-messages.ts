@@ -1,13 +1,15 @@
 /**
- * Messages of model calls that came apart from their spans, as log records. A span that was sent without input, or without
- * output, is shown with those that name it.
+ * Messages of model calls that came apart from their spans, as log records. A span that was sent without input, or
+ * without output, is shown with those that name it.
  */
 import { isBefore } from './timestamp.ts'
 
-/** What a record says of the input and the output of its span: JSON texts of arrays; null if nothing. */
+/** The input and output that a log record has for its span, as JSON texts of arrays; null if it has none. */
 export interface SpanMessages {
   readonly spanId: string
-  /** Messages of a span are in the order of their times (microseconds since 1970), then of their places in the export. */
+  /**
+   * Messages of a span are in the order of their times (microseconds since 1970), then of their places in the export.
+   */
   readonly micros: number
   readonly place: number
   /** 32 hexadecimal digits. A record that is sent again has the same. */
@@ -33,8 +35,9 @@ interface Span extends Texts {
 }
 
 /**
- * The trace and its spans with the messages where they have no input or output of their own. `messages` are in their order.
- * A trace without input takes that of the span that has no parent, else of the first one, and the output of the last.
+ * The trace and its spans with the messages where they have no input or output of their own. `messages` are in their
+ * order. A trace without input takes that of the span that has no parent, else of the first one, and the output of the
+ * last.
  */
 export function joinMessages<T extends Texts, S extends Span>(
   trace: T,

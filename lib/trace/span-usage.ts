@@ -1,10 +1,10 @@
 /**
- * Sums what a gathered trace has used over its calls of models, so that no call counts twice. Two libraries often report
- * the same call: one around the other, or one beside the other.
+ * Sums what a gathered trace has used over its calls of models, so that no call counts twice. Two libraries often
+ * report the same call: one around the other, or one beside the other.
  */
 import type { UsageFields } from './prepared.ts'
 
-/** What the sums need to know of a span. */
+/** The fields of a span that the sums read. */
 export interface SpanUsage extends UsageFields {
   readonly id: string
   readonly parentId: string | null
@@ -26,8 +26,8 @@ const hasUsage = (span: UsageFields): boolean =>
 const hasCost = ({ costUsd }: SpanUsage): boolean => costUsd !== null
 
 /**
- * Sums llm and embedding spans; `spans` are all spans of the trace. Agents and chains repeat what their calls used, so they
- * do not count. If no call reports usage, that of the root counts.
+ * Sums llm and embedding spans; `spans` are all spans of the trace. Agents and chains repeat what their calls used, so
+ * they do not count. If no call reports usage, that of the root counts.
  */
 export function sumSpending(spans: readonly SpanUsage[], rootId: string | undefined): Spent {
   // A sum of floating-point numbers depends on the order, so the order must not depend on the arrival of spans.
@@ -54,7 +54,7 @@ function countedOf(spans: readonly SpanUsage[], says: (span: SpanUsage) => boole
   return calls.size > 0 ? [...calls] : spans.filter(span => span.id === rootId && says(span))
 }
 
-/** Of calls inside each other, at whatever depth, the outermost counts. */
+/** Keeps the outermost of calls that are nested in each other at any depth. */
 function dropNested(calls: Set<SpanUsage>, spans: readonly SpanUsage[]): void {
   const byId = new Map(spans.map(span => [span.id, span]))
   const all = new Set(calls)
@@ -73,8 +73,8 @@ function dropNested(calls: Set<SpanUsage>, spans: readonly SpanUsage[]): void {
 }
 
 /**
- * Of calls with the same answer at the same time, the first counts. Some servers give few ids, or always the same one, to
- * calls that come one after the other.
+ * Keeps the first of several calls with the same answer at the same time. The time is compared too, because some
+ * servers give the same id to several calls, one after the other.
  */
 function dropSameResponse(calls: Set<SpanUsage>): void {
   const ends = new Map<string, number>()
@@ -88,8 +88,8 @@ function dropSameResponse(calls: Set<SpanUsage>): void {
 }
 
 /**
- * Two calls beside each other, of one model and usage, one of which begins after the other and ends before it, are one that
- * two libraries report. A call has one twin at most, so that calls that run at the same time still count.
+ * Two calls beside each other, of one model and usage, one of which begins after the other and ends before it, are one
+ * that two libraries report. A call has one twin at most, so that calls that run at the same time still count.
  */
 function dropTwins(calls: Set<SpanUsage>): void {
   const single: SpanUsage[] = []
@@ -124,8 +124,9 @@ const WHOLE_MICROS = 1_000
 const slackOf = ({ startMicros }: SpanUsage): number => (startMicros % WHOLE_MICROS === 0 ? WHOLE_MICROS : 0)
 
 /**
- * Whether one of the two runs inside the other. Clocks are allowed for only if one of the calls has the id of an answer and
- * the other has none, so that they come from two libraries: those of one library that run at the same time may look so.
+ * Whether one of the two runs inside the other. Clocks are allowed for only if one of the calls has the id of an answer
+ * and the other has none, so that they come from two libraries: those of one library that run at the same time may look
+ * so.
  */
 function isInside(one: SpanUsage, other: SpanUsage): boolean {
   if (one.responseId === other.responseId) return contains(one, other, 0, 0)

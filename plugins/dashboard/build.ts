@@ -47,8 +47,8 @@ export interface Manifest {
 }
 
 /**
- * Each part that is loaded later imports main.tsx, so everything that is loaded at the start is one module. Otherwise each
- * set of parts that share something would be a module of its own, and small modules compress badly.
+ * Each part that is loaded later imports main.tsx, so everything that is loaded at the start is one module. Otherwise
+ * each set of parts that share something would be a module of its own, and small modules compress badly.
  */
 const fromTheStart: Plugin = {
   name: 'from-the-start',
@@ -65,7 +65,7 @@ const fromTheStart: Plugin = {
   }
 }
 
-/** Modules that some file imports dynamically. Another file may import the same module statically, and be read first. */
+/** Modules that a file imports dynamically. Another file may import the same module statically, and be read first. */
 async function partsLoadedLater(): Promise<Set<string>> {
   const files = (await readdir(APP, { recursive: true })).filter(name => /\.tsx?$/.test(name))
   const imports = files.map(async name => {

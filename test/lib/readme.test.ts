@@ -1,4 +1,4 @@
-/** The map of lib (lib/README.md) is held against the code: the files that it names, and what its rooms import. */
+/** Holds the documents against the code: the files, names and headings that they name, and the circles of imports. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,15 +6,88 @@ import t from 'tap'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const IMPORT = /(?:from |import\()'(\.[^']+)'/g
-const map = readFileSync(join(ROOT, 'lib/README.md'), 'utf8')
-const contributing = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8')
+const MAP = 'lib/README.md'
+const DOCUMENTS = [
+  MAP,
+  'AGENTS.md',
+  'CONTRIBUTING.md',
+  'clients/README.md',
+  'lib/CONTRACT.md',
+  'lib/DECISIONS.md',
+  'lib/otlp/README.md',
+  'plugins/dashboard/README.md'
+]
+const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+const map = textOf(MAP)
 
-t.test('every file and folder that the map and CONTRIBUTING.md name exists', t => {
-  // What is built, and the name of a migration that is yet to come, are not in the tree.
-  const text = `${map}${contributing}`.replaceAll(/\bbuild\/\S+|sql\/NNNN\S+/g, '')
-  const named = new Set(text.match(/\b(?:lib|plugins|workers|bin|test|sql)\/[\w./-]*\w/g))
-  t.ok(named.size > 50)
-  for (const path of named) t.ok(existsSync(join(ROOT, path)), path)
+for (const document of DOCUMENTS) {
+  t.test(`every file and folder that ${document} names exists`, t => {
+    // What is built, and the name of a migration that is yet to come, are not in the tree.
+    const text = textOf(document).replaceAll(/\bbuild\/\S+|sql\/NNNN\S+/g, '')
+    const named = new Set(text.match(/\b(?:lib|plugins|workers|bin|test|sql|clients)\/[\w./-]*\w/g))
+    t.ok(named.size >= 10)
+    for (const path of named) t.ok(existsSync(join(ROOT, path)), path)
+    for (const [, link] of text.matchAll(/\]\(([^)#:]+)\)/g)) {
+      t.ok(existsSync(join(ROOT, dirname(document), link as string)), `the link ${link}`)
+    }
+    t.end()
+  })
+}
+
+t.test('the map leads to every other document', t => {
+  for (const document of DOCUMENTS.filter(each => ![MAP, 'AGENTS.md'].includes(each))) {
+    t.ok(map.includes(`(${relative('lib', document)})`), document)
+  }
+  t.ok(textOf('AGENTS.md').includes(MAP))
+  t.end()
+})
+
+t.test('every question of the map is answered by a name in the files beside it', t => {
+  const [, table = ''] = map.split('## Where it is decided')
+  const rows = table.split('\n## ')[0]!.match(/^\| .*\? .*$/gm) ?? []
+  t.ok(rows.length >= 15)
+  const quoted = (cell = '') => Array.from(cell.matchAll(/`([^`]+)`/g), ([, text]) => text as string)
+  for (const row of rows) {
+    const [, question = '', files, names] = row.split('|')
+    const texts = quoted(files)
+      .filter(file => file.endsWith('.ts'))
+      .map(textOf)
+    const wanted = quoted(names)
+    t.ok(texts.length > 0 && wanted.length > 0, question)
+    for (const name of wanted)
+      t.ok(
+        texts.some(text => new RegExp(`\\b${name}\\b`).test(text)),
+        `${question} ${name}`
+      )
+  }
+  t.end()
+})
+
+t.test('every heading of test/bench/RESULTS.md that lib/DECISIONS.md cites is there', t => {
+  const text = textOf('lib/DECISIONS.md').replaceAll(/\s+/g, ' ')
+  const headings = textOf('test/bench/RESULTS.md').match(/^#+ .*$/gm) ?? []
+  const cited = Array.from(text.matchAll(/\(((?:"[^"]+"(?:, )?)+)\)/g), ([, list]) => list!.match(/[^",][^"]+/g) ?? [])
+  t.ok(cited.length > 15)
+  for (const heading of cited.flat().filter(each => each !== ', ')) {
+    t.ok(
+      headings.some(each => each.replace(/^#+ /, '') === heading),
+      heading
+    )
+  }
+  t.end()
+})
+
+t.test('every attribute that lib/otlp/README.md names is one that the code reads', t => {
+  const files = readdirSync(join(ROOT, 'lib/otlp'), { recursive: true, encoding: 'utf8' })
+  const code = files.filter(name => name.endsWith('.ts')).map(name => textOf(join('lib/otlp', name)))
+  const named = Array.from(textOf('lib/otlp/README.md').matchAll(/`([a-z][\w]*(?:\.\w+)+)\.?`/g), ([, name]) => name!)
+  const attributes = named.filter(name => !name.endsWith('.ts') && !/\.\d\./.test(name))
+  t.ok(attributes.length > 50)
+  for (const name of attributes)
+    t.ok(
+      code.some(text => text.includes(name)),
+      name
+    )
   t.end()
 })
 
@@ -38,8 +111,7 @@ t.test('no file imports itself by way of others, but for completion and the tabl
 })
 
 function importsOf(file: string): string[] {
-  const text = readFileSync(join(ROOT, file), 'utf8')
-  return [...text.matchAll(IMPORT)].map(([, to]) => relative(ROOT, join(ROOT, dirname(file), to as string)))
+  return [...textOf(file).matchAll(IMPORT)].map(([, to]) => relative(ROOT, join(ROOT, dirname(file), to as string)))
 }
 
 /** Whether a file is among all that it imports, directly or not. */

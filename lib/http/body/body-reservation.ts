@@ -3,12 +3,13 @@
  *
  * The announced length is reserved first, so that a body for which there is no room is refused before it is read. If a
  * body arrives too slowly, only the bytes that have arrived stay reserved: otherwise a hundred clients that announce
- * much and send nothing would keep everybody else out. A body that arrives at a fair pace keeps its whole room,
- * however long it takes: otherwise half-read bodies would be refused while the network is full, and their resends
- * would fare no better.
+ * much and send nothing would keep all others out. A body that arrives at a fair pace keeps its whole room, however
+ * long it takes: otherwise half-read bodies would be refused while the network is full, and their resends would fare no
+ * better.
  *
- * A slow body may go on while it is in nobody's way. If it holds a place of large bodies that another one waits for, or
- * has been slow for too long, it is given up. The clock stands still while the body is not read.
+ * A slow body may go on while it delays no other request. It is given up if it holds a place of large bodies that
+ * another body waits for, or if it has been slow for too long. Time in which the server does not read the body does not
+ * count.
  */
 import { Refusal } from '../../errors.ts'
 import type { Admission, Room } from '../../limits/admission.ts'

@@ -19,7 +19,7 @@ import { LARGE_BODY_BYTES, MAX_BODY_BYTES } from '../../schema/input.ts'
 import type { BodyReservation } from './body-reservation.ts'
 import type { LargeBytes, MemoryLease } from './large-memory.ts'
 
-/** Thrown if the client went away before its request was complete, so that nobody is left to be answered. */
+/** Thrown if the client went away before its request was complete. No answer can be sent. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone'
 }
@@ -70,13 +70,13 @@ export function contentLength(headers: IncomingHttpHeaders, limit = MAX_BODY_BYT
   return length
 }
 
-/** What is told how a body arrives. */
+/** The part of a body's reservation that follows how the body arrives. */
 export type Arrival = Pick<BodyReservation, 'onGiveUp' | 'grow' | 'pause' | 'resume' | 'settle'>
 
 /**
- * Reads the whole body and decodes it. Throws `payload_too_large` as soon as either the bytes that arrive or those that
- * come out of the decoder pass the limit, `quota_exhausted` where there is no room, `invalid_json` for what cannot be
- * decoded, LateBody, and ClientGone.
+ * Reads the whole body and decodes it. Throws `payload_too_large` as soon as either the received or the decoded bytes
+ * pass the limit, `quota_exhausted` if there is no room, `invalid_json` for a body that cannot be decoded, LateBody,
+ * and ClientGone.
  */
 export async function receiveBody(
   request: IncomingMessage,
@@ -182,8 +182,8 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
 }
 
 /**
- * A smaller chunk is copied behind others: as a Buffer of its own, a chunk of a byte would take a hundred times as
- * much.
+ * Smaller chunks are copied into shared memory, one after another: as a Buffer of its own, a chunk of one byte would
+ * take a hundred times as much.
  */
 const SMALL_CHUNK = 1024
 const TAIL_BYTES = 16_384
@@ -232,7 +232,7 @@ class Chunks {
 /** The most that a decoder gives at a time. */
 const CHUNK_BYTES = 65_536
 
-/** Undefined if what comes out passes the limit. */
+/** Decodes the bytes; undefined if the result passes the limit. */
 async function decode(bytes: Buffer, encoding: ContentCoding, limit: number): Promise<Buffer | undefined> {
   // The decoder's memory stays for as long as the body does, so a small body gets a small one.
   const chunkSize = Math.min(CHUNK_BYTES, Math.max(1024, bytes.length * 8))

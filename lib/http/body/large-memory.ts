@@ -5,7 +5,7 @@
  * (lib/rows/thread-bytes.ts). Therefore memory that no body needs any more is kept for the next one, until V8 frees it.
  */
 
-/** Memory comes in sizes of a power of two, from this one, so that a body fits into that of another. */
+/** The least size of memory. Sizes are powers of two, so that memory fits another body as well. */
 const LEAST_BYTES = 16 * 1024 * 1024
 
 export class LargeMemory {
@@ -44,14 +44,14 @@ export class MemoryLease {
     this.#give = give
   }
 
-  /** Memory for at most so many bytes. */
+  /** Memory for at most `most` bytes. */
   take(most: number): LargeBytes {
     const buffer = this.#take(most)
     this.#taken.push(buffer)
     return new LargeBytes(Buffer.from(buffer))
   }
 
-  /** Nobody reads the bytes any more, nor adds any. */
+  /** Gives the memory back. The request must no longer read it, nor write to it. */
   end(): void {
     for (const buffer of this.#taken) this.#give(buffer)
     this.#taken = []

@@ -4,12 +4,12 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** What exporters add to an address of nothing, to that of Langfuse, and to ours. */
+/** The paths at which exporters ask if their address has no path, or has Langfuse's or ours. */
 const ASKED = /^(?:\/v1\/(?:traces|metrics|logs)|\/api\/public\/otel|\/api\/v1\/otlp)(?=[/?]|$)/
 
 export const isOtlpAddress = (url: string): boolean => ASKED.test(url)
 
-/** Says to somebody who asked at an unknown address where OTLP is taken; undefined if they did not ask for it. */
+/** A hint for a client that asked at an unknown address: the address of OTLP; undefined if it did not ask for OTLP. */
 export function hintAtOtlp(url: string, baseUrl: string): string | undefined {
   if (!isOtlpAddress(url)) return undefined
   const endpoint = `${baseUrl}/api/v1/otlp`

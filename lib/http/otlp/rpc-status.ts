@@ -18,8 +18,8 @@ const UNAVAILABLE = 14
 const UNAUTHENTICATED = 16
 
 /**
- * What each error is in gRPC. Exporters send again after RESOURCE_EXHAUSTED, OUT_OF_RANGE and UNAVAILABLE, among
- * others: a body that is too large must be none of these.
+ * The gRPC code of each error. Exporters send again after RESOURCE_EXHAUSTED, OUT_OF_RANGE and UNAVAILABLE, among
+ * others: a body that is too large must get none of these.
  */
 const RPC_CODES: { readonly [code in RefusalCode]: number } = {
   invalid_json: INVALID_ARGUMENT,

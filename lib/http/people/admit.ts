@@ -1,4 +1,6 @@
-/** Finds out who asks for a route of the dashboard, and whether they may: people, where lib/http/authorise.ts has keys. */
+/**
+ * Finds out who asks for a route of the dashboard, and whether they may: people, where lib/http/authorise.ts has keys.
+ */
 import { Refusal } from '../../errors.ts'
 import { isEnough } from '../../people/roles.ts'
 import { type Credentials, PERSON_ACCESS, type PersonAccess, type Visit } from '../../people/visit.ts'
@@ -12,7 +14,7 @@ export interface AdmitOptions {
   readonly visitors: Pick<Visitors, 'find'>
   readonly cookie: SessionCookie
   readonly vouching: Vouching
-  /** What the configuration lacks; undefined if it is complete. */
+  /** Names the missing configuration; undefined if it is complete. */
   notConfigured(): string | undefined
 }
 
@@ -22,8 +24,8 @@ export const isPersonAccess = (access: string): access is PersonAccess =>
   (PERSON_ACCESS as readonly string[]).includes(access)
 
 /**
- * Throws `not_configured`, `sign_in_required`, `not_found` for a project that the person is no member of, and `forbidden`.
- * Resolves to undefined only for guests.
+ * Throws `not_configured`, `sign_in_required`, `not_found` for a project that the person is no member of, and
+ * `forbidden`. Resolves to undefined only for guests.
  */
 export async function admit(options: AdmitOptions, access: PersonAccess, asking: Asking): Promise<Visit | undefined> {
   requireConfigured(options.notConfigured)

@@ -1,6 +1,7 @@
 /**
- * The cookie of somebody who is on their way to a provider of OpenID Connect: what they must bring back, and which page they
- * wanted. It is that browser's alone, lives for ten minutes, and is used once. Only the routes of that sign-in get it.
+ * The cookie of a sign-in that is under way at a provider of OpenID Connect: the values that the provider must return,
+ * and the page that was asked for. It belongs to one browser, lives for ten minutes, and is used once. Only the routes
+ * of that sign-in get it.
  */
 import type { Attempt } from '../../people/oidc/provider.ts'
 
@@ -19,7 +20,7 @@ export class AttemptCookie {
   readonly #name: string
   readonly #attributes: string
 
-  /** `session` is the name of the session's cookie, which is that of this deployment alone. */
+  /** `session` is the name of the session's cookie, which is unique to this deployment. */
   constructor(baseUrl: string, session: string) {
     const { protocol, pathname } = new URL(baseUrl)
     this.#name = session.replace('session', 'oidc')

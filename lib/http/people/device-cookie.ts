@@ -1,7 +1,7 @@
 /**
- * The cookie of a browser in which somebody has signed in with a password. It opens nothing: their attempts in this browser
- * are only counted apart from those of strangers (lib/people/attempts.ts). Nothing is stored of it. It is bound to the user by
- * an HMAC, so nobody makes one without having signed in.
+ * The cookie of a browser in which a person has signed in with a password. It grants no access: it only makes their
+ * attempts in this browser count apart from those of strangers (lib/people/attempts.ts). The server stores nothing
+ * about it. An HMAC binds it to the user, so nobody can make one without having signed in.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readCookie } from './session-cookie.ts'
@@ -15,7 +15,9 @@ export class DeviceCookie {
   readonly #attributes: string
   readonly #secret: string
 
-  /** `session` is the name of the session's cookie, which is that of this deployment alone; `secret` is KEY_DIGEST_SECRET. */
+  /**
+   * `session` is the name of the session's cookie, which is unique to this deployment; `secret` is KEY_DIGEST_SECRET.
+   */
   constructor(baseUrl: string | undefined, session: string, secret = '') {
     const url = baseUrl === undefined ? undefined : new URL(baseUrl)
     this.#name = session.replace('session', 'device')

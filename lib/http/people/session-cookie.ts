@@ -1,6 +1,7 @@
 /**
- * The cookie that holds the token of a session. Its path is that of the dashboard, so it never reaches the API, and a
- * session opens nothing there. Browsers send cookies to every port of a host, so its name is that of this deployment alone.
+ * The cookie that holds the token of a session. Its path is the dashboard's, so browsers never send it to the API,
+ * which takes no sessions. Browsers send cookies to every port of a host, so the name of the cookie is unique to this
+ * deployment.
  */
 import { createHmac } from 'node:crypto'
 
@@ -21,8 +22,8 @@ export class SessionCookie {
   readonly #attributes: string
 
   /**
-   * `baseUrl` is BASE_URL; undefined if it is not set, which is for plain http. `digestSecret` is KEY_DIGEST_SECRET, of
-   * which each deployment has another; nobody signs in where it is not set.
+   * `baseUrl` is BASE_URL; undefined if it is not set, which means plain http. `digestSecret` is KEY_DIGEST_SECRET,
+   * which differs between deployments; without it nobody can sign in.
    */
   constructor(baseUrl: string | undefined, digestSecret = '') {
     const url = baseUrl === undefined ? undefined : new URL(baseUrl)
@@ -33,7 +34,7 @@ export class SessionCookie {
     this.#attributes = `Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
   }
 
-  /** The token in a Cookie header. Of several the first counts, which is that of the nearest path. */
+  /** The token in a Cookie header. If there are several, the first counts, which has the most specific path. */
   read(header: string | undefined): string | undefined {
     return readCookie(header, this.name)
   }

@@ -1,6 +1,6 @@
 /**
- * A proxy in front that signs people in, and says by a header who it is. It is believed only if the connection comes from
- * one of its addresses: what other headers say of that, anybody can write.
+ * A proxy in front that signs people in, and says by a header who it is. It is believed only if the connection comes
+ * from one of its addresses: what other headers say of that, anybody can write.
  */
 import type { AuthProxy } from '../../config.ts'
 import { isWithin, readNetworks } from '../../network-list.ts'

@@ -1,12 +1,12 @@
 /**
- * What node's parser lets pass, and two readers of one request may understand in two ways: whoever stands before this
- * server may have acted on another reading than its own.
+ * Refuses request heads that node's parser accepts but that two readers may understand in two ways. A proxy in front of
+ * this server may have acted on another reading than the server's own.
  */
 import type { IncomingMessage } from 'node:http'
 
-/** So many at most are looked at by node, unless it is told otherwise; what came behind them would be dropped. */
+/** The most headers that node reads by default. It would drop further ones without a word. */
 const MAX_HEADERS = 2000
-/** Node joins or drops repetitions of these, by rules of its own. */
+/** Node joins or drops repetitions of these, by its own rules. */
 const SINGLE = ['host', 'authorization'] as const
 
 export interface HeadFault {

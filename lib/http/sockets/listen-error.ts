@@ -18,8 +18,8 @@ export function listenError(error: NodeJS.ErrnoException, host: string, port: nu
 }
 
 /**
- * Listens on a port for a moment, before anything is begun that takes time or leaves something behind. Throws a ConfigError
- * if that cannot be.
+ * Listens on a port for a moment, before the server begins work that takes time or leaves traces. Throws a ConfigError
+ * if it cannot listen there.
  */
 export async function tryPort(host: string, port: number, variable = 'PORT'): Promise<void> {
   const server = createServer()

@@ -1,8 +1,8 @@
 /**
  * Bounds the memory that clients use up by not reading their answers: answers that do not fit into the kernel's
- * buffers, and requests that wait behind such answers (lib/http/sockets/pipelining.ts). A connection that takes nothing of its
- * answer for a while is closed. If too much waits in all, connections of the party (project) that has most waiting are
- * closed, first those on which nothing has moved for longest.
+ * buffers, and requests that wait behind such answers (lib/http/sockets/pipelining.ts). A connection that takes nothing
+ * of its answer for a while is closed. If too much waits in all, connections of the party (project) that has most
+ * waiting are closed, first those on which nothing has moved for longest.
  */
 import type { Socket } from 'node:net'
 
@@ -21,7 +21,10 @@ const BOUNDS: Bounds = { bytes: 128 * 1024 * 1024, aheadBytes: 16 * 1024 * 1024,
  * stopped for a while does not blame its clients for that.
  */
 const LOOKS = 20
-/** An answer of which nothing was taken for so many looks is not being taken, as far as a server that stops waits for it. */
+/**
+ * An answer counts as not being taken if its client took nothing of it for this many looks. A server that stops does
+ * not wait for such an answer.
+ */
 const STILL_LOOKS = 3
 
 /** The parts of node's http.ServerResponse that are used here. */
@@ -33,7 +36,7 @@ interface Answer {
   on(event: 'drain' | 'close', listener: () => void): unknown
 }
 
-/** What waits on one connection. `bytes` counts answers and requests. */
+/** The unsent answers and waiting requests of one connection. `bytes` counts both. */
 interface Waiting {
   /** How many answers are not wholly taken. */
   answers: number

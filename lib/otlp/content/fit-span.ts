@@ -1,11 +1,11 @@
 /**
- * Cuts the free JSON of a span that is larger than a document may be, so that the rest of it is stored: usage, cost, status
- * and times count in any case, and most of what was said can be read.
+ * Cuts the free JSON of a span that is larger than a document may be, so that the rest of it is stored: usage, cost,
+ * status and times count in any case, and most of what was said can be read.
  *
- * Files in base64 go first. Then the longest texts are cut, all to one length, the greatest that fits. If the size lies in
- * many small values, whole values are cut as if their JSON was a text, and at last attributes are left out. Each cut text
- * says so at its end, and the attribute `spoor.truncated` says where it stands, how large it was, and the SHA-256 of the
- * whole. The same span is cut in the same way, so that a resend is recognised.
+ * Files in base64 go first. Then the longest texts are cut, all to one length, the greatest that fits. If the size lies
+ * in many small values, whole values are cut as if their JSON was a text, and at last attributes are left out. Each cut
+ * text says so at its end, and the attribute `spoor.truncated` says where it stands, how large it was, and the SHA-256
+ * of the whole. The same span is cut in the same way, so that a resend is recognised.
  */
 import { LosslessNumber } from 'lossless-json'
 import { MAX_DOCUMENT_BYTES, MAX_NAME, type SpanInput } from '../../schema/input.ts'
@@ -20,20 +20,20 @@ import { freeObject, freeOf } from '../wire/attribute-values.ts'
 export const TRUNCATED = 'spoor.truncated'
 /** Room for that attribute, and for the fields of a span that are neither free JSON nor events. */
 const RESERVE_BYTES = 64 * 1024
-/** What an event takes besides its attributes, if each of the characters of its name takes 6 bytes, and its time. */
+/** The bytes of an event without its attributes: its time, and a name whose characters take 6 bytes each. */
 const EVENT_BYTES = 6 * MAX_NAME + 100
 /** The most cuts that are listed, the largest first. */
 const MAX_MARKS = 100
 const MAX_PLACE_BYTES = 300
-/** A text is not cut to less than this: saying so would take as much as it saves. */
+/** A text is never cut below this size: the note about the cut would take as much as the cut saves. */
 const LEAST_BYTES = 512
-/** A text of so many characters may take LEAST_BYTES; none takes more than 6 bytes, as in `\u0001`. */
+/** A text of this length never takes more than LEAST_BYTES: a character takes at most 6 bytes, as in `\u0001`. */
 const LEAST_LENGTH = Math.floor(LEAST_BYTES / 6)
-/** What is left of a file in base64: enough to see what it was. */
+/** A file in base64 is cut to this size, which shows its type. */
 const FILE_BYTES = 128
 const FILE_LENGTH = 1024
 const DATA_URI = /^data:[^,]{0,200};base64,/
-/** What no base64 holds. A pattern of the whole text would need a stack as deep as the text is long. */
+/** A character that base64 never has. A pattern for the whole text would need a stack as deep as the text is long. */
 const NO_BASE64 = /[^A-Za-z0-9+/_-]/
 
 type Span = Reading<SpanInput>
@@ -60,7 +60,7 @@ interface Cut {
   readonly sha256?: string
 }
 
-/** The span with at most so many bytes; the span itself if it has no more. */
+/** The span cut to `mostBytes`; the span itself if it takes no more. */
 export function fitSpan(span: Span, mostBytes = MAX_DOCUMENT_BYTES): Span {
   const limit = mostBytes - RESERVE_BYTES - EVENT_BYTES * (span.events?.length ?? 0)
   const stored = freeJsonIn(span)
@@ -145,7 +145,9 @@ class Fitting {
     this.#cuts.push({ place, bytes, sha256: sha256(text) })
   }
 
-  /** Leaves out attributes from the last to the first, those of events before those of the span, until the rest fits. */
+  /**
+   * Leaves out attributes from the last to the first, those of events before those of the span, until the rest fits.
+   */
   #leaveOut(): void {
     let [count, bytes] = [0, 0]
     for (const list of [...this.#events.toReversed(), this.#attributes]) {

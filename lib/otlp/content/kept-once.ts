@@ -1,7 +1,7 @@
 /**
- * OpenInference sends what a model was given and answered twice: message by message, and as the raw request and response.
- * A raw one that says more than the messages stays an attribute (lib/otlp/content/repetition.ts). But its long texts that stand in
- * the span's input or output are not stored a second time: a note stands in their places.
+ * OpenInference sends the input and output of a model twice: message by message, and as the raw request and response. A
+ * raw one that says more than the messages stays an attribute (lib/otlp/content/repetition.ts). But its long texts that
+ * the span's input or output has as well are not stored a second time: a note takes their places.
  */
 import { LosslessNumber } from 'lossless-json'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
@@ -12,7 +12,7 @@ import { readForm } from '../wire/attribute-values.ts'
 const LONG = 200
 const NOTE = '[as in input or output]'
 
-/** The value of an attribute, without the texts that stand in what is kept. Compares whole texts only, in linear time. */
+/** The value of an attribute, without the texts that `kept` has. Compares whole texts only, in linear time. */
 export function keptOnce(value: Json, kept: readonly (FreeJson | undefined)[]): Json {
   if (typeof value !== 'string' || value.length < LONG) return value
   const known = new Set<string>()

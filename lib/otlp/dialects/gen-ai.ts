@@ -89,8 +89,8 @@ function readInput(fields: Fields): Json {
 }
 
 /**
- * The list of messages with the instructions that are sent apart in front of it, as a message of the system; undefined if
- * it stays empty. OpenLIT sends them in both places.
+ * The list of messages with the instructions that are sent apart in front of it, as a message of the system; undefined
+ * if it stays empty. OpenLIT sends them in both places.
  */
 export function withInstructions(fields: Fields, list: readonly Json[]): Json {
   const instructions = fields.find(['gen_ai.system_instructions'])

@@ -5,7 +5,7 @@
 import { type Dialect, json, kindBy } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 
-/** What MLflow writes if nobody says what the span is. */
+/** MLflow writes this type for a span that states none. */
 const UNKNOWN: readonly unknown[] = ['UNKNOWN', '"UNKNOWN"']
 const byType = kindBy(
   'mlflow.spanType',

@@ -12,12 +12,12 @@ const STRUCTURED: Readonly<Record<Side, readonly Source[]>> = {
   input: [indexed('llm.input_messages'), rerankerInput],
   output: [indexed('llm.output_messages'), indexed('retrieval.documents'), indexed('reranker.output_documents')]
 }
-/** What belongs to the structured form of one side, and not to the other's. */
+/** Attributes with these prefixes belong to the structured form of one side only. */
 const PREFIXES: Readonly<Record<Side, readonly string[]>> = {
   input: ['llm.input_messages.', 'reranker.input_documents.', 'reranker.query'],
   output: ['llm.output_messages.', 'retrieval.documents.', 'reranker.output_documents.']
 }
-/** Kinds whose `input.value` is often the notation of an object, which nobody can read. */
+/** Kinds whose `input.value` is often the printed form of an object, which is hard to read. */
 const STRUCTURED_KINDS: ReadonlySet<SpanKind> = new Set<SpanKind>(['llm', 'retriever', 'reranker'])
 
 export const openInference: Dialect = {
@@ -105,7 +105,7 @@ function structuredFirst(side: Side): Source {
   }
 }
 
-/** What is said of one side, and of the call: its model and its parameters. */
+/** The attributes of one side, and those of the call itself: its model and parameters. */
 function* saidOf(fields: Fields, side: Side): Generator<[string, Json]> {
   const other = PREFIXES[side === 'input' ? 'output' : 'input']
   for (const prefix of ['llm.', 'retrieval.', 'reranker.']) {

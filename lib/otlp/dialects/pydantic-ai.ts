@@ -1,6 +1,6 @@
 /**
- * pydantic-ai, which uses OpenTelemetry's names, but for what an agent was asked and answered: the span of its run has all
- * messages in one list, and the result apart.
+ * pydantic-ai, which uses OpenTelemetry's names, but for what an agent was asked and answered: the span of its run has
+ * all messages in one list, and the result apart.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { plainNumber } from '../../trace/json/exact-json.ts'

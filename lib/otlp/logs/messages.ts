@@ -1,6 +1,6 @@
 /**
- * Reads the messages of model calls from log records. Libraries that follow OpenTelemetry's conventions for generative AI
- * send them so: an event for each message (`gen_ai.user.message`, `gen_ai.choice`), or one for a whole call
+ * Reads the messages of model calls from log records. Libraries that follow OpenTelemetry's conventions for generative
+ * AI send them so: an event for each message (`gen_ai.user.message`, `gen_ai.choice`), or one for a whole call
  * (`gen_ai.client.inference.operation.details`). Each names the span that it belongs to.
  */
 import { sha256 } from '../../trace/document.ts'
@@ -45,8 +45,8 @@ const textOf = (messages: readonly Json[] | undefined): string | null =>
   messages === undefined || messages.length === 0 ? null : stringifyExact(messages)
 
 /**
- * Cut to what a span can have. A list that had to be cut as a whole, or is nested too deep, is a list of what is left of its
- * text.
+ * Cut to what a span can have. A list that had to be cut as a whole, or is nested too deep, is a list of what is left
+ * of its text.
  */
 function fit({ input, output }: { input: string | null; output: string | null }) {
   const free = (text: string | null) => ({ stored: text, canonical: text ?? 'null' })
@@ -94,7 +94,7 @@ export function messagesOf({ eventName, body, attributes }: LogRecord): Said | u
 const isObject = (value: Json): value is Record<string, Json> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What a message may have although it says nothing: its sender keeps the content to itself. */
+/** A message with no other members than these has no content: its sender was told not to record any. */
 const NOTHING_SAID = new Set(['role', 'index', 'finish_reason'])
 
 /** A list of the message; of none if it says nothing. */
@@ -112,7 +112,7 @@ function messageOf(said: Json, attributes: LogRecord['attributes'], role: string
   return { role, ...Object.fromEntries(own.map(([name, value]) => [name, readForm(value, 'loose')])) }
 }
 
-/** The message of a choice, with what is said of the choice behind it. */
+/** The message of a choice, followed by the other members of the choice. */
 function choiceOf(said: Json, attributes: LogRecord['attributes']): Json {
   const choice = messageOf(said, attributes, 'assistant')
   if (!isObject(choice)) return choice

@@ -1,23 +1,25 @@
 /**
- * Finds the spans in the JSON of a large export, so that they can be parsed one at a time. Parsed all at once, they take
- * several times the memory of their text.
+ * Finds the spans in the JSON of a large export, so that they can be parsed one at a time. Parsed all at once, they
+ * take several times the memory of their text.
  */
 import { Refusal } from '../../errors.ts'
-import type { Place } from './request.ts'
+import type { ByteRange } from './request.ts'
 
 export interface DividedJson {
-  /** The text of the export, in which each list of spans is an array of one number: the index of the list in `lists`. */
+  /**
+   * The text of the export, in which each list of spans is an array of one number: the index of the list in `lists`.
+   */
   readonly frame: Uint8Array
-  readonly lists: readonly Places[]
+  readonly lists: readonly ByteRanges[]
 }
 
-/** The places of many spans, in two numbers each. */
-export class Places {
+/** The byte ranges of many spans, in two numbers each. */
+export class ByteRanges {
   readonly #bounds: number[] = []
 
-  static of(places: readonly Place[]): Places {
-    const all = new Places()
-    for (const { from, end } of places) all.add(from, end)
+  static of(ranges: readonly ByteRange[]): ByteRanges {
+    const all = new ByteRanges()
+    for (const { from, end } of ranges) all.add(from, end)
     return all
   }
 
@@ -29,12 +31,12 @@ export class Places {
     this.#bounds.push(from, end)
   }
 
-  at(index: number): Place {
+  at(index: number): ByteRange {
     return { from: this.#bounds[2 * index] as number, end: this.#bounds[2 * index + 1] as number }
   }
 }
 
-/** A list of spans stands in these objects and arrays: body.resourceSpans[].scopeSpans[].spans[]. */
+/** The path to a list of spans: body.resourceSpans[].scopeSpans[].spans[]. */
 const KEYS = ['resourceSpans', 'scopeSpans', 'spans']
 /** How deep the list is. Its spans are one level deeper. */
 export const LIST_DEPTH = 2 * KEYS.length
@@ -48,19 +50,20 @@ const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 
 /**
- * Divides the bytes of an export. They are JSON if the frame and the text at each place are; that is for the caller to
- * find out. Throws `payload_too_large` if there are more values than `most`, and `invalid_json` if a string does not end.
+ * Divides the bytes of an export. They are JSON if the frame and the text in each range are; that is for the caller to
+ * find out. Throws `payload_too_large` if there are more values than `most`, and `invalid_json` if a string does not
+ * end.
  */
 export function divideJson(bytes: Uint8Array, most: number): DividedJson {
   const frame: Uint8Array[] = []
-  const lists: Places[] = []
+  const lists: ByteRanges[] = []
   /** How many objects and arrays are open, and how many of these are on the way to a list of spans. */
   let depth = 0
   let path = 0
   /** The last string in an object on that way: the key of the value that begins next, if one does. */
-  let key: Place = { from: 0, end: 0 }
+  let key: ByteRange = { from: 0, end: 0 }
   /** The list that is open, where its next span begins, and whether it has a comma. */
-  let list: Places | undefined
+  let list: ByteRanges | undefined
   let from = 0
   let framed = 0
   let values = 1
@@ -78,7 +81,7 @@ export function divideJson(bytes: Uint8Array, most: number): DividedJson {
       depth++
       count()
       if (depth !== LIST_DEPTH || path !== LIST_DEPTH) continue
-      list = new Places()
+      list = new ByteRanges()
       from = at + 1
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       if (list !== undefined && depth === LIST_DEPTH) {
@@ -101,17 +104,17 @@ export function divideJson(bytes: Uint8Array, most: number): DividedJson {
   return { frame: Buffer.concat(frame), lists }
 }
 
-/** Where a list begins, behind its bracket. */
-const startOf = (list: Places, from: number): number => (list.length === 0 ? from : list.at(0).from)
+/** The position where a list begins, after its bracket. */
+const startOf = (list: ByteRanges, from: number): number => (list.length === 0 ? from : list.at(0).from)
 
 /** Whether the object or array that opens is the next one on the way to a list of spans. */
-function leadsToList(bytes: Uint8Array, path: number, code: number, key: Place): boolean {
+function leadsToList(bytes: Uint8Array, path: number, code: number, key: ByteRange): boolean {
   if (path % 2 === 0) return code === OPEN_BRACE
   return code === OPEN_BRACKET && readKey(bytes, key) === KEYS[(path - 1) / 2]
 }
 
 /** Undefined if it is no string in JSON. */
-function readKey(bytes: Uint8Array, { from, end }: Place): string | undefined {
+function readKey(bytes: Uint8Array, { from, end }: ByteRange): string | undefined {
   try {
     return JSON.parse(Buffer.from(bytes.subarray(from, end)).toString())
   } catch {

@@ -5,7 +5,7 @@
  */
 import { MAX_EXPORT_VALUES } from '../../schema/otlp.ts'
 import { readBody, readPart } from '../../trace/body.ts'
-import { divideJson, LIST_DEPTH, Places } from './json-division.ts'
+import { ByteRanges, divideJson, LIST_DEPTH } from './json-division.ts'
 import {
   addParts,
   arrayOf,
@@ -22,12 +22,12 @@ import {
 } from './json-values.ts'
 import { MOST_EVENTS, MOST_LINKS, unread } from './parts.ts'
 import type {
+  ByteRange,
   DivisibleSpans,
   Origin,
   OtlpEvent,
   OtlpLink,
   OtlpSpan,
-  Place,
   SentSpans,
   SpanGroup,
   SpanHead
@@ -50,15 +50,15 @@ export function decodeLargeJson(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] 
   startParts()
   return readGroups(exact, (group, path) => {
     const [index] = sentSpans(group, path)
-    const places = index === undefined ? new Places() : (lists[index as number] as Places)
-    return new PlacedJsonSpans(bytes, places, pathOf(path, 'spans'))
+    const ranges = index === undefined ? new ByteRanges() : (lists[index as number] as ByteRanges)
+    return new SlicedJsonSpans(bytes, ranges, pathOf(path, 'spans'))
   })
 }
 
-/** Reads the spans at these places, which have been read before. */
-export function readJsonSpans(bytes: Uint8Array, places: Places): SentSpans {
+/** Reads spans that have been read before, by their byte ranges. */
+export function readJsonSpans(bytes: Uint8Array, ranges: ByteRanges): SentSpans {
   startParts()
-  return new PlacedJsonSpans(bytes, places, 'spans')
+  return new SlicedJsonSpans(bytes, ranges, 'spans')
 }
 
 /**
@@ -112,19 +112,19 @@ abstract class JsonSpans implements SentSpans {
     addParts(length)
   }
 
-  protected abstract valueAt(place: number, path: string): unknown
+  protected abstract valueAt(index: number, path: string): unknown
 
-  head(place: number): SpanHead {
-    return this.#at(place, readHead)
+  head(index: number): SpanHead {
+    return this.#at(index, readHead)
   }
 
-  read(place: number): OtlpSpan {
-    return this.#at(place, readSpan)
+  read(index: number): OtlpSpan {
+    return this.#at(index, readSpan)
   }
 
-  #at<T>(place: number, read: (span: JsonObject, path: string) => T): T {
-    const path = `${this.#path}[${place}]`
-    return read(objectOf(this.valueAt(place, path), path), path)
+  #at<T>(index: number, read: (span: JsonObject, path: string) => T): T {
+    const path = `${this.#path}[${index}]`
+    return read(objectOf(this.valueAt(index, path), path), path)
   }
 }
 
@@ -136,33 +136,33 @@ class ParsedJsonSpans extends JsonSpans {
     this.#sent = sent
   }
 
-  protected valueAt(place: number): unknown {
-    return this.#sent[place]
+  protected valueAt(index: number): unknown {
+    return this.#sent[index]
   }
 }
 
-class PlacedJsonSpans extends JsonSpans implements DivisibleSpans {
+class SlicedJsonSpans extends JsonSpans implements DivisibleSpans {
   readonly #bytes: Uint8Array
-  readonly #places: Places
+  readonly #ranges: ByteRanges
   /** The span that was parsed last: often its head is read, and then all of it. */
-  #place = -1
+  #index = -1
   #value: unknown
 
-  constructor(bytes: Uint8Array, places: Places, path: string) {
-    super(path, places.length)
+  constructor(bytes: Uint8Array, ranges: ByteRanges, path: string) {
+    super(path, ranges.length)
     this.#bytes = bytes
-    this.#places = places
+    this.#ranges = ranges
   }
 
-  placeOf(place: number): Place {
-    return this.#places.at(place)
+  rangeOf(index: number): ByteRange {
+    return this.#ranges.at(index)
   }
 
-  protected valueAt(place: number, path: string): unknown {
-    if (place === this.#place) return this.#value
-    const { from, end } = this.#places.at(place)
+  protected valueAt(index: number, path: string): unknown {
+    if (index === this.#index) return this.#value
+    const { from, end } = this.#ranges.at(index)
     this.#value = readPart(this.#bytes.subarray(from, end), path, LIST_DEPTH)
-    this.#place = place
+    this.#index = index
     return this.#value
   }
 }

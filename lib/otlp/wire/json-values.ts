@@ -1,6 +1,6 @@
 /**
- * Reads what the messages of OTLP's JSON encoding are made of: attributes, numbers, texts and lists. What has another type
- * than its field is refused as `invalid_request`, by its path.
+ * Reads what the messages of OTLP's JSON encoding are made of: attributes, numbers, texts and lists. What has another
+ * type than its field is refused as `invalid_request`, by its path.
  */
 import { LosslessNumber } from 'lossless-json'
 import { Refusal } from '../../errors.ts'
@@ -30,7 +30,7 @@ export function attributesOf(object: JsonObject, path: string): Attributes {
   return attributes
 }
 
-/** The JSON value that an AnyValue stands for. Its numbers are integers and doubles, however they are written. */
+/** The JSON value of an AnyValue. Its numbers are integers and doubles, however they are written. */
 export function readValue(any: unknown, path: string): Json {
   if (any === undefined || any === null) return null
   const value = objectOf(any, path)

@@ -4,9 +4,9 @@ import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
 import { MAX_EXPORT_PARTS } from '../../schema/otlp.ts'
 
 /**
- * A span with more events than this is larger than a document may be, because each event takes some bytes of it, and is cut
- * (lib/otlp/content/fit-span.ts). So further events are not read. They are counted with those that the sender dropped. The same
- * holds for links.
+ * A span with more events than this is larger than a document may be, because each event takes some bytes of it, and is
+ * cut (lib/otlp/content/fit-span.ts). So further events are not read. They are counted with those that the sender
+ * dropped. The same holds for links.
  */
 export const MOST_EVENTS = MAX_EVENTS + Math.ceil(MAX_DOCUMENT_BYTES / 64)
 export const MOST_LINKS = Math.ceil(MAX_DOCUMENT_BYTES / 24)
@@ -27,5 +27,5 @@ export class Parts {
   }
 }
 
-/** How many events, or links, of so many are not read. */
+/** The number of events, or links, that are not read. */
 export const unread = (count: number, most: number): number => Math.max(0, count - most)

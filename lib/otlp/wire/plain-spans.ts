@@ -1,17 +1,19 @@
 /**
- * Reads spans in protobuf as nearly all senders write them, without a message object for each attribute and value. It does
- * not read what is rare, nor what is wrong: the caller has protobufjs read that (lib/otlp/wire/protobuf.ts), which has the
- * message for what is wrong. A test compares the two.
+ * Reads spans in protobuf as nearly all senders write them, without a message object for each attribute and value. It
+ * does not read what is rare, nor what is wrong: the caller has protobufjs read that (lib/otlp/wire/protobuf.ts), which
+ * has the message for what is wrong. A test compares the two.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
 import { MOST_EVENTS } from './parts.ts'
-import type { OtlpEvent, OtlpLink, OtlpSpan, Place } from './request.ts'
+import type { ByteRange, OtlpEvent, OtlpLink, OtlpSpan } from './request.ts'
 import { integerOf, microsOf } from './time.ts'
 import { WordCache } from './word-cache.ts'
 
-/** Thrown if a span is not plain. There is one error for all, because making an error costs more than reading a span. */
+/**
+ * Thrown if a span is not plain. There is one error for all, because making an error costs more than reading a span.
+ */
 const NOT_PLAIN = new Error('not a plain span')
 /** Deeper values are not plain. */
 const MAX_DEPTH = 16
@@ -20,7 +22,10 @@ const MAX_WORD = 40
 const NO_EVENTS: readonly OtlpEvent[] = []
 const NO_LINKS: readonly OtlpLink[] = []
 
-/** The first byte of a field is its number, times 8, and how it is written: 0 varint, 1 64 bits, 2 with a length, 5 32 bits. */
+/**
+ * The first byte of a field is its number, times 8, and how it is written: 0 varint, 1 64 bits, 2 with a length, 5 32
+ * bits.
+ */
 const SPAN = {
   ...{
     traceId: 0x0a,
@@ -59,8 +64,8 @@ export class PlainSpans {
     return this.#parts
   }
 
-  /** The span between two positions; undefined if it is not plain, or has more than so many parts. */
-  read({ from, end }: Place, mostParts: number): OtlpSpan | undefined {
+  /** The span between two positions; undefined if it is not plain, or has more parts than `most`. */
+  read({ from, end }: ByteRange, mostParts: number): OtlpSpan | undefined {
     this.#at = from
     this.#parts = 0
     this.#mostParts = mostParts
@@ -266,7 +271,7 @@ export class PlainSpans {
     if (this.#at !== end || end > this.#bytes.length) throw NOT_PLAIN
   }
 
-  /** Passes so many bytes, and returns where they begin. */
+  /** Skips `length` bytes, and returns where they begin. */
   #advance(length: number): number {
     const from = this.#at
     this.#at = from + length

@@ -9,10 +9,10 @@
 import { deserialize, serialize } from 'node:v8'
 import { inPresentForm } from '../../trace/json/canonical-number.ts'
 import type { DescribedOrigin } from '../map-span.ts'
-import { Places } from './json-division.ts'
+import { ByteRanges } from './json-division.ts'
 import { readJsonSpans } from './json-request.ts'
 import { readProtobufSpans } from './protobuf.ts'
-import type { DivisibleSpans, OtlpEncoding, Place, SentSpans } from './request.ts'
+import type { ByteRange, DivisibleSpans, OtlpEncoding, SentSpans } from './request.ts'
 
 /** The spans of one origin. */
 export interface Source<S extends SentSpans = SentSpans> {
@@ -22,10 +22,10 @@ export interface Source<S extends SentSpans = SentSpans> {
 export type Divisible = Source<DivisibleSpans>
 
 /** A span with its position in the request, and among the spans of its source. */
-export interface Placed {
+export interface IndexedSpan {
   readonly source: Divisible
   readonly order: number
-  readonly place: number
+  readonly index: number
 }
 
 /** Spans of a request, grouped by their origin. */
@@ -38,7 +38,7 @@ interface Run {
   readonly from: DescribedOrigin
   /** The same with numbers in the former form, if that differs. The spans hold their numbers as they were sent. */
   readonly formerFrom?: DescribedOrigin | undefined
-  readonly places: readonly Place[]
+  readonly ranges: readonly ByteRange[]
 }
 
 /**
@@ -50,27 +50,29 @@ const PORTION_SPANS = 256
 /** A portion has no more bytes of spans, or a single span. Two are made ready at a time (lib/ingest/write-path.ts). */
 const PORTION_BYTES = 4 * 1024 * 1024
 
-/** Whether an export of so many bytes and spans is cut. A full batch of the usual exporters has 512 spans. */
+/** Whether an export of this size is cut. A full batch of the usual exporters has 512 spans. */
 export const isCut = (bytes: number, spans: number): boolean => bytes > PORTION_BYTES || spans > 1024
 
 /** Cuts spans into portions. They are given trace by trace, and keep that order. */
-export function* cut(traces: Iterable<readonly Placed[]>, encoding: OtlpEncoding): Generator<Portion> {
+export function* cut(traces: Iterable<readonly IndexedSpan[]>, encoding: OtlpEncoding): Generator<Portion> {
   for (const spans of deal(traces)) yield { encoding, runs: runsOf(spans) }
 }
 
-/** A joined portion begins with the length of its description. Then come the description, and the bytes of its spans. */
+/**
+ * A joined portion begins with the length of its description. Then come the description, and the bytes of its spans.
+ */
 const LENGTH_BYTES = 4
 
 /** The bytes of a portion of a request, as decodePortion takes them. */
 export function joinPortion(portion: Portion, request: Uint8Array): Uint8Array {
   const description = serialize(portion)
-  const places = portion.runs.flatMap(run => run.places)
-  const length = places.reduce((sum, place) => sum + lengthOf(place), 0)
+  const ranges = portion.runs.flatMap(run => run.ranges)
+  const length = ranges.reduce((sum, range) => sum + lengthOf(range), 0)
   const bytes = Buffer.allocUnsafeSlow(LENGTH_BYTES + description.length + length)
   bytes.writeUInt32LE(description.length)
   bytes.set(description, LENGTH_BYTES)
   let at = LENGTH_BYTES + description.length
-  for (const { from, end } of places) {
+  for (const { from, end } of ranges) {
     bytes.set(request.subarray(from, end), at)
     at += end - from
   }
@@ -80,18 +82,18 @@ export function joinPortion(portion: Portion, request: Uint8Array): Uint8Array {
 export function decodePortion(bytes: Uint8Array): Source[] {
   let at = LENGTH_BYTES + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true)
   const { encoding, runs }: Portion = deserialize(bytes.subarray(LENGTH_BYTES, at))
-  return runs.map(({ from, formerFrom, places }) => {
-    const joined = places.map(place => {
+  return runs.map(({ from, formerFrom, ranges }) => {
+    const joined = ranges.map(range => {
       const from = at
-      at += lengthOf(place)
+      at += lengthOf(range)
       return { from, end: at }
     })
     return { from: inPresentForm({ made: from, former: formerFrom }), spans: readSpans(encoding, bytes, joined) }
   })
 }
 
-const readSpans = (encoding: OtlpEncoding, bytes: Uint8Array, places: readonly Place[]): SentSpans =>
-  encoding === 'json' ? readJsonSpans(bytes, Places.of(places)) : readProtobufSpans(bytes, places)
+const readSpans = (encoding: OtlpEncoding, bytes: Uint8Array, ranges: readonly ByteRange[]): SentSpans =>
+  encoding === 'json' ? readJsonSpans(bytes, ByteRanges.of(ranges)) : readProtobufSpans(bytes, ranges)
 
 /** A portion that has its origins in both forms of numbers. `former` is the same portion, cut in the former form. */
 export const withFormerOrigins = ({ encoding, runs }: Portion, former: Portion): Portion => ({
@@ -99,8 +101,8 @@ export const withFormerOrigins = ({ encoding, runs }: Portion, former: Portion):
   runs: runs.map((run, i): Run => ({ ...run, formerFrom: former.runs[i]?.from }))
 })
 
-function* deal(traces: Iterable<readonly Placed[]>): Generator<Placed[]> {
-  let portion: Placed[] = []
+function* deal(traces: Iterable<readonly IndexedSpan[]>): Generator<IndexedSpan[]> {
+  let portion: IndexedSpan[] = []
   let bytes = 0
   for (const trace of traces) {
     for (const spans of split(trace)) {
@@ -118,8 +120,8 @@ function* deal(traces: Iterable<readonly Placed[]>): Generator<Placed[]> {
 }
 
 /** Cuts the spans of one trace into pieces that a portion can hold. Most traces are one piece. */
-function* split(trace: readonly Placed[]): Generator<Placed[]> {
-  let piece: Placed[] = []
+function* split(trace: readonly IndexedSpan[]): Generator<IndexedSpan[]> {
+  let piece: IndexedSpan[] = []
   let bytes = 0
   for (const span of trace) {
     if (piece.length === PORTION_SPANS || (piece.length > 0 && bytes + sizeOf([span]) > PORTION_BYTES)) {
@@ -133,17 +135,17 @@ function* split(trace: readonly Placed[]): Generator<Placed[]> {
   yield piece
 }
 
-const lengthOf = ({ from, end }: Place): number => end - from
-const placeOf = ({ source, place }: Placed): Place => source.spans.placeOf(place)
-const sizeOf = (spans: readonly Placed[]): number => spans.reduce((sum, span) => sum + lengthOf(placeOf(span)), 0)
+const lengthOf = ({ from, end }: ByteRange): number => end - from
+const rangeOf = ({ source, index }: IndexedSpan): ByteRange => source.spans.rangeOf(index)
+const sizeOf = (spans: readonly IndexedSpan[]): number => spans.reduce((sum, span) => sum + lengthOf(rangeOf(span)), 0)
 
-function runsOf(spans: readonly Placed[]): Run[] {
-  const runs: { source: Divisible; from: DescribedOrigin; places: Place[] }[] = []
+function runsOf(spans: readonly IndexedSpan[]): Run[] {
+  const runs: { source: Divisible; from: DescribedOrigin; ranges: ByteRange[] }[] = []
   for (const span of spans.toSorted((a, b) => a.order - b.order)) {
     const { source } = span
     const last = runs.at(-1)
-    if (last?.source === source) last.places.push(placeOf(span))
-    else runs.push({ source, from: source.from, places: [placeOf(span)] })
+    if (last?.source === source) last.ranges.push(rangeOf(span))
+    else runs.push({ source, from: source.from, ranges: [rangeOf(span)] })
   }
-  return runs.map(({ from, places }) => ({ from, places }))
+  return runs.map(({ from, ranges }) => ({ from, ranges }))
 }

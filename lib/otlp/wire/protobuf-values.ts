@@ -1,9 +1,11 @@
-/** Reads what the messages of OTLP's protobuf encoding are made of: attributes, values, and messages within messages. */
+/**
+ * Reads what the messages of OTLP's protobuf encoding are made of: attributes, values, and messages within messages.
+ */
 import protobuf from 'protobufjs'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
 import type { Parts } from './parts.ts'
-import type { Attributes, Place } from './request.ts'
+import type { Attributes, ByteRange } from './request.ts'
 import { type Int64, integerOf } from './time.ts'
 
 /** The schema of attributes and values, common/v1 of opentelemetry-proto. */
@@ -44,27 +46,33 @@ export interface AnyValue {
   readonly bytesValue: Uint8Array
 }
 /** Finds the messages in a field of a message, without reading them. Each is a part. */
-export function findInner(bytes: Uint8Array, { from, end }: Place, field: number, parts: Parts): Place[] {
+export function findInner(bytes: Uint8Array, { from, end }: ByteRange, field: number, parts: Parts): ByteRange[] {
   const reader = protobuf.Reader.create(bytes)
   reader.pos = from
-  const places: Place[] = []
+  const ranges: ByteRange[] = []
   while (reader.pos < end) {
     const tag = reader.tag()
     if (tag >>> 3 === field && (tag & 7) === LENGTH_DELIMITED) {
       const length = reader.size()
       parts.add(1)
-      places.push({ from: reader.pos, end: reader.pos + length })
+      ranges.push({ from: reader.pos, end: reader.pos + length })
       reader.skip(length)
     } else {
       reader.skipType(tag & 7, 0, tag >>> 3)
     }
   }
   if (reader.pos !== end) throw new RangeError('index out of range')
-  return places
+  return ranges
 }
 
-/** Counts the messages within the message at a place, which stands so deep in the request. */
-export function countParts(bytes: Uint8Array, { from, end }: Place, type: protobuf.Type, depth: number, parts: Parts) {
+/** Counts the messages within a message. `depth` is the level of that message in the request. */
+export function countParts(
+  bytes: Uint8Array,
+  { from, end }: ByteRange,
+  type: protobuf.Type,
+  depth: number,
+  parts: Parts
+) {
   const reader = protobuf.Reader.create(bytes)
   reader.pos = from
   countWithin(reader, end, type, depth, parts)

@@ -8,12 +8,12 @@ import { MOST_EVENTS, MOST_LINKS, Parts, unread } from './parts.ts'
 import { PlainSpans } from './plain-spans.ts'
 import { countParts, findInner, hex, type KeyValue, readAttributes, VALUES } from './protobuf-values.ts'
 import type {
+  ByteRange,
   DivisibleSpans,
   Origin,
   OtlpEvent,
   OtlpLink,
   OtlpSpan,
-  Place,
   SentSpans,
   SpanGroup,
   SpanHead
@@ -113,7 +113,7 @@ const Span = root.lookupType('Span')
 const ResourceSpansHeadType = root.lookupType('ResourceSpansHead')
 const ScopeSpansHeadType = root.lookupType('ScopeSpansHead')
 const SpanHeadType = root.lookupType('SpanHead')
-/** How deep these messages stand in a request. */
+/** The depth of these messages in a request. */
 const DEPTH = { resourceSpans: 1, scopeSpans: 2, span: 3 }
 /** Fields of the messages that are walked through. */
 const RESOURCE_SPANS = 1
@@ -126,14 +126,14 @@ const LINKS = 13
 export function decodeProtobuf(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] {
   return decoding(() => {
     const parts = new Parts()
-    const places = findInner(bytes, { from: 0, end: bytes.length }, RESOURCE_SPANS, parts)
-    return places.flatMap(place => readResourceSpans(bytes, place, parts))
+    const ranges = findInner(bytes, { from: 0, end: bytes.length }, RESOURCE_SPANS, parts)
+    return ranges.flatMap(range => readResourceSpans(bytes, range, parts))
   })
 }
 
-/** Reads the spans at these places. */
-export const readProtobufSpans = (bytes: Uint8Array, places: readonly Place[]): SentSpans =>
-  new ProtobufSpans(bytes, places, new Parts())
+/** Reads spans by their byte ranges. */
+export const readProtobufSpans = (bytes: Uint8Array, ranges: readonly ByteRange[]): SentSpans =>
+  new ProtobufSpans(bytes, ranges, new Parts())
 
 function decoding<T>(decode: () => T): T {
   try {
@@ -146,12 +146,12 @@ function decoding<T>(decode: () => T): T {
 }
 
 /** Decodes a message. Its parts are counted before, because decoding makes all of them at once. */
-function decodeCounted<T>(type: protobuf.Type, bytes: Uint8Array, place: Place, depth: number, parts: Parts): T {
-  countParts(bytes, place, type, depth, parts)
-  return decodeAt(type, bytes, place)
+function decodeCounted<T>(type: protobuf.Type, bytes: Uint8Array, range: ByteRange, depth: number, parts: Parts): T {
+  countParts(bytes, range, type, depth, parts)
+  return decodeAt(type, bytes, range)
 }
 
-function decodeAt<T>(type: protobuf.Type, bytes: Uint8Array, { from, end }: Place): T {
+function decodeAt<T>(type: protobuf.Type, bytes: Uint8Array, { from, end }: ByteRange): T {
   const reader = protobuf.Reader.create(bytes)
   reader.pos = from
   return type.decode(reader, end - from) as never
@@ -163,17 +163,17 @@ export function encodeProtobuf(rejectedSpans: number, errorMessage: string): Uin
   return Response.encode({ partialSuccess: { rejectedSpans, errorMessage } }).finish()
 }
 
-function readResourceSpans(bytes: Uint8Array, place: Place, parts: Parts): SpanGroup<DivisibleSpans>[] {
+function readResourceSpans(bytes: Uint8Array, range: ByteRange, parts: Parts): SpanGroup<DivisibleSpans>[] {
   const { resource, schemaUrl } = decodeCounted<ResourceSpansHead>(
     ResourceSpansHeadType,
     bytes,
-    place,
+    range,
     DEPTH.resourceSpans,
     parts
   )
   const attributes = readAttributes(resource?.attributes ?? [])
-  return findInner(bytes, place, SCOPE_SPANS, parts).map(scopePlace => {
-    const group = decodeCounted<ScopeSpansHead>(ScopeSpansHeadType, bytes, scopePlace, DEPTH.scopeSpans, parts)
+  return findInner(bytes, range, SCOPE_SPANS, parts).map(scopeRange => {
+    const group = decodeCounted<ScopeSpansHead>(ScopeSpansHeadType, bytes, scopeRange, DEPTH.scopeSpans, parts)
     const origin: Origin = {
       resource: attributes,
       resourceSchemaUrl: schemaUrl,
@@ -182,56 +182,56 @@ function readResourceSpans(bytes: Uint8Array, place: Place, parts: Parts): SpanG
       scopeAttributes: readAttributes(group.scope?.attributes ?? []),
       scopeSchemaUrl: group.schemaUrl
     }
-    return { origin, spans: new ProtobufSpans(bytes, findInner(bytes, scopePlace, SPANS, parts), parts) }
+    return { origin, spans: new ProtobufSpans(bytes, findInner(bytes, scopeRange, SPANS, parts), parts) }
   })
 }
 
 class ProtobufSpans implements DivisibleSpans {
   readonly #bytes: Uint8Array
-  readonly #places: readonly Place[]
+  readonly #ranges: readonly ByteRange[]
   readonly #plain: PlainSpans
   readonly #parts: Parts
 
-  /** What the spans are made of is counted when they are read. */
-  constructor(bytes: Uint8Array, places: readonly Place[], parts: Parts) {
+  /** `parts` counts the parts of each span when the span is read. */
+  constructor(bytes: Uint8Array, ranges: readonly ByteRange[], parts: Parts) {
     this.#bytes = bytes
-    this.#places = places
+    this.#ranges = ranges
     this.#plain = new PlainSpans(bytes)
     this.#parts = parts
   }
 
   get length(): number {
-    return this.#places.length
+    return this.#ranges.length
   }
 
-  head(place: number): SpanHead {
-    return decoding(() => readHead(this.#decode<SpanHeadMessage>(SpanHeadType, place).message))
+  head(index: number): SpanHead {
+    return decoding(() => readHead(this.#decode<SpanHeadMessage>(SpanHeadType, index).message))
   }
 
-  read(place: number): OtlpSpan {
-    const at = this.#places[place] as Place
+  read(index: number): OtlpSpan {
+    const at = this.#ranges[index] as ByteRange
     const plain = this.#plain.read(at, this.#parts.left)
-    if (plain === undefined) return decoding(() => this.#readAny(place))
+    if (plain === undefined) return decoding(() => this.#readAny(index))
     this.#parts.add(this.#plain.parts)
     return plain
   }
 
-  #readAny(place: number): OtlpSpan {
-    countParts(this.#bytes, this.#places[place] as Place, Span, DEPTH.span, this.#parts)
-    const { message, left } = this.#decode<SpanMessage>(Span, place)
+  #readAny(index: number): OtlpSpan {
+    countParts(this.#bytes, this.#ranges[index] as ByteRange, Span, DEPTH.span, this.#parts)
+    const { message, left } = this.#decode<SpanMessage>(Span, index)
     return readSpan(message, left)
   }
 
   /** `left` counts the events and the links that were not read, by the number of their field. */
-  #decode<T>(type: protobuf.Type, place: number): { message: T; left: ReadonlyMap<number, number> } {
-    const at = this.#places[place] as Place
+  #decode<T>(type: protobuf.Type, index: number): { message: T; left: ReadonlyMap<number, number> } {
+    const at = this.#ranges[index] as ByteRange
     const short = at.end - at.from < 2 * MOST_EVENTS ? undefined : shorten(this.#bytes, at)
     if (short === undefined) return { message: decodeAt(type, this.#bytes, at), left: NONE_LEFT }
     return { message: decodeAt(type, short.bytes, { from: 0, end: short.bytes.length }), left: short.left }
   }
 
-  placeOf(place: number): Place {
-    return this.#places[place] as Place
+  rangeOf(index: number): ByteRange {
+    return this.#ranges[index] as ByteRange
   }
 }
 
@@ -241,7 +241,7 @@ const NONE_LEFT: ReadonlyMap<number, number> = new Map()
  * The bytes of a span without the events and links beyond those that are read, and how many these are; undefined if it
  * has no more.
  */
-function shorten(bytes: Uint8Array, { from, end }: Place) {
+function shorten(bytes: Uint8Array, { from, end }: ByteRange) {
   const reader = protobuf.Reader.create(bytes)
   const most = new Map([
     [EVENTS, MOST_EVENTS],

@@ -72,12 +72,12 @@ export interface SpanHead extends SpanIdentity {
  */
 export interface SentSpans {
   readonly length: number
-  head(place: number): SpanHead
-  read(place: number): OtlpSpan
+  head(index: number): SpanHead
+  read(index: number): OtlpSpan
 }
 
 /** The position of a message's bytes in those of the request. */
-export interface Place {
+export interface ByteRange {
   readonly from: number
   readonly end: number
 }
@@ -85,7 +85,7 @@ export interface Place {
 /** Spans whose bytes can be told from each other. */
 export interface DivisibleSpans extends SentSpans {
   /** The bytes of a span, in the encoding that it came in. */
-  placeOf(place: number): Place
+  rangeOf(index: number): ByteRange
 }
 
 export interface SpanGroup<S extends SentSpans = SentSpans> {

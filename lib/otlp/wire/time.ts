@@ -38,7 +38,7 @@ const Z = 90
 const digits = Buffer.from('1970-01-01T00:00:00.000000Z')
 let minute = 0
 
-/** The canonical timestamp of so many microseconds since 1970. A Date takes seven times as long to write it. */
+/** The canonical timestamp of microseconds since 1970. A Date takes seven times as long to write it. */
 export function timestampOf(micros: number): string {
   const rest = micros % 1000
   const ms = (micros - rest) / 1000

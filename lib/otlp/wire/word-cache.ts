@@ -1,6 +1,6 @@
 /**
- * Texts that spans repeat: names of attributes, models, and the like. A text that comes again is the same string again, which
- * is faster than making one, and faster as a key of a Map, since V8 keeps a string's hash with the string.
+ * Texts that spans repeat: names of attributes, models, and the like. A text that comes again is the same string again,
+ * which is faster than making one, and faster as a key of a Map, since V8 keeps a string's hash with the string.
  */
 
 /** A power of two. A text takes the place of another one whose hash ends in the same bits. */

@@ -43,7 +43,7 @@ export function inBothForms<T>(make: () => T): BothForms<T> {
   }
 }
 
-/** Of something that was made in both forms before, the one in which numbers are written now. */
+/** The form in which numbers are being written now, from a value that was made in both forms. */
 export function inPresentForm<T>({ made, former }: BothForms<T>): T {
   if (former === undefined) return made
   hasFormer = true

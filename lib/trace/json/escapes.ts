@@ -1,20 +1,17 @@
 /**
- * Where the escapes of a text are, found in one pass when its reading begins. A search within the reading of each
- * string could end far behind it, and the engine may make such a search for strings that need none (it takes two that
- * are alike as one, and makes it before the question that it was to answer only for one of them): the cost was
- * quadratic then.
+ * Finds the positions of all escapes of a text in one pass, when its reading begins. To search again from each string
+ * made the cost quadratic: a search could end far behind its string, and V8 may run it even for strings that need none.
  */
 const FIRST_PLACES = 1024
 /** Behind every place. */
 const NOWHERE = 0x7fff_ffff
 
 export class Escapes {
-  /** The positions in order, with NOWHERE behind the last. */
+  /** The positions in order, followed by NOWHERE. */
   places = new Int32Array(FIRST_PLACES).fill(NOWHERE)
 
   /**
-   * Finds all escapes of a text. In JSON a backslash is always in a string; the character behind it may be another
-   * one.
+   * Finds all escapes of a text. In JSON a backslash is always in a string; the next character may be a backslash too.
    */
   find(text: string): void {
     let count = 0

@@ -70,7 +70,7 @@ export function plainNumber(value: Json): Json {
   return value instanceof LosslessNumber && isHeld(value.value) ? Number(value.value) : value
 }
 
-/** What JSON.parse does not tell of a text that it accepts. */
+/** Facts about a JSON text that JSON.parse does not report. */
 export interface TextFacts {
   /** Levels of nesting; the outermost object or array is level 1. */
   readonly depth: number

@@ -5,7 +5,7 @@ import type { Scanner } from './scanner.ts'
 export interface FreeJson {
   /**
    * Compact JSON text as it is stored, with every number as it was sent; null for the value that a null in the column
-   * stands for.
+   * means.
    */
   readonly stored: string | null
   /** RFC 8785 canonical JSON, which decides identity. */

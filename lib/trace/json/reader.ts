@@ -82,7 +82,7 @@ function partOf(rules: Rules): Part {
   }
 }
 
-/** Free JSON. `none` is the value that a null in the column stands for. */
+/** Free JSON. `none` is the value that a null in the column means. */
 function free(pass: () => string, none: FreeJson): Part {
   const orNone = (json: FreeJson) => (json.canonical === none.canonical ? none : json)
   return {
@@ -192,7 +192,7 @@ interface Field {
   /** The index of the field among those of its object. */
   readonly index: number
   readonly part: Part
-  /** The name as it stands in a text, with quotes and colon. */
+  /** The name as a text spells it, with quotes and colon. */
   readonly token: string
   /** The bit at the position `index`. */
   readonly bit: number

@@ -33,7 +33,7 @@ const SMALL_U = 117
 const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 
-/** A double holds every number of so many digits. */
+/** A double holds every number of this many digits. */
 export const EXACT_DIGITS = 15
 /**
  * A number with a fraction in canonical form: no zero at its end, and not so small that JavaScript writes an exponent.
@@ -61,7 +61,7 @@ export class Scanner {
   /** The position at which the next value begins. */
   at = 0
   readonly #escapes = new Escapes()
-  /** The index of the first escape at or behind `at`, and its position. */
+  /** The index of the first escape at `at` or after it, and its position. */
   #nextEscape = 0
   #escape = 0
   /** The canonical form, with quotes, of the name that was passed last; empty if the text has it in that form. */

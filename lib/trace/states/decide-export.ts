@@ -9,7 +9,7 @@ import { type GatheredSpan, type GatheredState, type Growth, gather } from './ga
 import { type Reason, type SpanRefusal, sumRefusals } from './span-refusals.ts'
 import { takePlaces } from './span-room.ts'
 
-/** What is known of a stored trace before spans are added to it. */
+/** The state of a stored trace before spans are added to it. */
 export interface ExportState {
   /** Undefined if the trace was not recorded by OpenTelemetry. */
   readonly gathered: GatheredState | undefined

@@ -1,11 +1,14 @@
 /**
- * What a line of an export does to a trace that is there already. Both are states of one trace, which only ever grows:
- * spans and scores come to it, it ends once, its metadata is patched at later and later times, and what OpenTelemetry
- * records is taken from better and better spans. So of two states one is the later if it has all that the other has. A
- * later line advances the stored trace to it; an earlier one is no news; and where each has what the other lacks, or
- * they say different things of the same, they contradict each other, which is reported and changes nothing.
+ * Decides how a line of an export changes a trace that is stored already.
  *
- * Who recorded a trace, when, and in which environment are no states of it: they stay as they are stored.
+ * The line and the stored trace are two states of one trace. A trace only grows: it gets spans and scores, it ends
+ * once, its metadata is patched at later times, and its OpenTelemetry fields come from better spans. So one state is
+ * later than another if it has everything that the other has.
+ *
+ * A later line advances the stored trace to its own state. An earlier line changes nothing. If each state has something
+ * that the other lacks, or if the two disagree, they contradict each other: the restore reports it and changes nothing.
+ * The key that recorded a trace, the time of recording and the environment are not compared. They stay as they are
+ * stored.
  */
 import { MAX_TAGS } from '../../schema/input.ts'
 import { canonicalise, parseExact } from '../json/exact-json.ts'
@@ -25,7 +28,7 @@ import { isBetter, type Rank, type Ranks } from './ranks.ts'
 /** A line as far as it is needed to decide: without the texts of its spans. */
 export type RestoredHead = Omit<RestoredTrace, 'spans'> & { readonly spans: readonly SpanHead[] }
 
-/** What only this decision must know of a stored trace. */
+/** The part of a stored trace that only this decision reads. */
 export interface CopyState {
   readonly status: string
   readonly endedAt: string | null
@@ -46,7 +49,7 @@ export interface CopiedState extends Omit<TraceFields, 'status' | 'endedAt' | 's
   readonly endHash: string | null
   readonly spanCount: number
   readonly estimatedBytes: number
-  /** Of those of the line's spans that are stored. */
+  /** The hashes of the stored spans that the line has as well, by span id. */
   readonly spanHashes: ReadonlyMap<string, string>
   readonly copy: CopyState
 }
@@ -58,7 +61,7 @@ export interface Advance
   readonly errorCount: number
   readonly documentBytes: number
   readonly estimatedBytes: number
-  /** What estimatedBytes grows by. */
+  /** The growth of estimatedBytes. */
   readonly addedBytes: number
   readonly durationMs: number | null
   /** Undefined: as it was. */
@@ -80,7 +83,7 @@ export type RestoreDecision =
 
 /** How the line stands to the stored trace in one respect. */
 interface Comparison {
-  /** What the one has and the other lacks, as a sentence says it. */
+  /** The thing that one state has and the other lacks, as the reason names it. */
   readonly what: string
   readonly ahead: boolean
   readonly behind: boolean
@@ -224,7 +227,7 @@ function compareTags(stored: readonly string[], sent: readonly string[]): Compar
   }
 }
 
-/** A field that a line carries. The hashes in the line cannot vouch for it: somebody may have edited only the field. */
+/** A field that a line carries. The hashes in the line do not protect it: somebody may have edited the field alone. */
 interface Content {
   readonly name: string
   isSame(state: CopiedState, line: RestoredHead): boolean
@@ -288,7 +291,7 @@ function compareMetadata(state: CopiedState, line: RestoredHead, causes: readonl
   }
 }
 
-/** `none` is the JSON text that a null stands for. */
+/** `none` is the JSON text that a null means. */
 const isSameJson = (one: string | null, other: string | null, none: string): boolean =>
   one === other || canonicalise(parseExact(one ?? none)) === canonicalise(parseExact(other ?? none))
 

@@ -24,7 +24,7 @@ import { type GatheredSpan, type GatheredState, type Growth, gather } from './ga
 import type { IdleOperation } from './idle.ts'
 import type { SpanRefusal } from './span-refusals.ts'
 
-/** What is known of a stored trace before an operation on it is decided. */
+/** The state of a stored trace before an operation on it is decided. */
 export interface TraceState extends UsageFields {
   readonly seq: number
   /** Every change gives the trace a new version. A decision holds only for the version that it was made on. */
@@ -53,13 +53,13 @@ export interface TraceState extends UsageFields {
   readonly spanHashes: ReadonlyMap<string, string>
   /** Whether OpenTelemetry recorded the trace. Then no other route can add to it or end it. */
   readonly isGathered: boolean
-  /** What an export must know of such a trace. */
+  /** Only exports read this part. */
   readonly gathered: GatheredState | undefined
-  /** What a restored line is compared with. */
+  /** Only restored lines are compared with this part. */
   readonly copy: CopyState | undefined
 }
 
-/** What a decision needs of a trace to record. */
+/** The part of a `record` that a decision reads. */
 export interface RecordOperation {
   readonly operation: 'record'
   readonly traceId: string
@@ -71,14 +71,14 @@ export interface RecordOperation {
   readonly restored?: RestoredHead | undefined
 }
 
-/** What a decision needs of an append, and of an end. */
+/** The parts of an append and of an end that a decision reads. */
 export type Append = HeadsOf<PreparedAppend>
 export type End = HeadsOf<PreparedEnd>
 type HeadsOf<T> = Omit<T, 'spans'> & { readonly spans: readonly SpanHead[] }
 
 /** An operation on one trace, prepared. */
 export type Operation = RecordOperation | (Append & ByKey) | (End & ByKey) | ExportOperation | IdleOperation
-/** What an append or end brings besides its body. */
+/** Facts that an append or an end gets from its key, not from its body. */
 export interface ByKey {
   /** The environment label of the key; null: unassigned. */
   readonly environment: string | null
@@ -89,7 +89,7 @@ export interface TraceChange {
   readonly spanCount: number
   readonly errorCount: number
   readonly estimatedBytes: number
-  /** What estimatedBytes grows by. */
+  /** The growth of estimatedBytes. */
   readonly addedBytes: number
   /** Spans to insert: those of the operation that are not stored yet. */
   readonly spans: readonly SpanHead[]
@@ -97,7 +97,7 @@ export interface TraceChange {
   readonly ending: Ending | undefined
 }
 
-/** What an end sets. The other fields are the whole new values; JSON that is undefined keeps its stored value. */
+/** The fields that an end sets. Each is the whole new value; JSON that is undefined keeps its stored value. */
 export interface Ending extends UsageFields {
   readonly status: string
   readonly endedAt: string

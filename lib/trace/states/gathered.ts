@@ -27,7 +27,7 @@ export const PROCESS_ROOT = 2
 export const INNER = 3
 export type Level = typeof ROOT | typeof PROCESS_ROOT | typeof INNER
 
-/** What a span says about its trace. JSON is text; a field that the span does not have is undefined. */
+/** The claims of a span about its trace. JSON is text; a field that the span does not have is undefined. */
 export interface SpanHints {
   readonly level: Level
   readonly startMicros: number
@@ -47,7 +47,7 @@ export interface SpanHints {
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** What a trace needs to know of a span to be made of it: what else there is of the span stands in its row. */
+/** The part of a span from which its trace is made. The other fields are only in the span's row. */
 export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' | 'events'> {
   readonly hints: SpanHints
 }
@@ -69,7 +69,7 @@ export interface GatheredState extends TraceFields, Sums {
   /** UTF-8 bytes of the stored input and output (4 for null). */
   readonly inputBytes: number
   readonly outputBytes: number
-  /** Whether somebody has patched the metadata. The keys that it has now then stay as they are. */
+  /** Whether the metadata was patched. Its present keys then stay as they are. */
   readonly patched: boolean
   /** The stored spans. Their `responseId` is among the ranks. */
   readonly spending: readonly CountedSpan[]
@@ -81,7 +81,7 @@ export interface Growth extends TraceFields, Sums {
   readonly input: string | null | undefined
   readonly output: string | null | undefined
   readonly durationMs: number | null
-  /** What estimatedBytes grows by. */
+  /** The growth of estimatedBytes. */
   readonly addedBytes: number
   /** Whether any field changed that is not a sum. */
   readonly changed: boolean
@@ -104,7 +104,7 @@ const SAID = 0
 const CALLED = 0
 const ROOT_MENTIONS = 3
 const MENTIONS = 4
-/** The grade of an input or output that nobody can read: any other is better. */
+/** The grade of an unreadable input or output: any other is better. */
 const UNREADABLE = 4
 /** The prefix of metadata's keys in the names of ranks. */
 const KEY = 'metadata.'
@@ -114,9 +114,10 @@ const NO_SPANS = '0'.repeat(64)
 const EMPTY_SPANS = '"spans":[],'
 
 /**
- * Makes the trace with these spans added. `before` is undefined if none is stored yet. `leftOut` are the spans for which
- * there is no place: their claims, usage and failures count all the same. `end` completes a trace that has no root
- * (lib/trace/states/idle.ts). The numbers of spans and errors follow from the spans themselves, not from stored numbers.
+ * Makes the trace with these spans added. `before` is undefined if none is stored yet. `leftOut` are the spans for
+ * which there is no place: their claims, usage and failures count all the same. `end` completes a trace that has no
+ * root (lib/trace/states/idle.ts). The numbers of spans and errors follow from the spans themselves, not from stored
+ * numbers.
  */
 export function gather(
   traceId: string,
@@ -207,10 +208,12 @@ function eachClaim(
   for (const key of Object.keys(metadata)) claim(nameOfKey(key), level, startMicros, metadata[key] as string)
 }
 
-/** A call of a tool inside the trace: what it was given and gave is not what the trace was asked and answered. */
+/** A tool call inside the trace. Its arguments and result are not the input and output of the trace. */
 const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && hints.level === INNER
 
-/** An object as Python prints it, `StopEvent(result=…`: LlamaIndex sends what a run gives so, beside readable messages. */
+/**
+ * An object as Python prints it, `StopEvent(result=…`: LlamaIndex sends what a run gives so, beside readable messages.
+ */
 const NOTATION = /^"[A-Z]\w*\(\w+=/
 const gradeOf = (level: Level, text: string): number => (NOTATION.test(text) ? UNREADABLE : level)
 
@@ -325,7 +328,7 @@ function measure(id: string, fields: TraceFields, metadata: string | null): numb
   return Buffer.byteLength(head + tail) - EMPTY_SPANS.length
 }
 
-/** What the sums over the spans need to know of this one. */
+/** The fields of the span that the sums read. */
 export const usageOf = (span: GatheredSpan): CountedSpan => ({
   id: span.id,
   parentId: span.parentId,

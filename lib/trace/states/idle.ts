@@ -1,8 +1,8 @@
 /**
- * The end of a gathered trace whose root, or first span of a process, never came: when nothing came for a while, it is
- * completed with what is there. Such an end stands among the ranks of the trace under the name `idle`, with the number
- * of spans that it was made of. So it holds as long as no more have come, and in whatever order spans and ends arrive,
- * the trace is the same.
+ * Completes a gathered trace whose root, or first span of a process, never came: after some time without a span, the
+ * trace ends with the spans that it has. Such an end is a rank of the trace under the name `idle`, with the number of
+ * spans that it was made of. It holds until more spans come. So the trace is the same in whatever order spans and ends
+ * arrive.
  */
 import { isBefore, parseTimestamp } from '../timestamp.ts'
 import { setMark } from './marks.ts'
@@ -48,12 +48,14 @@ export function endOf(spans: readonly EndedSpan[]): IdleEnd {
   }
 }
 
-/** The rank of an end that was made of so many spans: one of more spans is better. */
+/** The rank of an end that was made of `spanCount` spans: one of more spans is better. */
 export const ranksOfEnd = ({ status, endedAt }: IdleEnd, spanCount: number): Ranks => ({
   [IDLE]: [0, -spanCount, JSON.stringify([status, endedAt])]
 })
 
-/** The end among the ranks of a trace of so many spans; undefined if there is none, or more spans have come since. */
+/**
+ * The end among the ranks of a trace of `spanCount` spans; undefined if there is none, or more spans have come since.
+ */
 export function readEnd({ [IDLE]: rank, times }: Ranks, spanCount: number): IdleEnd | undefined {
   if (rank === undefined || times !== undefined || rank[1] !== -spanCount) return undefined
   const [status, endedAt] = JSON.parse(rank[2])

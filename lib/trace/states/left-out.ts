@@ -1,7 +1,7 @@
 /**
- * What a gathered trace keeps of spans that found no place in it: what they used and whether they failed, so that the sums
- * of the trace are right, and their ids, so that none counts twice when it is sent again. It stands among the ranks of the
- * trace.
+ * Remembers the spans that found no place in a gathered trace. Their usage and failures are kept, so that the sums of
+ * the trace are right, and their ids, so that none counts twice when it is sent again. They are stored among the ranks
+ * of the trace.
  */
 import type { SpanUsage } from '../span-usage.ts'
 import { setMark } from './marks.ts'
@@ -10,13 +10,11 @@ import type { Rank, Ranks } from './ranks.ts'
 /** The prefix of spans that were left out in the names of ranks, in front of the id of the span. */
 const LEFT_OUT = 'leftOut.'
 const MARK = 'spansLeftOut'
-/**
- * Spans beyond so many are refused, and no longer counted in the trace: it would take a megabyte to know them again.
- */
+/** Further spans are refused and no longer counted in the trace: a megabyte would be needed to recognise them again. */
 export const MOST_LEFT_OUT = 5000
 /**
- * The grades of spans that were left out. Versions up to 1.0.0-rc.1 wrote 0 for every span. FAILED is the better grade, so
- * that a trace that knows of the failure is the later state of one that does not.
+ * The grades of spans that were left out. Versions up to 1.0.0-rc.1 wrote 0 for every span. FAILED is the better grade,
+ * so that a trace that knows of the failure is the later state of one that does not.
  */
 export const FAILED = -1
 const NOT_KNOWN_TO_FAIL = 0

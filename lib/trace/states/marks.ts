@@ -1,9 +1,9 @@
-/** What spoor itself has to say about a trace, in the member `spoor` of its metadata. */
+/** Sets spoor's own notes about a trace, in the member `spoor` of its metadata. */
 import { type Json, parseExact, stringifyExact } from '../json/exact-json.ts'
 
 /**
- * Sets one key of the member `spoor`; undefined takes it away. A client that sets `spoor` to anything but an object has
- * it as it likes.
+ * Sets one key of the member `spoor`; undefined removes it. If a client has set `spoor` to anything but an object, that
+ * value stays as it is.
  */
 export function setMark(metadata: string | null, key: string, mark: Json | undefined): string | null {
   const all = metadata === null ? {} : (parseExact(metadata) as Record<string, Json>)

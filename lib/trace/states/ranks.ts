@@ -1,8 +1,8 @@
 /**
- * What a gathered trace remembers of the spans that its fields come from, so that the order of their arrival does not
- * matter. Four kinds of entries stand under names of their own: fields of the trace, answers of providers
- * (`response.<span id>`), spans that were left out (lib/trace/states/left-out.ts), and the end of a trace to which
- * nothing came (lib/trace/states/idle.ts).
+ * Ranks tell which spans the fields of a gathered trace come from, so that the order in which spans arrive does not
+ * matter. The map holds four kinds of entries, told apart by their names: fields of the trace, answers of providers
+ * (`response.<span id>`), spans that were left out (lib/trace/states/left-out.ts), and the end of a trace that became
+ * idle (lib/trace/states/idle.ts).
  */
 
 /**
@@ -25,8 +25,8 @@ export const beats = (grade: number, order: number, id: string, other: Rank | un
   (grade === other[0] && (order < other[1] || (order === other[1] && id < other[2])))
 
 /**
- * The prefix of calls of models in the names of ranks, in front of the id of the span. Such a rank ends in the id of the
- * provider's answer, by which the same call is known when another library reports it.
+ * The prefix of calls of models in the names of ranks, in front of the id of the span. Such a rank ends in the id of
+ * the provider's answer, by which the same call is known when another library reports it.
  */
 const RESPONSE = 'response.'
 export const nameOfResponse = (spanId: string): string => RESPONSE + spanId

@@ -1,24 +1,25 @@
 /**
- * Decides which spans get a place in a gathered trace, which can have MAX_SPANS. Plain steps leave the last places to the
- * spans that a reader needs most: roots, failed spans, agents and calls of models, however deep they are in the tree. A
- * stored span never gives way.
+ * Decides which spans get a place in a gathered trace, which can have MAX_SPANS. Plain steps leave the last places to
+ * the spans that a reader needs most: roots, failed spans, agents and calls of models, however deep they are in the
+ * tree. A stored span never gives way.
  */
 import { MAX_SPANS } from '../../schema/input.ts'
 import { type GatheredSpan, type GatheredState, PROCESS_ROOT } from './gathered.ts'
 
 /**
- * How many places the spans of each need leave free, in the order in which the spans of one export get places: the earlier
- * the need, the fewer. `ready.ts` renders rows only of the spans that find a place in a trace of which nothing is stored.
- * These are enough: let a trace have n spans, d of them from this export. The spans that find a place beside them are the
- * first ones in the order of need, at most L - n, where L are the places for their need. As d <= n, they are among the first L
- * of the whole export, and those find a place in an empty trace too. Neither the order nor L may depend on what is stored.
+ * How many places the spans of each need leave free, in the order in which the spans of one export get places: the
+ * earlier the need, the fewer. `ready.ts` renders rows only of the spans that find a place in a trace of which nothing
+ * is stored. These are enough: let a trace have n spans, d of them from this export. The spans that find a place beside
+ * them are the first ones in the order of need, at most L - n, where L are the places for their need. As d <= n, they
+ * are among the first L of the whole export, and those find a place in an empty trace too. Neither the order nor L may
+ * depend on what is stored.
  */
 const LEAVES = { root: 0, failed: 1, called: 1, plain: MAX_SPANS / 10 }
 type Need = keyof typeof LEAVES
 const NEEDS = Object.keys(LEAVES) as Need[]
 export const KEPT_PLACES = LEAVES.plain
 
-/** What the need of a span follows from. */
+/** The facts that decide how much a span needs a place. */
 export interface Needed {
   readonly isRoot: boolean
   readonly failed: boolean
@@ -52,8 +53,8 @@ const neededOf = (span: GatheredSpan): Needed => ({
 export function takePlaces(stored: GatheredState | undefined, fresh: readonly GatheredSpan[]) {
   const spans = stored?.spending ?? []
   if (spans.length + fresh.length <= MAX_SPANS - KEPT_PLACES) return { added: fresh, leftOut: [] }
-  // The last place is for a root. With one in the trace or in the export, it is free: if the root is stored and not in the
-  // export, then d < n in the rule above, so that one place more than in an empty trace changes nothing.
+  // The last place is for a root. With one in the trace or in the export, it is free: if the root is stored and not in
+  // the export, then d < n in the rule above, so that one place more than in an empty trace changes nothing.
   const hasRoot = spans.some(isRoot) || fresh.some(isRoot)
   const placed = new Set<GatheredSpan>()
   for (const span of inNeedOrder(fresh, neededOf)) {

@@ -4,7 +4,7 @@ import { type PreparedTrace, type SpanHead, shortHash } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import type { TraceChange, TraceState } from './decide.ts'
 
-/** What the service adds to the state of a trace that it records. */
+/** The fields that the service adds to the state of a trace that it records. */
 type Stamp = Pick<TraceState, 'seq' | 'version' | 'environment'>
 /** A state that is kept from one change to the next, with the hashes of all its spans. */
 export interface KeptState extends TraceState {

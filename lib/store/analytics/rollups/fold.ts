@@ -4,14 +4,14 @@
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
+import { GROUPS, LEVELS, levelArray, type RollupGroup } from '../../../rollups/levels.ts'
 import { findFull, findRoom, NAME_LEVELS, type Part } from '../../../rollups/room.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
-
 import { inTransaction } from '../../transactions.ts'
+import { environmentKeyInSql } from './environment-key.ts'
 import { forgetFortnights } from './fortnights.ts'
 import { tryLockRollups } from './lock.ts'
 import { dayOf, held, hourOf, SUMS } from './news.ts'
-import { placeInSql } from './places.ts'
 import { foldUsers } from './users.ts'
 
 /** How many rows of news each project has. */
@@ -28,11 +28,11 @@ interface Addition extends Part {
 export async function foldNews(sql: Sql, projectId: number, most: number): Promise<number> {
   return inTransaction(sql, async () => {
     if (!(await tryLockRollups(sql, projectId))) return 0
-    const [{ places }] = await sql<[{ places: string }]>`
-      select array(select ctid from rollup_news where project_id = ${projectId} limit ${most})::text as places`
-    if (places === NO_PLACES) return 0
-    await foldUsers(sql, projectId, places)
-    const rows = await sql.unsafe<(Addition & { readonly taken: number })[]>(TAKE, [projectId, places], {
+    const [{ rowIds }] = await sql<[{ rowIds: string }]>`
+      select array(select ctid from rollup_news where project_id = ${projectId} limit ${most})::text as "rowIds"`
+    if (rowIds === NO_ROWS) return 0
+    await foldUsers(sql, projectId, rowIds)
+    const rows = await sql.unsafe<(Addition & { readonly taken: number })[]>(TAKE, [projectId, rowIds], {
       prepare: true
     })
     const { taken } = rows[0] as (typeof rows)[number]
@@ -45,21 +45,23 @@ export async function foldNews(sql: Sql, projectId: number, most: number): Promi
 }
 
 /** The text of an empty array. */
-const NO_PLACES = '{}'
+const NO_ROWS = '{}'
 
-/** What rows there are of each hour; the same of each day, in capitals. */
-const HOUR_LEVELS = [
-  { level: 'e', list: 'place', within: 'place', name: 'null::text' },
-  { level: 'f', list: 'family', within: 'family', name: 'null::text' },
-  { level: 'n', list: hashInSql('name', 'place'), within: 'place', name: 'name' },
-  { level: 'k', list: hashInSql('name', 'family'), within: 'family', name: 'name' }
-]
-const LEVELS = HOUR_LEVELS.flatMap(each => [
-  { ...each, start: 'hour' },
-  { ...each, level: each.level.toUpperCase(), start: dayOf('hour') }
+/** SQL of the columns that tell the rollups of a group from each other. */
+const COLUMNS: Readonly<
+  Record<RollupGroup, { readonly list: string; readonly within: string; readonly name: string }>
+> = {
+  environment: { list: 'environment_key', within: 'environment_key', name: 'null::text' },
+  family: { list: 'family', within: 'family', name: 'null::text' },
+  nameInEnvironment: { list: hashInSql('name', 'environment_key'), within: 'environment_key', name: 'name' },
+  nameInFamily: { list: hashInSql('name', 'family'), within: 'family', name: 'name' }
+}
+const FOLDED = GROUPS.flatMap(group => [
+  { ...COLUMNS[group], level: LEVELS.hour[group], start: 'hour' },
+  { ...COLUMNS[group], level: LEVELS.day[group], start: dayOf('hour') }
 ])
 
-/** Takes news out, and adds them up by level. Rows of news never change, so they are found by their place in the table. */
+/** Takes news out and adds them up by level. Rows of news never change, so their ctids find them. */
 const TAKE = `
   with gone as (
     delete from rollup_news where project_id = $1::int
@@ -67,14 +69,14 @@ const TAKE = `
     returning started_at, family, name, ${AMOUNTS.join(', ')}
   ), hours as materialized (
     select ${hourOf('started_at')} as hour, family, name, count(*) as taken, ${SUMS} from gone group by 1, 2, 3
-  ), placed as materialized (
-    select hours.*, ${placeInSql('f.environment')} as place
+  ), keyed as materialized (
+    select hours.*, ${environmentKeyInSql('f.environment')} as environment_key
     from hours left join trace_families f on f.project_id = $1::int and f.family = hours.family
   )
-  ${LEVELS.map(
+  ${FOLDED.map(
     ({ level, start, list, within, name }) => `
   select '${level}' as level, ${start} as start, (${list})::text as list, ${within}::text as within, ${name} as name,
-    (select sum(taken)::bigint from hours) as taken, ${SUMS} from placed group by 2, 3, 4, 5`
+    (select sum(taken)::bigint from hours) as taken, ${SUMS} from keyed group by 2, 3, 4, 5`
   ).join(' union all ')}`
 
 const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
@@ -105,7 +107,7 @@ async function withRoom<T extends Part>(
   starts: readonly string[]
 ): Promise<T[]> {
   // The index by time is for statements that name levels.
-  const isOfNames = sql.unsafe(`level = any ('{${NAME_LEVELS.join(',')}}'::"char"[])`)
+  const isOfNames = sql.unsafe(`level = any (${levelArray(NAME_LEVELS)})`)
   const rows = await sql<{ level: string; start: string; rows: number }[]>`
     select level, start, count(*) as rows from rollups
     where project_id = ${projectId} and ${isOfNames} and start = any (${starts as string[]}::timestamptz[])

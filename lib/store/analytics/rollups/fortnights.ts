@@ -5,23 +5,22 @@
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
+import { GROUPS, LEVELS, levelArray, levelsOf } from '../../../rollups/levels.ts'
 import { inTransaction } from '../../transactions.ts'
 import { lockRollups } from './lock.ts'
 import { held, ORIGIN } from './news.ts'
 
-/** The level of fortnights of each level of days. */
-export const FORTNIGHT_LEVELS = { E: '1', F: '2', N: '3', K: '4' } as const
-
-/** SQL of the level of fortnights, as a text, of a level of days. (`case level when` a cluster's coordinator passes on wrongly.) */
+/**
+ * SQL of the level of fortnights, as a text, that sums a level of days. It avoids `case level when`, which a cluster's
+ * coordinator passes on wrongly.
+ */
 export const fortnightLevelOf = (level: string): string => {
-  const cases = Object.entries(FORTNIGHT_LEVELS).map(
-    ([day, fortnight]) => `when ${level} = '${day}' then '${fortnight}'`
-  )
+  const cases = GROUPS.map(group => `when ${level} = '${LEVELS.day[group]}' then '${LEVELS.fortnight[group]}'`)
   return `case ${cases.join(' ')} end`
 }
 /** SQL of an array of the levels of days. */
-export const DAY_LEVELS = `'{${Object.keys(FORTNIGHT_LEVELS).join(',')}}'::"char"[]`
-const LEVELS = `'{${Object.values(FORTNIGHT_LEVELS).join(',')}}'::"char"[]`
+export const DAY_LEVELS = levelArray(levelsOf('day'))
+const FORTNIGHT_LEVELS = levelArray(levelsOf('fortnight'))
 
 /** SQL of when the fortnight of a time began. */
 export const fortnightOf = (time: string): string => `date_bin('14 days', ${time}, ${ORIGIN})`
@@ -32,9 +31,9 @@ const PAUSE_MS = 86_400_000
 /** The newest fortnight that is over and not made, of those with any traces. */
 const FIND = `
   select ${fortnightOf('d.start')}::text as start from rollups d
-  where d.project_id = $1::int and d.level = 'E' and d.start < ${fortnightOf('to_timestamp($2::float8)')}
+  where d.project_id = $1::int and d.level = '${LEVELS.day.environment}' and d.start < ${fortnightOf('to_timestamp($2::float8)')}
     and not exists (
-      select from rollups f where f.project_id = $1::int and f.level = '1' and f.start = ${fortnightOf('d.start')})
+      select from rollups f where f.project_id = $1::int and f.level = '${LEVELS.fortnight.environment}' and f.start = ${fortnightOf('d.start')})
   order by d.start desc limit 1`
 
 const MAKE = `
@@ -64,7 +63,7 @@ export async function forgetFortnights(sql: Sql, projectId: number, times: reado
 
 const FORGET = `
   delete from rollups
-  where project_id = $1::int and level = any (${LEVELS})
+  where project_id = $1::int and level = any (${FORTNIGHT_LEVELS})
     and start = any (array(select distinct ${fortnightOf('time')} from unnest($2::timestamptz[]) as time))`
 
 /** All projects, any of which may lack fortnights. */

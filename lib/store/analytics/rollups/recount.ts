@@ -8,12 +8,17 @@
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
+import { LEVELS, levelArray, levelsOf } from '../../../rollups/levels.ts'
 import { inTransaction } from '../../transactions.ts'
+import { environmentKeyInSql } from './environment-key.ts'
 import { DAY_LEVELS, forgetFortnights, fortnightLevelOf, fortnightOf } from './fortnights.ts'
 import { lockRollups } from './lock.ts'
 import { ANYTHING, dayOf, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
-import { placeInSql } from './places.ts'
 import { forgetUsersOf } from './users.ts'
+
+const { hour, day } = LEVELS
+const arrayOf = (...levels: readonly string[]): string => `'{${levels.join(',')}}'::text[]`
+const ENVIRONMENT_HOURS = arrayOf(hour.environment, hour.nameInEnvironment)
 
 const listed = AMOUNTS.join(', ')
 const taken = AMOUNTS.map(name => `-${name}`).join(', ')
@@ -38,14 +43,14 @@ const WRONG_DAYS = `
   with hours as materialized (
     select started_at as hour, family, user_id is not null as has_user, ${SUMS} from (${WANTED}) wanted group by 1, 2, 3
   ), sides as (
-    select level, hour as start, family as within, ${listed} from hours, unnest(array['f', 'k']) as level
+    select level, hour as start, family as within, ${listed} from hours, unnest(${arrayOf(hour.family, hour.nameInFamily)}) as level
     union all
-    select level, ${dayOf('hour')}, family, ${listed} from hours, unnest(array['F', 'K']) as level
+    select level, ${dayOf('hour')}, family, ${listed} from hours, unnest(${arrayOf(day.family, day.nameInFamily)}) as level
     union all
-    select level, case when level in ('e', 'n') then hour else ${dayOf('hour')} end,
-      ${placeInSql('environment')}, ${listed}
+    select level, case when level = any (${ENVIRONMENT_HOURS}) then hour else ${dayOf('hour')} end,
+      ${environmentKeyInSql('environment')}, ${listed}
     from hours left join trace_families f on f.project_id = $1::int and f.family = hours.family,
-      unnest(array['e', 'n', 'E', 'N']) as level
+      unnest(${ENVIRONMENT_HOURS} || ${arrayOf(day.environment, day.nameInEnvironment)}) as level
     union all
     select level::text, start, within, ${taken} from rollups
     where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
@@ -53,7 +58,7 @@ const WRONG_DAYS = `
     select ${fortnightLevelOf('d.level')}, f.start, d.within, ${AMOUNTS.map(name => `d.${name}`).join(', ')}
     from (
       select distinct start from rollups
-      where project_id = $1::int and level = '1' and start >= $2::timestamptz and start < $3::timestamptz
+      where project_id = $1::int and level = '${LEVELS.fortnight.environment}' and start >= $2::timestamptz and start < $3::timestamptz
     ) f join rollups d on d.project_id = $1::int and d.level = any (${DAY_LEVELS})
       and ${fortnightOf('d.start')} = f.start
     union all
@@ -85,7 +90,7 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
   await inTransaction(sql, async () => {
     await lockRollups(sql, projectId)
     await sql`
-      delete from rollups where project_id = ${projectId} and level = any ('{e,f,n,k,E,F,N,K}'::"char"[])
+      delete from rollups where project_id = ${projectId} and level = any (${sql.unsafe(levelArray(levelsOf('hour', 'day')))})
         and start >= ${day} and start < ${end}`
     await forgetFortnights(sql, projectId, [day])
     await forgetUsersOf(sql, projectId, day)

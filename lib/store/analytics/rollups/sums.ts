@@ -5,11 +5,11 @@
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
+import { LEVELS, type RollupGroup } from '../../../rollups/levels.ts'
 import { hasUtcDays, type Period } from '../../../rollups/period.ts'
 import { FORTNIGHT, type Piece, piecesOf } from '../../../rollups/pieces.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
-import { FORTNIGHT_LEVELS } from './fortnights.ts'
-import { placeInSql } from './places.ts'
+import { environmentKeyInSql } from './environment-key.ts'
 
 export interface ChartFilters {
   readonly status?: string | undefined
@@ -43,11 +43,11 @@ function within(sql: Sql, column: string, from: number, to: number) {
   return sql`${time} >= to_timestamp(${from / 1000}::float8) and ${time} < to_timestamp(${to / 1000}::float8)`
 }
 
-/** The level of days with the fewest rows that has these fields (lib/store/analytics/rollups/fold.ts). */
-function levelOf(fields: readonly Field[]): { level: DayLevel; isOfFamilies: boolean } {
+/** The groups with the fewest rollups that have these fields. */
+function groupOf(fields: readonly Field[]): { group: RollupGroup; isOfFamilies: boolean } {
   const isOfFamilies = fields.includes('status') || fields.includes('model')
-  const isOfNames = fields.includes('name')
-  return { level: isOfNames ? (isOfFamilies ? 'K' : 'N') : isOfFamilies ? 'F' : 'E', isOfFamilies }
+  if (fields.includes('name')) return { group: isOfFamilies ? 'nameInFamily' : 'nameInEnvironment', isOfFamilies }
+  return { group: isOfFamilies ? 'family' : 'environment', isOfFamilies }
 }
 
 const amounts = (row: string) => AMOUNTS.map(name => `${row}.${name}`).join(', ')
@@ -81,11 +81,11 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
         ${named('t')}`
   }
   const filtered = (Object.keys(filters) as Field[]).filter(field => filters[field] !== undefined)
-  const { level, isOfFamilies } = levelOf([...fields, ...filtered])
+  const { group, isOfFamilies } = groupOf([...fields, ...filtered])
   const groups = isOfFamilies
     ? sql`select family as number, status, environment, model from (${families}) f`
     : sql`
-      select distinct ${sql.unsafe(placeInSql('environment'))} as number, null as status, environment, null as model
+      select distinct ${sql.unsafe(environmentKeyInSql('environment'))} as number, null as status, environment, null as model
       from (${families}) f`
   // Of a name the number is known, so that the index has no rows but its own.
   const listed =
@@ -96,7 +96,7 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
   return sql`
     select r.start, r.name, g.status, g.environment, g.model, ${sql.unsafe(amounts('r'))}
     from (select ${name ?? null}::text as name) wanted
-    cross join (${isWhole ? piecesInSql(sql, projectId, piecesOf(period), level) : stepsInSql(sql, period, level)}) p
+    cross join (${isWhole ? piecesInSql(sql, projectId, piecesOf(period), group) : stepsInSql(sql, period, group)}) p
     cross join (${groups}) g
     cross join lateral (
       select start, name, ${sql.unsafe(AMOUNTS.join(', '))} from rollups
@@ -110,29 +110,29 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
     where n.project_id = ${projectId} and ${within(sql, 'n.started_at', from, to)} ${named('n')}`
 }
 
-type DayLevel = keyof typeof FORTNIGHT_LEVELS
-
-/** SQL of the one level that steps are read from: level, since, until. Days of another zone than UTC are summed from hours. */
-function stepsInSql(sql: Sql, period: Period, level: DayLevel) {
+/**
+ * SQL of the one level that steps are read from: level, since, until. Days of another zone than UTC are summed from hours.
+ */
+function stepsInSql(sql: Sql, period: Period, group: RollupGroup) {
   const { from, to } = period
   return sql`
-    select ${hasUtcDays(period) ? level : level.toLowerCase()}::text::"char" as level,
+    select ${LEVELS[hasUtcDays(period) ? 'day' : 'hour'][group]}::text::"char" as level,
       to_timestamp(${from / 1000}::float8) as since, to_timestamp(${to / 1000}::float8) as until`
 }
 
 /** SQL of the levels that pieces are read from. Fortnights that are not made are read from their days. */
-function piecesInSql(sql: Sql, projectId: number, pieces: readonly Piece[], level: DayLevel) {
-  const levels = { hour: level.toLowerCase(), day: level, fortnight: FORTNIGHT_LEVELS[level] }
+function piecesInSql(sql: Sql, projectId: number, pieces: readonly Piece[], group: RollupGroup) {
+  const madeLevel = sql.unsafe(`'${LEVELS.fortnight.environment}'`)
   const fortnights = pieces.find(({ length }) => length === 'fortnight') ?? { from: 0, to: 0 }
   return sql`
     select level::"char", to_timestamp(since) as since, to_timestamp(until) as until
-    from unnest(${pieces.map(({ length }) => levels[length])}::text[], ${pieces.map(({ from }) => from / 1000)}::float8[],
+    from unnest(${pieces.map(({ length }) => LEVELS[length][group])}::text[], ${pieces.map(({ from }) => from / 1000)}::float8[],
       ${pieces.map(({ to }) => to / 1000)}::float8[]) as piece (level, since, until)
     union all
-    select ${level}::text::"char", to_timestamp(since), to_timestamp(since + ${FORTNIGHT / 1000}::float8)
+    select ${LEVELS.day[group]}::text::"char", to_timestamp(since), to_timestamp(since + ${FORTNIGHT / 1000}::float8)
     from generate_series(${fortnights.from / 1000}::bigint, ${(fortnights.to - FORTNIGHT) / 1000}::bigint, ${FORTNIGHT / 1000}::bigint) as since
     where not exists (
-      select from rollups where project_id = ${projectId} and level = '1' and start = to_timestamp(since))`
+      select from rollups where project_id = ${projectId} and level = ${madeLevel} and start = to_timestamp(since))`
 }
 
 /** SQL of the families that fit. */

@@ -6,17 +6,18 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
+import { environmentKeyInSql } from './environment-key.ts'
 import { dayOf } from './news.ts'
-import { placeInSql } from './places.ts'
 
 const USER_AMOUNTS = AMOUNTS.filter(name => name !== 'latency')
 
 /** SQL of the number of a user in an environment, under which their sums stand. */
-export const userListInSql = (user: string, environment: string): string => hashInSql(user, placeInSql(environment))
+export const userListInSql = (user: string, environment: string): string =>
+  hashInSql(user, environmentKeyInSql(environment))
 
-/** `places` is the text of an array of ctid: the rows of news that are being folded. */
-export async function foldUsers(sql: Sql, projectId: number, places: string): Promise<void> {
-  await sql.unsafe(ADD_USERS, [projectId, places], { prepare: true })
+/** `rowIds` is the text of an array of ctid: the rows of news that are being folded. */
+export async function foldUsers(sql: Sql, projectId: number, rowIds: string): Promise<void> {
+  await sql.unsafe(ADD_USERS, [projectId, rowIds], { prepare: true })
 }
 
 /** The project of each row is that of the news, and not $1, so that a cluster has the node of the project do all of it. */

@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { Plain } from '../content/text-view.tsx'
 import { useLoad } from '../state/load.ts'
 import { formatCount, formatCounted } from '../ui/format.ts'
-import { Far } from '../ui/offscreen.tsx'
+import { Offscreen } from '../ui/offscreen.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { compareTexts } from './differ.ts'
 import { countChanges, type Stretch, stretches } from './fold-lines.ts'
@@ -66,11 +66,11 @@ function Lines({ lines }: { lines: readonly DiffLine[] }) {
             {formatCounted(to - from, 'line')} the same in both
           </button>
         ) : (
-          <Far key={from} {...(i > 2 && { estimate: (to - from) * LINE_PX })}>
+          <Offscreen key={from} {...(i > 2 && { estimate: (to - from) * LINE_PX })}>
             {lines.slice(from, to).map((line, at) => (
               <Line key={from + at} line={line} />
             ))}
-          </Far>
+          </Offscreen>
         )
       )}
       {shown.left > 0 && (

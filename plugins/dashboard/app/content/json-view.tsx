@@ -5,7 +5,7 @@ import { copy } from '../state/toasts.ts'
 import { formatBytes, formatCount, formatCounted } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { guessType, mediaOf, readDataUri } from '../ui/media.ts'
-import { Far, Keeping, useKeeping, useKept } from '../ui/offscreen.tsx'
+import { Keeping, Offscreen, useKeeping, useKept } from '../ui/offscreen.tsx'
 import { asLine, cut, isBase64, normalBase64 } from '../ui/text.ts'
 import {
   folds,
@@ -73,7 +73,11 @@ export function JsonView({ text, node, label, name = label }: ViewProps) {
   return (
     <div class="json" role="tree" aria-label={label} onKeyDown={press}>
       {groups.map((group, i) => (
-        <Far key={i} held={group.some(row => row.id === active)} {...(i > 1 && { estimate: group.length * ROW_PX })}>
+        <Offscreen
+          key={i}
+          held={group.some(row => row.id === active)}
+          {...(i > 1 && { estimate: group.length * ROW_PX })}
+        >
           <Keeping.Provider value={strings}>
             {group.map(row => (
               <Row
@@ -88,7 +92,7 @@ export function JsonView({ text, node, label, name = label }: ViewProps) {
               />
             ))}
           </Keeping.Provider>
-        </Far>
+        </Offscreen>
       ))}
     </div>
   )

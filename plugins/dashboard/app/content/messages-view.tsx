@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { copy } from '../state/toasts.ts'
 import { formatBytes, formatCounted } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
-import { Far, useKept } from '../ui/offscreen.tsx'
+import { Offscreen, useKept } from '../ui/offscreen.tsx'
 import { asLine, utf8Bytes } from '../ui/text.ts'
 import { ExactNumber, writeCompact, writeIndented } from './json-text.ts'
 import { JsonOfText } from './json-view.tsx'
@@ -60,9 +60,9 @@ function useDrawn(rendered: boolean): (message: Message, key: number) => VNode {
     let node = nodes.get(message)
     if (node === undefined) {
       node = (
-        <Far key={key}>
+        <Offscreen key={key}>
           <MessageView message={message} rendered={rendered} />
-        </Far>
+        </Offscreen>
       )
       nodes.set(message, node)
     }

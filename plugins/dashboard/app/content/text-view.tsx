@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { formatBytes } from '../ui/format.ts'
-import { Far, useKept } from '../ui/offscreen.tsx'
+import { Offscreen, useKept } from '../ui/offscreen.tsx'
 import { cut, showHidden, utf8Bytes } from '../ui/text.ts'
 import { MARKDOWN_MOST, readMarkdown } from './markdown/markdown.ts'
 import type { Markdown } from './markdown/nodes.ts'
@@ -60,9 +60,9 @@ function Words({ text, rendered }: { text: string; rendered: boolean }) {
   return (
     <>
       {portions.map((portion, i) => (
-        <Far key={i} {...(i > 1 && { estimate: PORTION_PX })}>
+        <Offscreen key={i} {...(i > 1 && { estimate: PORTION_PX })}>
           <div class="words">{drawn(portion)}</div>
-        </Far>
+        </Offscreen>
       ))}
     </>
   )

@@ -197,13 +197,13 @@ export function ListPage({ slug }: { slug: string }) {
           <span class="soft" role="status">
             {formatCounted(traces.length, 'trace')} on this page
           </span>
-          <Turn label="Newest" to={isFirst ? undefined : firstPage(query)} base={base} />
-          <Turn
+          <PageLink label="Newest" to={isFirst ? undefined : firstPage(query)} base={base} />
+          <PageLink
             label={query.sort === 'newest' ? '← newer' : '← before'}
             to={page.prevCursor === null || isFirst ? undefined : { ...firstPage(query), before: page.prevCursor }}
             base={base}
           />
-          <Turn
+          <PageLink
             label={query.sort === 'newest' ? 'older →' : 'next →'}
             to={page.nextCursor === null ? undefined : { ...firstPage(query), after: page.nextCursor }}
             base={base}
@@ -242,7 +242,7 @@ function howFar({ reached, backTo, isFilled, waiting }: NonNullable<TracePage['s
     .join(' ')
 }
 
-function Turn({ label, to, base }: { label: string; to: ListQuery | undefined; base: string }) {
+function PageLink({ label, to, base }: { label: string; to: ListQuery | undefined; base: string }) {
   if (to === undefined) return null
   return (
     <a class="button" href={`${base}${writeQuery(to)}`}>

@@ -17,7 +17,7 @@ interface Props {
   readonly list: string
 }
 
-export function Facts({ slug, answer, query, zone, list }: Props) {
+export function Coverage({ slug, answer, query, zone, list }: Props) {
   const path = at('p/:slug', { slug })
   const stored = useLoad(path, signal => read(path, { signal })).value
   const { running, countedFrom, step, offset, before, from } = answer

@@ -16,7 +16,7 @@ import { FilterBar } from '../ui/filter-bar.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { offsetOf } from '../ui/time.ts'
 import { ViewsMenu } from '../ui/views-menu.tsx'
-import { Facts } from './coverage.tsx'
+import { Coverage } from './coverage.tsx'
 import { Empty } from './empty.tsx'
 import { GroupsTable } from './groups-table.tsx'
 import { ScoreLines } from './score-lines.tsx'
@@ -84,7 +84,7 @@ export function OverviewPage({ slug }: { slug: string }) {
         {answer =>
           hasSteps(answer) && (
             <>
-              <Facts slug={slug} answer={answer} query={query} zone={zone} list={list} />
+              <Coverage slug={slug} answer={answer} query={query} zone={zone} list={list} />
               {wholeOf(answer).total.traces === 0 ? (
                 <Empty
                   query={query}

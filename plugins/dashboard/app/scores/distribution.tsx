@@ -17,7 +17,7 @@ interface Props {
   change(query: ScoreQuery): void
 }
 
-export function Spread({ score, query, base, change }: Props) {
+export function Distribution({ score, query, base, change }: Props) {
   const bars = barsOf(score)
   const hrefOf = (picks: (typeof bars)[number]['picks']) => `${base}${writeScoreQuery(withPicks(query, picks ?? {}))}`
   if (score.dataType !== 'numeric') {

@@ -13,7 +13,7 @@ import { formatCount } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { offsetOf } from '../ui/time.ts'
 import { Disagreement } from './disagreement.tsx'
-import { Sources, Spread } from './distribution.tsx'
+import { Distribution, Sources } from './distribution.tsx'
 import { ScoreBar } from './score-bar.tsx'
 import { ScoreChart } from './score-chart.tsx'
 import { ScoredTraces } from './scored-traces.tsx'
@@ -71,7 +71,7 @@ export function ScoresPage({ slug }: { slug: string }) {
                   title={dataType === 'numeric' ? 'Mean over time' : 'Values over time'}
                   wide
                 />
-                <Spread key={`spread ${key}`} score={score} query={query} base={base} change={change} />
+                <Distribution key={`distribution ${key}`} score={score} query={query} base={base} change={change} />
                 <Sources key={`sources ${key}`} score={score} query={query} base={base} />
               </>
             )

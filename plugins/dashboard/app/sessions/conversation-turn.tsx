@@ -10,7 +10,7 @@ import { useLoad } from '../state/load.ts'
 import { pathOf } from '../state/route.ts'
 import { formatCost, formatCount, formatDuration } from '../ui/format.ts'
 import { Icon, Status } from '../ui/icons.tsx'
-import { Far } from '../ui/offscreen.tsx'
+import { Offscreen } from '../ui/offscreen.tsx'
 import { Problem } from '../ui/problem.tsx'
 import { ScoreChip } from '../ui/score-chip.tsx'
 import { asLine } from '../ui/text.ts'
@@ -45,9 +45,9 @@ export function Turn({ slug, trace, zone, now }: { slug: string; trace: TraceSum
           <ScoreChip key={name} name={name} score={score} />
         ))}
       </header>
-      <Far estimate={ESTIMATE_PX}>
+      <Offscreen estimate={ESTIMATE_PX}>
         <Texts slug={slug} trace={trace} />
-      </Far>
+      </Offscreen>
     </article>
   )
 }

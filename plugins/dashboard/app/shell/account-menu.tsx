@@ -13,7 +13,7 @@ export interface Link {
   readonly active: boolean
 }
 
-export function Mine({ links, openHelp }: { links: readonly Link[]; openHelp(): void }) {
+export function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): void }) {
   const known = useStore(session)
   const { theme, keys, zone } = useStore(preferences)
   const themes = (['system', 'light', 'dark'] as const).map(

@@ -16,7 +16,7 @@ import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
 import { offsetName } from '../ui/time.ts'
-import { type Link, Mine } from './account-menu.tsx'
+import { AccountMenu, type Link } from './account-menu.tsx'
 import { SignInForm } from './sign-in-form.tsx'
 
 const loadCommandBox = () => styled(import('./command-box.tsx'))
@@ -115,7 +115,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
           >
             {zone === 'utc' ? 'UTC' : 'Local'}
           </button>
-          <Mine links={links} openHelp={() => setHelp(true)} />
+          <AccountMenu links={links} openHelp={() => setHelp(true)} />
         </div>
       </header>
       <Connection />

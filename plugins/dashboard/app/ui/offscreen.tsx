@@ -1,6 +1,6 @@
 /**
- * Parts of long texts, of which only those near the view exist. What is far keeps its height, so nothing moves, and what
- * somebody opened in it, so that it is as it was when they come back.
+ * A block of a long text whose elements exist only near the view. Away from it the block keeps its height, so nothing
+ * moves, and what the reader opened in it, so it looks the same when they come back.
  */
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks'
@@ -8,7 +8,7 @@ import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks'
 /** How far above and below the view is near. */
 const NEAR = '1200px 0px'
 
-interface FarProps {
+interface OffscreenProps {
   readonly children: ComponentChildren
   /** How high it is, as long as it was not drawn; undefined: it is drawn at once. */
   readonly estimate?: number
@@ -16,7 +16,7 @@ interface FarProps {
   readonly held?: boolean
 }
 
-export function Far({ children, estimate, held = false }: FarProps) {
+export function Offscreen({ children, estimate, held = false }: OffscreenProps) {
   const box = useRef<HTMLDivElement>(null)
   const kept = useRef<Kept>(new Map())
   const [far, setFar] = useState<number | undefined>(estimate)
@@ -24,7 +24,7 @@ export function Far({ children, estimate, held = false }: FarProps) {
   const isDrawn = held || far === undefined
   return (
     <Keeping.Provider value={kept.current}>
-      <div class="far" ref={box} style={isDrawn ? '' : `block-size: ${far}px`}>
+      <div class="offscreen" ref={box} style={isDrawn ? '' : `block-size: ${far}px`}>
         {isDrawn && children}
       </div>
     </Keeping.Provider>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Places } from '../../../../lib/otlp/wire/json-division.ts'
+import { ByteRanges } from '../../../../lib/otlp/wire/json-division.ts'
 import * as wire from '../../../../lib/otlp/wire/json-request.ts'
 import { LARGE_BODY_BYTES, MAX_JSON_DEPTH } from '../../../../lib/schema/input.ts'
 import { MAX_EXPORT_PARTS, MAX_EXPORT_VALUES } from '../../../../lib/schema/otlp.ts'
@@ -213,13 +213,13 @@ t.test('the bytes at the place of a span are the span', async t => {
   const spans = [' {"name":"a"}', '{"name":"\\"],[{"}\n']
   const body = bytes(`{"resourceSpans":[{"scopeSpans":[{"spans":[${spans.join()}]}]}]}`)
   const [group] = wire.decodeLargeJson(body)
-  const places = [0, 1].map(place => group!.spans.placeOf(place))
+  const ranges = [0, 1].map(index => group!.spans.rangeOf(index))
   t.same(
-    places.map(({ from, end }) => body.subarray(from, end).toString()),
+    ranges.map(({ from, end }) => body.subarray(from, end).toString()),
     spans
   )
   t.same(
-    [0, 1].map(place => wire.readJsonSpans(body, Places.of(places)).read(place).name),
+    [0, 1].map(index => wire.readJsonSpans(body, ByteRanges.of(ranges)).read(index).name),
     ['a', '"],[{']
   )
 })

@@ -179,12 +179,12 @@ t.test('the bytes at the place of a span are the span', async t => {
   const spans = [Buffer.alloc(0), SPAN_BYTES, text(5, 'third')]
   const body = requestOf(...spans)
   const [group] = wire.decodeProtobuf(body)
-  const places = [0, 1, 2].map(place => group!.spans.placeOf(place))
+  const ranges = [0, 1, 2].map(index => group!.spans.rangeOf(index))
   t.same(
-    places.map(({ from, end }) => body.subarray(from, end)),
+    ranges.map(({ from, end }) => body.subarray(from, end)),
     spans
   )
-  assert.deepEqual(readAll(wire.readProtobufSpans(body, places.slice(1))), readAll(group!.spans).slice(1))
+  assert.deepEqual(readAll(wire.readProtobufSpans(body, ranges.slice(1))), readAll(group!.spans).slice(1))
 })
 
 t.test('refuses what is no request, and what is made of too many parts', async t => {

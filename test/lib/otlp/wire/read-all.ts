@@ -2,7 +2,7 @@
 import type { OtlpSpan, SentSpans, SpanGroup } from '../../../../lib/otlp/wire/request.ts'
 
 export const readAll = (spans: SentSpans): OtlpSpan[] =>
-  Array.from({ length: spans.length }, (_, place) => spans.read(place))
+  Array.from({ length: spans.length }, (_, index) => spans.read(index))
 
 export const readGroups = (groups: readonly SpanGroup[]) =>
   groups.map(({ origin, spans }) => ({ origin, spans: readAll(spans) }))

@@ -11,6 +11,7 @@ import { seedProject } from '../../../fixtures/database/seed.ts'
 const log = createLog('silent')
 /** Makes the schema what it was before migration 6. */
 const BACK = `
+  drop view rollup_latencies;
   drop table rollup_news, rollups, rollup_history, user_sums, saved_views;
   drop table search_news, search_terms, search_segments, search_postings, search_fills;
   drop table oidc_identities;

@@ -1,4 +1,4 @@
-/** The folders of the dashboard's app: which there are, what they may import, and which modules run without a browser. */
+/** The folders of the dashboard's app: their names, their imports, and the modules that run without a browser. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'

@@ -81,7 +81,7 @@ t.test('in a browser', async t => {
     await page.untilText('0: A paragraph', '.message')
     const count = "document.querySelectorAll('.message').length"
     t.ok(((await page.evaluate(count)) as number) <= 41, 'a part of the messages at first')
-    const reached = "document.querySelectorAll('.messages > .far').length"
+    const reached = "document.querySelectorAll('.messages > .offscreen').length"
     await page.until(
       `(() => { const panel = document.getElementById('tab-panel'); panel.scrollTop = panel.scrollHeight; return ${reached} > 60 })()`
     )
@@ -130,7 +130,7 @@ t.test('in a browser', async t => {
     await page.untilText('agent run', '.row')
     await page.until("document.querySelector('.connection').textContent === ''")
     t.match(await page.evaluate('location.pathname'), id)
-    await page.until("performance.getEntriesByType('resource').some(({ name }) => name.includes('/later.'))")
+    await page.until("performance.getEntriesByType('resource').some(({ name }) => name.includes('/annotate.'))")
     between.setAway(true)
     await page.press('a')
     await page.until("!!document.querySelector('dialog[open]')")

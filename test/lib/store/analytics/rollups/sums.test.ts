@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { BOUNDS, bucketOf } from '../../../../../lib/rollups/latency.ts'
 import { periodBetween, STEPS } from '../../../../../lib/rollups/period.ts'
 import { foldNews } from '../../../../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../../../../lib/store/analytics/rollups/fortnights.ts'
@@ -96,4 +97,32 @@ t.test('hours, days and fortnights, and news, are the sums of the traces, with a
       runs(60)
     )
   })
+})
+
+t.test('the view for people has the buckets of each histogram as rows', async t => {
+  const { pool } = await testDatabase(t)
+  const project = await pool.run(seedProject)
+  const durations = [0, 0, 1, 7, 7, 9, 1e6, 2 ** 27, 2 ** 28]
+  const traces = durations.map(durationMs => ({ ...given[0]!, durationMs, environment: 'prod', name: 'answer' }))
+  await pool.run(sql => seedTraces(sql, project, traces))
+  await pool.run(sql => foldNews(sql, project, 100))
+  const rows = await pool.run(
+    sql => sql`
+      select from_ms::float8 as "from", to_ms::float8 as "to", traces::int from rollup_latencies
+      where project_id = ${project} and length = 'day' and grouped_by = 'name in environment' order by from_ms`
+  )
+  const expected = new Map<number, number>()
+  for (const ms of durations) expected.set(bucketOf(ms), (expected.get(bucketOf(ms)) ?? 0) + 1)
+  t.same(
+    rows,
+    Array.from(expected, ([bucket, traces]) => ({
+      from: bucket === 0 ? 0 : BOUNDS[bucket - 1],
+      to: BOUNDS[bucket] ?? null,
+      traces
+    }))
+  )
+  const groups = await pool.run(
+    sql => sql`select distinct length, grouped_by as "groupedBy" from rollup_latencies where project_id = ${project}`
+  )
+  t.equal(groups.length, 8, 'hours and days, by environment, family, and names in either')
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { describeLeftOut } from '../../../../plugins/dashboard/app/trace/left-out.ts'
+import { describeLeftOut } from '../../../../../plugins/dashboard/app/trace/left-out.ts'
 
 t.test('the page of a trace says how many spans are not stored, and of which kinds', async t => {
   const said = (spansLeftOut: unknown) => describeLeftOut({ spoor: { spansLeftOut } })

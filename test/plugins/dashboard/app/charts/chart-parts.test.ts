@@ -2,22 +2,22 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import * as server from '../../../../lib/rollups/period.ts'
-import { placesAxis, timeAxis } from '../../../../plugins/dashboard/app/charts/axis.ts'
-import { linePaths, stackPaths, sumsOf } from '../../../../plugins/dashboard/app/charts/paths.ts'
-import { changeOf, rateOf, stepsBetween } from '../../../../plugins/dashboard/app/charts/series.ts'
-import { placeOf, shortValue, type Unit, valueAxis } from '../../../../plugins/dashboard/app/charts/value-axis.ts'
-import type { View } from '../../../../plugins/dashboard/app/contract.ts'
-import { sharesOf, summaryOf } from '../../../../plugins/dashboard/app/overview/score-summary.ts'
-import { isCounted, readQuery } from '../../../../plugins/dashboard/app/state/list-query.ts'
+import * as server from '../../../../../lib/rollups/period.ts'
+import { placesAxis, timeAxis } from '../../../../../plugins/dashboard/app/charts/axis.ts'
+import { linePaths, stackPaths, sumsOf } from '../../../../../plugins/dashboard/app/charts/paths.ts'
+import { changeOf, rateOf, stepsBetween } from '../../../../../plugins/dashboard/app/charts/series.ts'
+import { placeOf, shortValue, type Unit, valueAxis } from '../../../../../plugins/dashboard/app/charts/value-axis.ts'
+import type { View } from '../../../../../plugins/dashboard/app/contract.ts'
+import { sharesOf, summaryOf } from '../../../../../plugins/dashboard/app/overview/score-summary.ts'
+import { isCounted, readQuery } from '../../../../../plugins/dashboard/app/state/list-query.ts'
 import {
   readOverview,
   readShown,
   toCounted,
   writeOverview
-} from '../../../../plugins/dashboard/app/state/overview-query.ts'
-import { CHART_RANGES, DAY_RANGES, rangeMs } from '../../../../plugins/dashboard/app/state/time-range.ts'
-import { addressOf, describeQuery, inOrder } from '../../../../plugins/dashboard/app/state/views.ts'
+} from '../../../../../plugins/dashboard/app/state/overview-query.ts'
+import { CHART_RANGES, DAY_RANGES, rangeMs } from '../../../../../plugins/dashboard/app/state/time-range.ts'
+import { addressOf, describeQuery, inOrder } from '../../../../../plugins/dashboard/app/state/views.ts'
 
 const NARROW_SPACE = '\u202f'
 const UNITS: readonly Unit[] = ['count', 'share', 'ms', 'usd', 'number']

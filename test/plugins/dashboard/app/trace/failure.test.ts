@@ -1,6 +1,6 @@
 import t from 'tap'
-import { nodeAt } from '../../../../plugins/dashboard/app/content/json-text.ts'
-import { failureOf } from '../../../../plugins/dashboard/app/trace/failure.ts'
+import { nodeAt } from '../../../../../plugins/dashboard/app/content/json-text.ts'
+import { failureOf } from '../../../../../plugins/dashboard/app/trace/failure.ts'
 
 /** The failure of a span with these attributes and events. */
 function read(attributes: unknown, events: unknown = []) {

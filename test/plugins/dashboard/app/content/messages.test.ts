@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Message } from '../../../../plugins/dashboard/app/content/message.ts'
+import type { Message } from '../../../../../plugins/dashboard/app/content/message.ts'
 import {
   countRepeated,
   foldedCount,
   messagesAsText
-} from '../../../../plugins/dashboard/app/content/message-repetition.ts'
-import { besidesMessages, toMessages } from '../../../../plugins/dashboard/app/content/to-messages.ts'
+} from '../../../../../plugins/dashboard/app/content/message-repetition.ts'
+import { besidesMessages, toMessages } from '../../../../../plugins/dashboard/app/content/to-messages.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk'
 

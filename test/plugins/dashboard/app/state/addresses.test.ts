@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import t from 'tap'
-import { chooseColumns, moveColumn } from '../../../../plugins/dashboard/app/list/columns.ts'
-import { curlOfFirstTrace, otlpVariables } from '../../../../plugins/dashboard/app/list/first-trace.ts'
+import { chooseColumns, moveColumn } from '../../../../../plugins/dashboard/app/list/columns.ts'
+import { curlOfFirstTrace, otlpVariables } from '../../../../../plugins/dashboard/app/list/first-trace.ts'
 import {
   countFilters,
   FILTER_NAMES,
@@ -15,17 +15,24 @@ import {
   withSort,
   withTime,
   writeQuery
-} from '../../../../plugins/dashboard/app/state/list-query.ts'
-import { type Page, pathOf, readPath, SETTINGS } from '../../../../plugins/dashboard/app/state/route.ts'
-import { rangeMs, rangeName } from '../../../../plugins/dashboard/app/state/time-range.ts'
+} from '../../../../../plugins/dashboard/app/state/list-query.ts'
+import { type Page, pathOf, readPath, SETTINGS } from '../../../../../plugins/dashboard/app/state/route.ts'
+import { rangeMs, rangeName } from '../../../../../plugins/dashboard/app/state/time-range.ts'
 import {
   formatBytes,
   formatCost,
   formatDuration,
   formatLimit,
   formatScore
-} from '../../../../plugins/dashboard/app/ui/format.ts'
-import { ago, clockTime, fromInput, fullTime, shortTime, toInput } from '../../../../plugins/dashboard/app/ui/time.ts'
+} from '../../../../../plugins/dashboard/app/ui/format.ts'
+import {
+  ago,
+  clockTime,
+  fromInput,
+  fullTime,
+  shortTime,
+  toInput
+} from '../../../../../plugins/dashboard/app/ui/time.ts'
 
 const word = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' })
 const filters = fc.record(Object.fromEntries(FILTER_NAMES.map(name => [name, word])), { requiredKeys: [] })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { folds, rowAfter, rowsOf } from '../../../../plugins/dashboard/app/content/json-rows.ts'
+import { folds, rowAfter, rowsOf } from '../../../../../plugins/dashboard/app/content/json-rows.ts'
 import {
   countMembers,
   type JsonNode,
@@ -11,8 +11,8 @@ import {
   readString,
   sourceOf,
   writeIndented
-} from '../../../../plugins/dashboard/app/content/json-text.ts'
-import { anyJson, writeJson } from '../../../fixtures/bodies/odd-json.ts'
+} from '../../../../../plugins/dashboard/app/content/json-text.ts'
+import { anyJson, writeJson } from '../../../../fixtures/bodies/odd-json.ts'
 
 /** Puts a text together again from its nodes alone. */
 function rewrite(text: string, node: JsonNode): string {

@@ -6,9 +6,9 @@ import {
   foldable,
   growTree,
   visibleRows
-} from '../../../../plugins/dashboard/app/content/span-tree.ts'
-import type { OutlineSpan } from '../../../../plugins/dashboard/app/contract.ts'
-import { barOf, criticalPath, frameOf, ticks } from '../../../../plugins/dashboard/app/trace/waterfall.ts'
+} from '../../../../../plugins/dashboard/app/content/span-tree.ts'
+import type { OutlineSpan } from '../../../../../plugins/dashboard/app/contract.ts'
+import { barOf, criticalPath, frameOf, ticks } from '../../../../../plugins/dashboard/app/trace/waterfall.ts'
 
 const span = (id: string, parentSpanId: string | null = null, over: Partial<OutlineSpan> = {}): OutlineSpan => ({
   id,

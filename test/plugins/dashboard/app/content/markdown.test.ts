@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { safeAddress } from '../../../../plugins/dashboard/app/content/markdown/address.ts'
-import { readMarkdown } from '../../../../plugins/dashboard/app/content/markdown/markdown.ts'
-import type { Markdown } from '../../../../plugins/dashboard/app/content/markdown/nodes.ts'
-import { portionsOf } from '../../../../plugins/dashboard/app/content/markdown/portions.ts'
-import { guessType, mediaOf, readDataUri } from '../../../../plugins/dashboard/app/ui/media.ts'
+import { safeAddress } from '../../../../../plugins/dashboard/app/content/markdown/address.ts'
+import { readMarkdown } from '../../../../../plugins/dashboard/app/content/markdown/markdown.ts'
+import type { Markdown } from '../../../../../plugins/dashboard/app/content/markdown/nodes.ts'
+import { portionsOf } from '../../../../../plugins/dashboard/app/content/markdown/portions.ts'
+import { guessType, mediaOf, readDataUri } from '../../../../../plugins/dashboard/app/ui/media.ts'
 
 const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='

@@ -1,0 +1,23 @@
+/**
+ * The levels of rollups. A rollup sums the traces of one group in one span of time. The table stores each level as one
+ * character (sql/0006-rollups.sql, sql/0011-fortnights.sql); code uses the names.
+ */
+
+export const GROUPS = ['environment', 'family', 'nameInEnvironment', 'nameInFamily'] as const
+/** A rollup sums the traces of an environment, of a family, or those of one name in either. */
+export type RollupGroup = (typeof GROUPS)[number]
+
+export const LEVELS = {
+  hour: { environment: 'e', family: 'f', nameInEnvironment: 'n', nameInFamily: 'k' },
+  day: { environment: 'E', family: 'F', nameInEnvironment: 'N', nameInFamily: 'K' },
+  fortnight: { environment: '1', family: '2', nameInEnvironment: '3', nameInFamily: '4' }
+} as const
+export type RollupLength = keyof typeof LEVELS
+export type RollupLevel = (typeof LEVELS)[RollupLength][RollupGroup]
+
+/** The levels of these lengths. */
+export const levelsOf = (...lengths: readonly RollupLength[]): RollupLevel[] =>
+  lengths.flatMap(length => GROUPS.map(group => LEVELS[length][group]))
+
+/** SQL of an array of levels. */
+export const levelArray = (levels: readonly string[]): string => `'{${levels.join(',')}}'::"char"[]`
