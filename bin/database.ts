@@ -72,7 +72,7 @@ export async function withNewDatabase<T>(env: NodeJS.ProcessEnv, work: (session:
 /** What runs `work` with a connection. */
 function connected<T>(config: Config, work: (session: Session) => Promise<T>) {
   return async (database: Database, log: Logger): Promise<T> => {
-    const { noteSystemUser } = await import('../lib/store/people/audit.ts')
+    const { noteSystemUser } = await import('../lib/store/audit.ts')
     const sql = database.connect({ applicationName: 'command' })
     try {
       const systemUser = readSystemUser()

@@ -5,12 +5,13 @@
 import type { TObject } from 'typebox'
 import type { Config } from './config.ts'
 import type { SqlAccess } from './database/sql-access.ts'
-import type { SessionCookie } from './http/people/session-cookie.ts'
+import type { Cookie } from './http/people/cookie.ts'
 import type { Route, RouteOptions } from './http/route.ts'
 import type { Ingest } from './ingest/ingest.ts'
 import type { SharedGate } from './limits/shared-gate.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import type { Bodies } from './threads/bodies.ts'
 
 export interface App {
   readonly config: Config
@@ -19,9 +20,10 @@ export interface App {
   /** Reads that take long enter by it, each project in its turn. The weight is bytes of the answer. */
   readonly largeReads: Pick<SharedGate, 'run'>
   readonly ingest: Ingest
+  readonly bodies: Pick<Bodies, 'parse'>
   readonly metrics: Metrics
   /** The cookie of the dashboard's sessions. */
-  readonly cookie: SessionCookie
+  readonly cookie: Cookie
   /** KEY_DIGEST_SECRET; undefined while it is not set. */
   readonly digestSecret: string | undefined
   readonly routes: readonly Route[]

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { LoggedRequests } from './log.ts'
 import { isLoopback } from './network-list.ts'
+import { ROLES, type Role } from './schema/roles.ts'
 import { ConfigError, Variables } from './variables.ts'
 
 export { ConfigError }
@@ -67,13 +68,11 @@ export interface AuthProxy {
   readonly signOutUrl: string | undefined
 }
 
-const ROLES = ['viewer', 'member', 'owner'] as const
-
 /** Whoever has this value in this claim has this role. `*` as claim: everybody. */
 export interface RoleRule {
   readonly claim: string
   readonly value: string
-  readonly role: (typeof ROLES)[number]
+  readonly role: Role
 }
 
 /** A provider of OpenID Connect that signs people in to the dashboard (lib/people/oidc/provider.ts). */

@@ -3,26 +3,26 @@ import { plugins } from '../plugins/index.ts'
 import { KeyRing } from './access/auth.ts'
 import { listenForKeyChanges } from './access/key-notices.ts'
 import type { App, Plugin } from './app.ts'
+import { Folding } from './background/folding.ts'
+import { IdleTraces } from './background/idle-traces.ts'
+import { SearchIndex } from './background/search-index.ts'
+import { WaitingMessages } from './background/waiting-messages.ts'
 import type { Config } from './config.ts'
 import type { ConnectOptions, Database } from './database/database.ts'
 import { Pool } from './database/pool.ts'
 import { READER_SETTINGS } from './database/reader-settings.ts'
 import { createSqlAccess } from './database/sql-access.ts'
 import type { GrpcServer } from './grpc/server.ts'
-import { describeShortage } from './health/connection-room.ts'
+import { describeShortage } from './health/connection-shortage.ts'
 import { describeLags } from './health/lags.ts'
 import { Readiness } from './health/readiness.ts'
 import { Setup } from './health/setup.ts'
 import { watchStore } from './health/store-metrics.ts'
-import { SessionCookie } from './http/people/session-cookie.ts'
+import { sessionCookie } from './http/people/cookie.ts'
 import { vouchingOf } from './http/people/trusted-proxy.ts'
 import type { Route } from './http/route.ts'
 import { RouteTable } from './http/route-table.ts'
 import { HttpServer } from './http/server.ts'
-import { Folding } from './ingest/rounds/folding.ts'
-import { IdleTraces } from './ingest/rounds/idle-traces.ts'
-import { SearchIndex } from './ingest/rounds/search-index.ts'
-import { WaitingMessages } from './ingest/rounds/waiting-messages.ts'
 import { WritePath } from './ingest/write-path.ts'
 import type { ArrivalBounds } from './limits/arrival.ts'
 import { LARGE_READS } from './limits/large-reads.ts'
@@ -33,6 +33,8 @@ import { Metrics } from './metrics.ts'
 import { readNetworks } from './network-list.ts'
 import { Visitors } from './people/visitors.ts'
 import { NearReads } from './store/server/near-reads.ts'
+import { Bodies } from './threads/bodies.ts'
+import { within } from './within.ts'
 
 export interface Service {
   /** The address at which it listens: `http://<host>:<port>`. */
@@ -86,6 +88,7 @@ export async function startService(
   const writers = openPool(database, WRITERS, parallelism.writers)
   const metrics = new Metrics({ projects: config.metricsProjects })
   const ingest = new WritePath(database, { ...config, lanes: parallelism.lanes }, log, metrics)
+  ingest.threads.watch(metrics)
   const near = new NearReads(database.node, ingest.routes, { connection: READERS, size: parallelism.readers })
   const turns = new SharedGate({ share: parallelism.readersOfOne })
   const largeReads = new SharedGate(LARGE_READS)
@@ -122,8 +125,9 @@ export async function startService(
     sql,
     largeReads,
     ingest,
+    bodies: new Bodies(ingest.threads),
     metrics,
-    cookie: new SessionCookie(config.baseUrl, database.digestSecret),
+    cookie: sessionCookie({ baseUrl: config.baseUrl, digestSecret: database.digestSecret }),
     digestSecret: database.digestSecret,
     routes: routes.routes,
     route: route => routes.add(route as unknown as Route),
@@ -194,14 +198,4 @@ function once(work: () => Promise<void>): () => Promise<void> {
     result ??= work()
     return result
   }
-}
-
-/** Waits for `promise`, but no longer than `ms`. */
-async function within(ms: number, promise: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([promise, late])
-  clearTimeout(timer)
 }

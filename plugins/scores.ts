@@ -1,7 +1,6 @@
 /** Scores, which are verdicts given to a trace after its run. They can be added and deleted, but not changed. */
 import type { App } from '../lib/app.ts'
 import type { Client } from '../lib/database/pooled/cancellation.ts'
-import { readCursor, readTime, renderCursor } from '../lib/http/paging.ts'
 import { checkTexts, found } from '../lib/http/refuse.ts'
 import { JsonText, type Reply } from '../lib/http/route.ts'
 import { ScoreInput } from '../lib/schema/input.ts'
@@ -10,6 +9,7 @@ import { pageSizeOf, ScoreListQuery } from '../lib/schema/query.ts'
 import { SCORE_ORDER } from '../lib/store/lists/order.ts'
 import { listScores, MAX_EXAMINED, type ScoreQuery } from '../lib/store/lists/score-list.ts'
 import { addScore, deleteScore, type NewScore, newScoreId, readTraceScores } from '../lib/store/trace/scores.ts'
+import { readCursor, readTime, renderCursor } from './paging.ts'
 
 export default function scores(app: App): void {
   app.route({
@@ -24,7 +24,7 @@ export default function scores(app: App): void {
     replies: { 201: ScoreAdded },
     errors: ['invalid_request', 'conflict', 'quota_exhausted'],
     async handler({ key, traceId, payload, requestId }) {
-      const input = { ...readScore(await app.ingest.parse('score', payload, key.projectId)), id: newScoreId() }
+      const input = { ...readScore(await app.bodies.parse('score', payload, key.projectId)), id: newScoreId() }
       const score = found(
         await app.sql.write((sql, attempts) => addScore(sql, key.projectId, traceId, input, attempts))
       )
@@ -60,9 +60,9 @@ export default function scores(app: App): void {
     errors: ['quota_exhausted'],
     async handler({ key, traceId, scoreId }) {
       const { projectId, keyId } = key
-      const act = { by: null, action: 'score.delete', projectId, detail: { traceId, scoreId, keyId } } as const
+      const audit = { by: null, action: 'score.delete', projectId, detail: { traceId, scoreId, keyId } } as const
       const deleted = await app.sql.write((sql, attempts) =>
-        deleteScore(sql, projectId, traceId, scoreId, attempts, act)
+        deleteScore(sql, projectId, traceId, scoreId, attempts, audit)
       )
       found(deleted, 'score on this trace')
       return { body: { ok: true, traceId, scoreId } }

@@ -1,4 +1,4 @@
-import { type ActListing, listActs, MOST_ACTS } from '../../lib/admin/acts.ts'
+import { type AuditListing, listAudit, MOST_AUDIT_ENTRIES } from '../../lib/admin/audit.ts'
 import { command } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { table } from '../terminal/table.ts'
@@ -13,20 +13,20 @@ export default command({
       since: { type: 'string', value: 'TIME', about: 'only what was done at this time or later, or 7d: 7 days ago' }
     },
     details: [
-      `Sign-ins, deletions, and changes of keys, projects and members: the newest ${MOST_ACTS.toLocaleString('en')}. Of a command the user of the`,
+      `Sign-ins, deletions, and changes of keys, projects and members: the newest ${MOST_AUDIT_ENTRIES.toLocaleString('en')}. Of a command the user of the`,
       'system is named, of a deletion through the API the key.'
     ].join('\n'),
     examples: ['audit', 'audit --project default --since 2026-11-01T00:00:00Z --json']
   },
   async run({ flags, env, print }) {
     const since = parseMoment('since', flags.since)
-    const acts = await withDatabase(env, ({ sql }) => listActs(sql, flags.project, since))
-    print(acts, actTable(acts))
+    const entries = await withDatabase(env, ({ sql }) => listAudit(sql, flags.project, since))
+    print(entries, auditTable(entries))
   }
 })
 
-function actTable(acts: readonly ActListing[]): string {
-  const rows = acts.map(({ at, by, action, project, account, detail }) => [
+function auditTable(entries: readonly AuditListing[]): string {
+  const rows = entries.map(({ at, by, action, project, account, detail }) => [
     at,
     by,
     action,

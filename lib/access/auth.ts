@@ -10,10 +10,10 @@ import { FailureLog } from '../failure-log.ts'
 import { type Moment, Remembered } from '../limits/remembered.ts'
 import { type Lookup as LookupOf, SharedLookups } from '../limits/shared-lookups.ts'
 import type { Logger } from '../log.ts'
+import type { Access, Principal } from '../schema/principal.ts'
 import { effectiveScopes } from '../schema/scopes.ts'
 import { type KeyForAuth, readKeysForAuth, touchKeys } from '../store/projects/keys.ts'
 import { digestSecret, parseKey } from './keys.ts'
-import type { Access, Principal } from './principal.ts'
 
 export interface KeyRingOptions {
   readonly sql: SqlAccess

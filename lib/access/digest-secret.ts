@@ -12,7 +12,7 @@ import {
   insertFingerprint,
   readFingerprint,
   replaceFingerprint
-} from '../store/projects/digest-secret.ts'
+} from '../store/projects/secret-fingerprint.ts'
 
 /** The message for an operator whose KEY_DIGEST_SECRET is not the one that the keys were made with. */
 export const OTHER_SECRET =

@@ -23,8 +23,8 @@ export async function listAccounts(sql: Sql): Promise<Account[]> {
 
 export async function renameAccount(sql: Sql, id: string, name: string): Promise<Account> {
   const { id: accountId, name: before } = await findAccount(sql, id)
-  const act = { by: null, action: 'account.rename', accountId, detail: { account: accountId, before, name } } as const
-  const row = await store.renameAccount(sql, accountId, checkText('the name', name, 1, 200), act)
+  const audit = { by: null, action: 'account.rename', accountId, detail: { account: accountId, before, name } } as const
+  const row = await store.renameAccount(sql, accountId, checkText('the name', name, 1, 200), audit)
   return present(row ?? gone(id))
 }
 

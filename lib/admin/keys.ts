@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { claimSecret, isOtherSecret, OTHER_SECRET, replaceSecret } from '../access/digest-secret.ts'
 import { digestSecret, generateKey } from '../access/keys.ts'
 import { DEFAULT_SCOPES, effectiveScopes, type Scope } from '../schema/scopes.ts'
-import { type Act, writeAct } from '../store/people/audit.ts'
+import { type AuditEntry, writeAudit } from '../store/audit.ts'
 import type { KeyRow, NewKey } from '../store/projects/keys.ts'
 import * as store from '../store/projects/keys.ts'
 import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
@@ -51,7 +51,7 @@ export interface KeyRequest {
 }
 
 /** The actor that the audit log names. Without one, here and below, it names a command. */
-type Actor = Pick<Act, 'by' | 'accountId' | 'projectId'>
+type Actor = Pick<AuditEntry, 'by' | 'accountId' | 'projectId'>
 
 /** Makes a key. */
 export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest, actor?: Actor): Promise<IssuedKey> {
@@ -68,8 +68,12 @@ export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest
     expiresInDays: request.expiresInDays ?? null
   }
   const { scopes } = made
-  const act = actOn('key.create', { keyId: stored.id, label, scopes, environment }, actor ?? { by: null, projectId })
-  const row = await store.insertKey(sql, made, act)
+  const audit = entryOn(
+    'key.create',
+    { keyId: stored.id, label, scopes, environment },
+    actor ?? { by: null, projectId }
+  )
+  const row = await store.insertKey(sql, made, audit)
   return issued(key, row)
 }
 
@@ -102,22 +106,22 @@ function isSelected(key: KeyListing, { expiringDays, unusedDays }: KeySelection,
 /** Revokes all keys of a project that are not revoked yet, and returns them. */
 export async function revokeKeysOf(sql: Sql, project: string): Promise<KeyListing[]> {
   const projectId = await requireProject(sql, project)
-  const act = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
+  const audit = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
   const now = Date.now()
-  return (await store.revokeKeysOf(sql, projectId, act)).map(row => listing(row, now))
+  return (await store.revokeKeysOf(sql, projectId, audit)).map(row => listing(row, now))
 }
 
 /** Revokes a key and makes its replacement, with an id of its own and everything else the same. */
 export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string, actor?: Actor): Promise<IssuedKey> {
   const { key, stored } = await makeKey(sql, making)
-  const row = await store.rotateKey(sql, keyId, stored, actOn('key.rotate', { keyId, by: stored.id }, actor))
+  const row = await store.rotateKey(sql, keyId, stored, entryOn('key.rotate', { keyId, by: stored.id }, actor))
   return issued(key, row ?? (await refuseKey(sql, keyId)))
 }
 
 /** Revokes a key; to revoke one again changes nothing. */
 export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise<KeyListing> {
   return listing(
-    (await store.revokeKey(sql, keyId, actOn('key.revoke', { keyId }, actor))) ?? (await refuseKey(sql, keyId)),
+    (await store.revokeKey(sql, keyId, entryOn('key.revoke', { keyId }, actor))) ?? (await refuseKey(sql, keyId)),
     Date.now()
   )
 }
@@ -125,8 +129,8 @@ export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise
 /** Changes the environment of what a key records from now on; `unassigned` takes it away. */
 export async function setKeyEnvironment(sql: Sql, keyId: string, environment: string): Promise<KeyListing> {
   const label = environment.toLowerCase() === UNASSIGNED ? null : parseEnvironment(environment)
-  const act = actOn('key.environment', { keyId, environment: label })
-  return listing((await store.setKeyEnvironment(sql, keyId, label, act)) ?? (await refuseKey(sql, keyId)), Date.now())
+  const audit = entryOn('key.environment', { keyId, environment: label })
+  return listing((await store.setKeyEnvironment(sql, keyId, label, audit)) ?? (await refuseKey(sql, keyId)), Date.now())
 }
 
 /** What became, or would become, of the keys where the secret is replaced. */
@@ -144,7 +148,7 @@ export async function replaceKeySecret(sql: Sql, making: KeyMaking, apply: boole
   const differs = await isOtherSecret(sql, secret)
   if (differs && apply) {
     const keys = await replaceSecret(sql, secret)
-    await writeAct(sql, actOn('key.replace-secret', { keys }, { by: null }))
+    await writeAudit(sql, entryOn('key.replace-secret', { keys }, { by: null }))
     return { keys, differs, applied: true }
   }
   const now = Date.now()
@@ -163,12 +167,12 @@ export async function makeKey(sql: Sql, making: KeyMaking): Promise<{ key: strin
   return { key, stored: { id: keyId, digest: digestSecret(secret, own) } }
 }
 
-/** An act on a key. Whoever acts, it names the key. The statement that does it finds the project of a command. */
-const actOn = (
-  action: Act['action'],
-  detail: NonNullable<Act['detail']>,
+/** The audit entry of a change to a key, which it names. The statement that does it finds the project of a command. */
+const entryOn = (
+  action: AuditEntry['action'],
+  detail: NonNullable<AuditEntry['detail']>,
   actor: Actor = { by: null, projectId: 'source' }
-): Act => ({ ...actor, action, detail })
+): AuditEntry => ({ ...actor, action, detail })
 
 function requireSecret({ digestSecret }: KeyMaking): string {
   if (digestSecret === undefined) {

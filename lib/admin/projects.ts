@@ -88,8 +88,8 @@ export async function updateProject(
     storageLimit
   }
   if (Object.values(changes).some(value => value !== undefined)) {
-    const act = { by: null, action: 'project.update', projectId: id, detail: changes } as const
-    if ((await store.updateProject(sql, id, changes, act)) === 'taken') throw slugTaken(slug ?? '')
+    const audit = { by: null, action: 'project.update', projectId: id, detail: changes } as const
+    if ((await store.updateProject(sql, id, changes, audit)) === 'taken') throw slugTaken(slug ?? '')
   }
   if (search !== undefined) await switchSearch(sql, id, search)
   const row = await store.readProject(sql, id)

@@ -3,13 +3,13 @@ import type { Sql } from 'postgres'
 import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import { type Config, ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
+import { type Disk, LITTLE_DISK_BYTES, readDisk } from '../database/embedded/free-disk.ts'
 import { classifyFailure } from '../database/failure.ts'
 import { describeNewer, isBehind, readSchemaState, type SchemaState } from '../database/migrate.ts'
 import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
 import { causeOf } from '../failure-log.ts'
-import { findShortage } from '../health/connection-room.ts'
-import { type Disk, LITTLE_DISK_BYTES, readDisk } from '../health/free-disk.ts'
+import { findShortage } from '../health/connection-shortage.ts'
 import { describeLeftBehind } from '../health/left-behind.ts'
 import { describeDenial, isDenial, nameObstacle } from '../health/obstacles.ts'
 import { type Found, lookForServer, type RunningServer } from '../health/running-server.ts'
@@ -18,8 +18,8 @@ import { readLeftBehind } from '../store/instance/distribution.ts'
 import { countSessions } from '../store/people/sessions.ts'
 import { readSearchState, type SearchState } from '../store/search/state.ts'
 import { readConnectionRoom } from '../store/server/connection-room.ts'
+import { readDatabaseId } from '../store/server/database-id.ts'
 import { measureDatabase } from '../store/server/database-size.ts'
-import { readInstance } from '../store/server/instance.ts'
 import { type NodePlacement, readPlacement } from '../store/server/placement.ts'
 import type { Totals } from '../store/write/totals.ts'
 import { VERSION } from '../version.ts'
@@ -125,7 +125,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const wrongTotals = isStandby ? [] : await allowed(() => totalsProblems(sql, known), [])
   const secret = await allowed(() => secretProblems(sql, database.digestSecret, isUsable), [])
   return {
-    found: await lookForServer(config, await readInstance(sql)),
+    found: await lookForServer(config, await readDatabaseId(sql)),
     nodes,
     schema,
     projects: known,

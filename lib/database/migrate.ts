@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
 import { ConfigError } from '../config.ts'
 import type { Logger } from '../log.ts'
+import { ADVISORY_LOCK } from './advisory-locks.ts'
 import type { Database } from './database.ts'
 import { SQLSTATE } from './failure.ts'
 import { Pool } from './pool.ts'
@@ -46,8 +47,6 @@ export interface SchemaState {
 const LEAST_SERVER_VERSION = 15
 const FILE_NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
 const NO_TRANSACTION = '--! no-transaction'
-/** The key of the advisory lock. It can be any number that no other lock of this database uses. */
-const MIGRATION_LOCK = 5_700_100
 const LOCK_POLL_MS = 200
 /**
  * A migration that waits for a lock makes every writer behind it wait as well. So it waits for no longer than this,
@@ -156,7 +155,7 @@ async function checkServerVersion(sql: Sql): Promise<void> {
  */
 export async function acquireLock(sql: Sql, log: Logger): Promise<void> {
   for (let polls = 0; ; polls++) {
-    const [row] = await sql`select pg_try_advisory_lock(${MIGRATION_LOCK}) as held`
+    const [row] = await sql`select pg_try_advisory_lock(${ADVISORY_LOCK.migration}) as held`
     if (row?.held) return
     if (polls === 0) log.info('waiting for another process that migrates the database')
     await delay(LOCK_POLL_MS)

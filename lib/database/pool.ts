@@ -9,7 +9,9 @@
  * free one is closed. A connection that hangs (pooled/hung-connection.ts) is given up, and what was asked on it is
  * lost.
  */
+
 import type { Sql } from 'postgres'
+import { within } from '../within.ts'
 import { classifyFailure, endsConnection } from './failure.ts'
 import { type Client, watchDeparture } from './pooled/cancellation.ts'
 import { ConnectionLimit, type Holder } from './pooled/connection-limit.ts'
@@ -317,16 +319,4 @@ export class Pool implements Holder {
 
 function poolClosed(): PoolError {
   return new PoolError('POOL_CLOSED', 'The pool has been closed')
-}
-
-/** Waits for `promise`, but no longer than `ms`. */
-async function within(ms: number, promise: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  await Promise.race([
-    promise,
-    new Promise(resolve => {
-      timer = setTimeout(resolve, ms)
-    })
-  ])
-  clearTimeout(timer)
 }

@@ -4,7 +4,7 @@
  */
 import { checker } from '../schema/check.ts'
 import { ScoreInput } from '../schema/input.ts'
-import { unstorable } from '../trace/normalise.ts'
+import { unstorable } from '../schema/text.ts'
 
 /** A trace as evaluators see it: the detail that GET /api/v1/traces/:traceId answers. */
 export interface EvaluatedTrace {

@@ -16,7 +16,6 @@ import {
   type sendUnaryData,
   setLogger
 } from '@grpc/grpc-js'
-import type { Principal } from '../access/principal.ts'
 import { ConfigError } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { Readiness } from '../health/readiness.ts'
@@ -24,18 +23,18 @@ import { type AuthoriseOptions, authorise } from '../http/authorise.ts'
 import { nextRequestId } from '../http/exchange.ts'
 import { encodeStatus, rpcCodeOf } from '../http/otlp/rpc-status.ts'
 import { Content, NOBODY, type Reply, type Route } from '../http/route.ts'
-import type { Ingest } from '../ingest/ingest.ts'
-import type { Room } from '../limits/admission.ts'
+import type { Admits, Room } from '../limits/admission.ts'
 import { ARRIVAL, type ArrivalBounds } from '../limits/arrival.ts'
 import { type Place, Places } from '../limits/places.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { plainAddress } from '../network-list.ts'
 import { MAX_MESSAGE_BYTES, PROTOBUF_TYPE } from '../schema/otlp.ts'
+import type { Principal } from '../schema/principal.ts'
 
 export interface GrpcOptions extends AuthoriseOptions {
   readonly routes: readonly Route[]
-  readonly ingest: Pick<Ingest, 'admit'>
+  readonly ingest: Admits
   readonly readiness: Pick<Readiness, 'noteRefusal'>
   readonly log: Logger
   readonly metrics: Metrics

@@ -11,7 +11,6 @@ import { classifyFailure } from '../database/failure.ts'
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { RefusalCode } from '../errors.ts'
 import { causeOf } from '../failure-log.ts'
-import type { Ingest } from '../ingest/ingest.ts'
 import type { Logger } from '../log.ts'
 import { CHECK_ACCESS, CHECK_ROOM, TRY_WRITE } from '../store/server/trial-write.ts'
 import { nameObstacle, STUCK } from './obstacles.ts'
@@ -34,7 +33,10 @@ export interface ReadinessOptions {
   /** The access through which small writes go. */
   readonly sql: SqlAccess
   /** Checks by a write over the same connections as all other writes. */
-  readonly ingest: Pick<Ingest, 'admit' | 'check'>
+  readonly ingest: {
+    admit(bytes: number): { release(): void }
+    check(statement: string): Promise<void>
+  }
   readonly log: Logger
 }
 

@@ -9,7 +9,7 @@ import type { Sql } from 'postgres'
 import type { Config } from '../config.ts'
 import { readHolder } from '../database/embedded/data-dir-lock.ts'
 import { readOwnFile, replaceFile } from '../database/embedded/own-file.ts'
-import { readInstance } from '../store/server/instance.ts'
+import { readDatabaseId } from '../store/server/database-id.ts'
 
 export interface RunningServer {
   /** `http://127.0.0.1:8787` */
@@ -51,7 +51,7 @@ export type Found =
 
 /** The server of this database; undefined if none answers. */
 export async function findServer(config: Config, sql: Sql): Promise<RunningServer | undefined> {
-  const found = await lookForServer(config, await readInstance(sql))
+  const found = await lookForServer(config, await readDatabaseId(sql))
   return found.is === 'ours' ? found.server : undefined
 }
 
@@ -64,7 +64,7 @@ export async function findLikelyServer(config: Config): Promise<RunningServer | 
   return found.is === 'ours' ? found.server : undefined
 }
 
-/** `instance` is that of the database, if it is known (lib/store/server/instance.ts). */
+/** `instance` is that of the database, if it is known (lib/store/server/database-id.ts). */
 export async function lookForServer(config: Config, instance: string | undefined): Promise<Found> {
   const isEmbedded = config.databaseUrl === undefined
   const expected = { address: listenAddress(config.host, config.port), pid: undefined }

@@ -17,7 +17,7 @@ import { causeOf } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
 import { readLeftBehind } from '../store/instance/distribution.ts'
 import { migrateSchema } from '../store/instance/schema.ts'
-import { readInstance } from '../store/server/instance.ts'
+import { readDatabaseId } from '../store/server/database-id.ts'
 import { describeLeftBehind } from './left-behind.ts'
 import { AWAY, describeDenial, isDenial, nameObstacle } from './obstacles.ts'
 
@@ -101,7 +101,7 @@ export class Setup {
     try {
       const { schema, leftBehind } = await this.#ask(async (sql, other) => {
         await requireSession(sql, other)
-        this.#instance = await readInstance(sql)
+        this.#instance = await readDatabaseId(sql)
         const leftBehind = describeLeftBehind(await readLeftBehind(sql))
         return { schema: await readSchemaState(sql, this.#migrations), leftBehind }
       })

@@ -2,11 +2,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
+import { readDisk } from '../database/embedded/free-disk.ts'
 import type { Pool } from '../database/pool.ts'
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Metrics } from '../metrics.ts'
 import { measureDatabase } from '../store/server/database-size.ts'
-import { readDisk } from './free-disk.ts'
 import type { Readiness } from './readiness.ts'
 import type { Setup } from './setup.ts'
 

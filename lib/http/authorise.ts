@@ -1,7 +1,7 @@
 /** Finds out whom a request acts for, and whether its key may do what the route does: the same over HTTP and gRPC. */
 import type { KeyRing } from '../access/auth.ts'
-import type { Access, Principal } from '../access/principal.ts'
 import { Refusal } from '../errors.ts'
+import type { Access, Principal } from '../schema/principal.ts'
 import type { Route } from './route.ts'
 
 export interface AuthoriseOptions {

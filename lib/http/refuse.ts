@@ -1,6 +1,6 @@
 /** Refusals that many handlers share. */
 import { Refusal } from '../errors.ts'
-import { unstorable } from '../trace/normalise.ts'
+import { unstorable } from '../schema/text.ts'
 
 /** Passes on what a store function returned. Throws `not_found` if it returned undefined or false. */
 export function found<T>(value: T | undefined | false, what = 'trace in this project'): T {

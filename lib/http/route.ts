@@ -3,9 +3,9 @@
  * document, the docs page, the MCP tool and the metrics label of an operation all follow from its route object.
  */
 import type { Static, TObject, TSchema } from 'typebox'
-import type { Access, Principal } from '../access/principal.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { PersonAccess, VisitedProject, Visitor } from '../people/visit.ts'
+import type { Access, Principal } from '../schema/principal.ts'
 
 /** The request as a handler gets it. */
 export interface RequestOf<Q> {

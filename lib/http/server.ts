@@ -7,8 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, BlockList, Socket } from 'node:net'
 import { Refusal } from '../errors.ts'
 import type { Readiness } from '../health/readiness.ts'
-import type { Ingest } from '../ingest/ingest.ts'
-import { Admission } from '../limits/admission.ts'
+import { Admission, type Admits } from '../limits/admission.ts'
 import { ARRIVAL, type ArrivalBounds } from '../limits/arrival.ts'
 import type { Places } from '../limits/places.ts'
 import { RequestsUnderWay } from '../limits/requests-under-way.ts'
@@ -37,7 +36,7 @@ import { UnsentAnswers } from './sockets/unsent-answers.ts'
 /** The parts of the service that the server uses. */
 export interface ServerOptions extends AuthoriseOptions, AdmitOptions {
   readonly routes: RouteTable
-  readonly ingest: Pick<Ingest, 'admit'>
+  readonly ingest: Admits
   readonly readiness: Pick<Readiness, 'noteRefusal'>
   readonly log: Logger
   readonly metrics: Metrics

@@ -1,9 +1,8 @@
 /** What the write path (lib/ingest/write-path.ts) offers to routes, and what it answers. */
 
-import type { Principal } from '../access/principal.ts'
 import type { Room } from '../limits/admission.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
-import type { Parsed, ParsedName } from '../threads/parsing.ts'
+import type { Principal } from '../schema/principal.ts'
 import type { IdleEnd } from '../trace/states/idle.ts'
 
 /** `running` says that the trace was recorded without an end. */
@@ -53,11 +52,6 @@ export interface Ingest {
   export(key: Principal, body: Uint8Array, encoding: OtlpEncoding): Promise<Exported>
   /** Ends a trace with what is there. Resolves to false if it has changed since. */
   complete(trace: IdleTrace): Promise<boolean>
-  /**
-   * Reads JSON of a project that is not a trace, on another thread if it is large. Rejects with a Refusal if it is not
-   * valid.
-   */
-  parse<K extends ParsedName>(name: K, body: Uint8Array, projectId: number): Promise<Parsed[K]>
   /**
    * Reserves room for a body of so many bytes and for so many requests (1 by default) of a project, until `release` is
    * called. Throws the Refusal `quota_exhausted` if the queue is full, or the project has its share of it.

@@ -14,7 +14,7 @@ import type { ShardNode } from '../store/server/shards.ts'
 import type { Pending } from './pending.ts'
 import { Queue } from './queue.ts'
 import { Routes } from './routes.ts'
-import { RunningTraces } from './running-traces.ts'
+import { StateCache } from './state-cache.ts'
 import { Writer } from './writer.ts'
 
 export interface LaneOptions {
@@ -87,7 +87,7 @@ export class Lanes {
       const options = node === undefined ? connection : { ...connection, settings: NODE_SETTINGS, isLocal: true }
       return { open: () => CopyConnection.open(connect, options), limit }
     }
-    const running = new RunningTraces()
+    const running = new StateCache()
     const searched = new SearchedProjects()
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)

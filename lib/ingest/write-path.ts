@@ -3,7 +3,6 @@
  * (lib/ingest/lanes.ts). A 2xx answer means that the write is committed and can be read.
  */
 
-import type { Principal } from '../access/principal.ts'
 import type { Database } from '../database/database.ts'
 import { createSqlAccess, type SqlAccess } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
@@ -15,21 +14,12 @@ import { Metrics } from '../metrics.ts'
 import { joinPortion } from '../otlp/wire/portion.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import { LARGE_BODY_BYTES } from '../schema/input.ts'
+import type { Principal } from '../schema/principal.ts'
 import { type CutOptions, RankingCuts } from '../store/rankings/ranking-cuts.ts'
 import { addMessages } from '../store/trace/messages.ts'
 import { Statistics } from '../store/write/statistics.ts'
 import { FairThreads } from '../threads/fair-threads.ts'
-import type { Parsed, ParsedName } from '../threads/parsing.ts'
-import type {
-  Ready,
-  ReadyAppend,
-  ReadyEnd,
-  ReadyExport,
-  ReadyRecord,
-  ReadySpans,
-  ReadyValue,
-  TaskName
-} from '../threads/ready.ts'
+import type { Ready, ReadyAppend, ReadyEnd, ReadyExport, ReadyRecord, ReadySpans, TaskName } from '../threads/ready.ts'
 import type { Decision } from '../trace/states/decide.ts'
 import type { SpanRefusal } from '../trace/states/span-refusals.ts'
 import { ExportOutcome } from './exports/export-outcome.ts'
@@ -72,11 +62,11 @@ type Done = Exclude<Decision, { type: 'refused' }>
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 
 export class WritePath implements Ingest {
-  readonly #threads: FairThreads
+  /** The worker threads. Closed with the write path. */
+  readonly threads: FairThreads
   readonly #admission = new Admission(PENDING)
   readonly #packing = new Packing(this.#admission)
   readonly #gate = new FairGate(MAX_PREPARED_BYTES)
-  readonly #parseGate = new FairGate(MAX_PREPARED_BYTES)
   readonly #lanes: Lanes
   readonly #resends: Resends
   readonly #sql: SqlAccess
@@ -86,17 +76,13 @@ export class WritePath implements Ingest {
   readonly #statistics: Statistics
   readonly #cuts: RankingCuts
   constructor(database: Database, options: IngestOptions, log: Logger, metrics = new Metrics()) {
-    this.#threads = new FairThreads(options.workers, log, options.heapMiB)
+    this.threads = new FairThreads(options.workers, log, options.heapMiB)
     this.#trialTraces = options.trialTraces
     this.#statistics = new Statistics(database, log)
     this.#cuts = new RankingCuts(database, log, options.cuts)
     this.#log = log
     this.#metrics = metrics
     metrics.watchPending(() => this.#admission)
-    metrics.watch('spoor_worker_threads', 'Worker threads that run.', () => this.#threads.heaps.length)
-    metrics.watch('spoor_worker_heap_bytes', 'What is used of the heaps of worker threads, as each said last.', () =>
-      this.#threads.heaps.reduce((sum, heap) => sum + heap, 0)
-    )
     this.#lanes = new Lanes(database, {
       count: options.lanes ?? parallelismOf().lanes,
       floors: this.#cuts.floors,
@@ -201,19 +187,6 @@ export class WritePath implements Ingest {
     })
   }
 
-  async parse<K extends ParsedName>(name: K, body: Uint8Array, projectId: number): Promise<Parsed[K]> {
-    await this.#parseGate.enter(projectId, body.byteLength)
-    try {
-      const ready = await this.#threads.makeReady(
-        { operation: name, body, environment: null, hurries: false },
-        projectId
-      )
-      return (ready as ReadyValue).value as Parsed[K]
-    } finally {
-      this.#parseGate.leave(body.byteLength)
-    }
-  }
-
   admit(bytes: number, requests?: number, projectId?: number): Room {
     return this.#admission.admit(bytes, requests, projectId)
   }
@@ -231,7 +204,7 @@ export class WritePath implements Ingest {
     await this.#lanes.finish()
     this.#statistics.close()
     this.#cuts.close()
-    await this.#threads.close()
+    await this.threads.close()
     await this.#lanes.close()
   }
 
@@ -249,7 +222,7 @@ export class WritePath implements Ingest {
     await this.#gate.enter(projectId, weight)
     try {
       const hurries = this.#packing.hurries(body.byteLength)
-      return await write(await this.#threads.makeReady({ operation, body, environment, hurries }, projectId))
+      return await write(await this.threads.makeReady({ operation, body, environment, hurries }, projectId))
     } finally {
       this.#gate.leave(weight)
     }

@@ -47,7 +47,7 @@ import {
   trialLimitReached
 } from './pending.ts'
 import { BY_ADDRESS, keyOf, type Route, type Routes } from './routes.ts'
-import type { RunningTraces } from './running-traces.ts'
+import type { StateCache } from './state-cache.ts'
 
 /** Puts an operation that is still without an answer back into the queue, at once or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
@@ -69,7 +69,7 @@ export interface WriterOptions {
   readonly slot: number
   /** Is told which nodes are not as they were. */
   readonly routes: Pick<Routes, 'forget' | 'avoid' | 'hold'>
-  readonly running: RunningTraces
+  readonly running: StateCache
   readonly floors: KnownFloors
   readonly searched: SearchedProjects
   readonly again: Again
@@ -87,7 +87,7 @@ export class Writer {
   /** By the address of the database, and by those of nodes. */
   readonly #copiers = new Map<string | undefined, Copier>()
   readonly #routes: WriterOptions['routes']
-  readonly #running: RunningTraces
+  readonly #running: StateCache
   readonly #searched: SearchedProjects
   readonly #again: Again
   readonly #failures: WriterOptions['failures']

@@ -74,6 +74,9 @@ export class Admission {
   }
 }
 
+/** The part of an Admission that takes requests. */
+export type Admits = Pick<Admission, 'admit'>
+
 /** The room that one request has taken. */
 export class Room {
   readonly #admission: Admission

@@ -9,7 +9,7 @@ import { Refusal } from '../errors.ts'
 import { readPathId } from '../http/path-id.ts'
 import { queryCheck } from '../http/query.ts'
 import { isRead, JsonPieces, JsonText, NOBODY, type RequestOf, type Route } from '../http/route.ts'
-import type { Ingest } from '../ingest/ingest.ts'
+import type { Admits } from '../limits/admission.ts'
 import { SharedGate } from '../limits/shared-gate.ts'
 import { Slices } from '../limits/slices.ts'
 import { checker } from '../schema/check.ts'
@@ -17,8 +17,8 @@ import { ErrorBody } from '../schema/error-body.ts'
 import { SpanId, TraceId } from '../schema/input.ts'
 import type { Scope } from '../schema/scopes.ts'
 import { fieldsOf } from '../schema/variants.ts'
-import { pairOf } from '../threads/text-pair.ts'
 import { stringifyExact } from '../trace/json/exact-json.ts'
+import { pairOf } from '../trace/text-pair.ts'
 import { MAX_TEXT_BYTES, type Result } from './long-result.ts'
 import { SMALL_BYTES } from './message.ts'
 import type { Annotations, Arguments, Tool, ToolCall, View } from './tool.ts'
@@ -44,8 +44,17 @@ type PathId = 'traceId' | 'scoreId'
 const PATH_IDS = { traceId: TraceId, scoreId: SpanId }
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
 
+/** The means of tools: room for their bodies, and the threads that make results of long answers. */
+export interface ToolMeans {
+  readonly ingest: Admits
+  readonly bodies: {
+    parse(name: 'view', body: Uint8Array, projectId: number): Promise<Result>
+    parse(name: 'short', body: Uint8Array, projectId: number): Promise<string>
+  }
+}
+
 /** Makes the tool of a route. The schemas are compiled here, once. */
-export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route, text: ToolText, view?: View): Tool {
+export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: ToolText, view?: View): Tool {
   const pathIds = pathIdsOf(route)
   const options = Object.keys(view?.options.properties ?? {})
   const checkOptions = view && argumentCheck(view.options)
@@ -104,7 +113,7 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
     const joined = Buffer.concat(formed)
     // The threads copy it once more. That is a task of its own.
     await turn()
-    return { pieces: formed, text: await ingest.parse('short', joined, projectId) }
+    return { pieces: formed, text: await bodies.parse('short', joined, projectId) }
   }
 
   async function shown(view: View, chosen: Arguments, answer: string | JsonPieces, projectId: number): Promise<Result> {
@@ -112,7 +121,7 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
     const pieces = typeof answer === 'string' ? [Buffer.from(answer)] : answer.pieces
     const pair = pairOf(JSON.stringify(chosen), pieces)
     await turn()
-    return ingest.parse('view', pair, projectId)
+    return bodies.parse('view', pair, projectId)
   }
 }
 

@@ -4,14 +4,15 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 
 /** The rest of a gzipped file cannot be unpacked: it is cut off, or not whole. */
-export class GzipError extends Error {
-  override readonly name = 'GzipError'
+export class UnpackError extends Error {
+  override readonly name = 'UnpackError'
 }
 
 const MAGIC = Buffer.from([0x1f, 0x8b])
 
 /**
- * Yields the bytes of a source, and unpacks them if they are gzip. Throws a GzipError if the gzip data ends too early.
+ * Yields the bytes of a source, and unpacks them if they are gzip. Throws an UnpackError if the gzip data ends too
+ * early.
  */
 export async function* unpacked(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   const { head, whole } = await peeked(source, MAGIC.length)
@@ -47,6 +48,6 @@ async function* gunzip(source: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8
     for await (const chunk of unpacking) yield chunk
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw code?.startsWith('Z_') ? new GzipError(`the gzip of the file cannot be unpacked: ${message}`) : error
+    throw code?.startsWith('Z_') ? new UnpackError(`the gzip of the file cannot be unpacked: ${message}`) : error
   }
 }

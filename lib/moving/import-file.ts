@@ -6,7 +6,7 @@
 import { AdminError } from '../admin/admin-error.ts'
 import { Refusal } from '../errors.ts'
 import type { WritePath } from '../ingest/write-path.ts'
-import { GzipError, unpacked } from './gunzip.ts'
+import { UnpackError, unpacked } from './gunzip.ts'
 import { splitValues, type Value } from './json-splitter.ts'
 
 /**
@@ -115,7 +115,7 @@ class Import {
         await this.#take(value)
       }
     } catch (error) {
-      if (error instanceof GzipError) this.#failure ??= { error }
+      if (error instanceof UnpackError) this.#failure ??= { error }
       else if (!this.#options.signal?.aborted) throw error
     } finally {
       while (this.#underWay.length > 0) await this.#settleFirst()

@@ -8,14 +8,14 @@ import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import type { Reading } from '../trace/json/reader.ts'
 import { PROCESS_ROOT, type SpanHints } from '../trace/states/gathered.ts'
-import type { Needed } from '../trace/states/span-room.ts'
+import type { Needed } from '../trace/states/kept-spans.ts'
 import { fitSpan } from './content/fit-span.ts'
 import { keptOnce } from './content/kept-once.ts'
 import type { Source } from './dialect.ts'
 import { dialects, namesOf, unquoted } from './dialects.ts'
 import { Fields } from './fields.ts'
 import { readKind } from './kind.ts'
-import { cut, shortText, storable } from './text.ts'
+import { cut, replaceNul, shortText } from './text.ts'
 import { readHints, readLevel } from './trace-hints.ts'
 import { readCost, readUsage } from './usage.ts'
 import { freeObject, freeOf, type Member } from './wire/attribute-values.ts'
@@ -98,7 +98,7 @@ function describeAttributes(
 
 /** The name as a text column can hold it. An empty name becomes `unnamed`. */
 function columnText(text: string): string {
-  return text === '' ? 'unnamed' : cut(storable(text), MAX_NAME)
+  return text === '' ? 'unnamed' : cut(replaceNul(text), MAX_NAME)
 }
 
 function takeText(fields: Fields, names: readonly string[], length: number): string | undefined {

@@ -2,8 +2,8 @@
 import { Refusal } from '../errors.ts'
 import { MAX_SPANS } from '../schema/input.ts'
 import { MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
+import { inNeedOrder, KEPT_PLACES, type Needed } from '../trace/states/kept-spans.ts'
 import type { Reason, SpanRefusal } from '../trace/states/span-refusals.ts'
-import { inNeedOrder, KEPT_PLACES, type Needed } from '../trace/states/span-room.ts'
 import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan, readNeed } from './map-span.ts'
 import { decodeJson, decodeLargeJson } from './wire/json-request.ts'
 import {

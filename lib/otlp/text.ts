@@ -6,7 +6,8 @@ import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 
 const REPLACEMENT = '\ufffd'
 
-export function storable(text: string): string {
+/** U+FFFD in place of U+0000 and of unpaired surrogates, so that a reader sees that something stood there. */
+export function replaceNul(text: string): string {
   return text.includes('\u0000') ? text.replaceAll('\u0000', REPLACEMENT).toWellFormed() : text.toWellFormed()
 }
 
@@ -21,7 +22,7 @@ export function shortText(value: Json, length: number): string | undefined {
   const plain = plainNumber(value)
   if (typeof plain === 'number') return String(plain)
   if (typeof value !== 'string' || value === '') return undefined
-  return cut(value, length) === value && storable(value) === value ? value : undefined
+  return cut(value, length) === value && replaceNul(value) === value ? value : undefined
 }
 
 /** The bytes of a text as JSON in UTF-8. */

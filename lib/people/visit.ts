@@ -1,5 +1,5 @@
 /** Who uses the dashboard, and what a route of it asks of them. */
-import type { Role } from './roles.ts'
+import type { Role } from '../schema/roles.ts'
 
 /** Somebody who is signed in. */
 export interface Visitor {

@@ -1,7 +1,7 @@
 /**
- * The time that charts of traces and of scores are about, in steps. Short times go by five minutes, which are read from the
- * traces themselves; up to two weeks by the hour, longer ones by days of the visitor. A period begins and ends with a step:
- * the last one may still be going on.
+ * The time that charts of traces and of scores are about, in steps. Short times go by five minutes, which are read from
+ * the traces themselves; up to two weeks by the hour, longer ones by days of the visitor. A period begins and ends with
+ * a step: the last one may still be going on.
  */
 
 const MINUTE = 60_000
@@ -45,8 +45,8 @@ export interface Period {
 const stepOf = (length: number): Step => (length <= MOST_MINUTES ? 'minute5' : length <= MOST_HOURS ? 'hour' : 'day')
 
 /**
- * Sums are kept by hours of UTC, so a zone of half hours has the days of the nearest zone of whole hours. The offset is the
- * same all over a period: days do not change their beginning with summer time.
+ * Sums are kept by hours of UTC, so a zone of half hours has the days of the nearest zone of whole hours. The offset is
+ * the same all over a period: days do not change their beginning with summer time.
  */
 const wholeHours = (offset: number): number => Math.round(offset / 60) * 60
 

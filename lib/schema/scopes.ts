@@ -1,7 +1,7 @@
 /** The scopes of API keys. */
 
 export const SCOPES = ['traces:write', 'traces:read', 'traces:delete'] as const
-/** What a key allows its holder to do. */
+/** An action that a key allows its holder. */
 export type Scope = (typeof SCOPES)[number]
 
 /** The scopes of a new key, unless others are asked for. */

@@ -4,6 +4,7 @@
  */
 import { FairGate } from '../limits/fair-gate.ts'
 import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
 import { LARGE_BODY_BYTES } from '../schema/input.ts'
 import { BodyThreads, INLINE_BYTES } from './body-threads.ts'
 import type { Ready, ReadyTask } from './ready.ts'
@@ -39,6 +40,14 @@ export class FairThreads {
   /** How many bytes of its heap each thread uses. */
   get heaps(): readonly number[] {
     return this.#threads.heaps
+  }
+
+  /** Adds the number of threads, and what they use, to the metrics. */
+  watch(metrics: Metrics): void {
+    metrics.watch('spoor_worker_threads', 'Worker threads that run.', () => this.heaps.length)
+    metrics.watch('spoor_worker_heap_bytes', 'What is used of the heaps of worker threads, as each said last.', () =>
+      this.heaps.reduce((sum, heap) => sum + heap, 0)
+    )
   }
 
   close(): Promise<void> {

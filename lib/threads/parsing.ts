@@ -14,7 +14,7 @@ import { MetadataPatch, ScoreInput } from '../schema/input.ts'
 import { readBody } from '../trace/body.ts'
 import { parseExact, stringifyExact } from '../trace/json/exact-json.ts'
 import { type Merged, mergeMetadata } from '../trace/metadata.ts'
-import { splitTexts } from './text-pair.ts'
+import { splitTexts } from '../trace/text-pair.ts'
 
 /** The names of what can be read, and the type of each result. */
 export interface Parsed {

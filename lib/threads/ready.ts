@@ -220,7 +220,7 @@ const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>
 
 /**
  * Decides the spans as if no trace were stored yet: the queue needs that trace, and no stored trace gives a place to
- * any other span (lib/trace/states/span-room.ts).
+ * any other span (lib/trace/states/kept-spans.ts).
  */
 function readySpans(
   traceId: string,

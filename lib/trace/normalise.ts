@@ -4,6 +4,7 @@
  */
 import { Refusal } from '../errors.ts'
 import type { EndBody, IngestBody, SpanInput, SpansBody } from '../schema/input.ts'
+import { unstorable } from '../schema/text.ts'
 import { endDocument, spanDocument, traceDocument, usageDocument } from './document.ts'
 import { CanonicalBytes } from './json/canonical.ts'
 import { EMPTY_LIST, EMPTY_OBJECT, type FreeJson, NULL } from './json/free-json.ts'
@@ -26,12 +27,6 @@ type Span = Reading<SpanInput>
 
 export const refuse = (field: string, rule: string): never => {
   throw new Refusal('invalid_trace', `${field}: ${rule}`)
-}
-
-/** Why a text column cannot store this text; undefined if it can. Free JSON can hold either character. */
-export function unstorable(text: string): string | undefined {
-  if (text.includes('\u0000')) return 'must not contain U+0000'
-  return text.isWellFormed() ? undefined : 'must not contain unpaired surrogates'
 }
 
 export function checkTexts(body: TextFacts, path: string, fields: Readonly<Record<string, unknown>>): void {

@@ -1,6 +1,7 @@
-/** The time that a query is about: a range up to now, or its two ends. Charts of traces and of scores have the same days. */
+/**
+ * The time that a query is about: a range up to now, or its two ends. Charts of traces and of scores have the same days.
+ */
 import Type from 'typebox'
-import { readTime } from '../../lib/http/paging.ts'
 import { refuseField } from '../../lib/http/refuse.ts'
 import {
   MOST_DAYS,
@@ -13,6 +14,7 @@ import {
   ZONES
 } from '../../lib/rollups/period.ts'
 import { Timestamp } from '../../lib/schema/input.ts'
+import { readTime } from '../paging.ts'
 
 const instant = Type.Optional(Timestamp)
 

@@ -5,7 +5,7 @@ import { Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { JsonText, type RequestOf } from '../../lib/http/route.ts'
 import { MetadataPatched, ScoreAdded, ScoreDeleted, TraceDeleted } from '../../lib/schema/output.ts'
-import type { Act, Action } from '../../lib/store/people/audit.ts'
+import type { Action, AuditEntry } from '../../lib/store/audit.ts'
 import { deleteTrace } from '../../lib/store/trace/deletion.ts'
 import { addScore, deleteScore, newScoreId, readAuthor } from '../../lib/store/trace/scores.ts'
 import { readScore } from '../scores.ts'
@@ -16,18 +16,18 @@ const TRACE = `${IN_PROJECT}/traces/:traceId`
 
 type Acting = Pick<RequestOf<unknown>, 'visitor' | 'project'>
 
-/** What is written down of an act in a project. */
-export function actOf(acting: Acting, action: Action, detail: Act['detail'] = {}): Act {
+/** The audit entry of an action in a project. */
+export function entryOf(acting: Acting, action: Action, detail: AuditEntry['detail'] = {}): AuditEntry {
   return { ...actorOf(acting), action, detail }
 }
 
 /** Who acts, and in which project. */
-export function actorOf({ visitor, project }: Acting): Pick<Act, 'by' | 'accountId' | 'projectId'> {
+export function actorOf({ visitor, project }: Acting): Pick<AuditEntry, 'by' | 'accountId' | 'projectId'> {
   return { by: visitor.userId, accountId: project.accountId, projectId: project.id }
 }
 
 export default function judging(app: App): void {
-  const { sql, ingest } = app
+  const { sql, bodies } = app
 
   pageRoute(app, {
     method: 'POST',
@@ -36,7 +36,7 @@ export default function judging(app: App): void {
     takesBody: true,
     replies: { 201: ScoreAdded },
     async handler({ visitor, project, traceId, payload, requestId }) {
-      const input = readScore(await ingest.parse('score', payload, project.id))
+      const input = readScore(await bodies.parse('score', payload, project.id))
       const annotation = { ...input, id: newScoreId(), authorId: visitor.userId }
       const score = found(
         await sql.write((each, attempts) => addScore(each, project.id, traceId, annotation, attempts))
@@ -57,9 +57,9 @@ export default function judging(app: App): void {
       if (project.role !== 'owner' && author !== visitor.userId) {
         throw new Refusal('forbidden', 'Members delete the scores that they gave; owners delete all.')
       }
-      const act = actOf(request, 'score.delete', { traceId, scoreId })
+      const audit = entryOf(request, 'score.delete', { traceId, scoreId })
       const isDeleted = await sql.write((each, attempts) =>
-        deleteScore(each, project.id, traceId, scoreId, attempts, act)
+        deleteScore(each, project.id, traceId, scoreId, attempts, audit)
       )
       found(isDeleted, 'score on this trace')
       return { body: { ok: true, traceId, scoreId } }
@@ -82,8 +82,8 @@ export default function judging(app: App): void {
     replies: { 200: TraceDeleted },
     async handler(request) {
       const { project, traceId } = request
-      const act = actOf(request, 'trace.delete', { traceId })
-      found(await sql.write((each, attempts) => deleteTrace(each, project.id, traceId, attempts, act)))
+      const audit = entryOf(request, 'trace.delete', { traceId })
+      found(await sql.write((each, attempts) => deleteTrace(each, project.id, traceId, attempts, audit)))
       return { body: { ok: true, traceId } }
     }
   })

@@ -4,7 +4,6 @@
  * nothing is imported here that browsers do not have.
  */
 import Type from 'typebox'
-import { ROLES } from '../../lib/people/roles.ts'
 import { STEPS } from '../../lib/rollups/period.ts'
 import { DATA_TYPES } from '../../lib/schema/input.ts'
 import { closed, mapOf, nullable } from '../../lib/schema/object.ts'
@@ -29,6 +28,7 @@ import {
   TraceSummary,
   traceFoot
 } from '../../lib/schema/output.ts'
+import { ROLES } from '../../lib/schema/roles.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../lib/schema/saved-view.ts'
 
 const text = Type.String()

@@ -2,7 +2,6 @@
 
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
-import { readCursor, renderCursor } from '../../lib/http/paging.ts'
 import { checkTexts, found } from '../../lib/http/refuse.ts'
 import { JsonText } from '../../lib/http/route.ts'
 import { DAY_RANGES, periodOf, type Range } from '../../lib/rollups/period.ts'
@@ -13,6 +12,7 @@ import { listSessions } from '../../lib/store/analytics/groups/session-list.ts'
 import { listUsers, readUser } from '../../lib/store/analytics/groups/user-list.ts'
 import { readCountedFrom } from '../../lib/store/analytics/rollups/sums.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
+import { readCursor, renderCursor } from '../paging.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 import { SessionPage, SessionSums, SessionTraces, UserPage, UserSums } from './replies.ts'
 

@@ -1,6 +1,5 @@
 /** The list of traces that have certain words. Only the dashboard has it: the API knows no such parameter. */
 import type { App } from '../../lib/app.ts'
-import { renderCursor } from '../../lib/http/paging.ts'
 import { refuseField } from '../../lib/http/refuse.ts'
 import { JsonText, type Reply, type RequestOf } from '../../lib/http/route.ts'
 import { WEIGHTS } from '../../lib/limits/large-reads.ts'
@@ -9,6 +8,7 @@ import { readWanted } from '../../lib/search/wanted.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { isSearched, readSearchState } from '../../lib/store/search/state.ts'
 import { searchTraces } from '../../lib/store/search/trace-search.ts'
+import { renderCursor } from '../paging.ts'
 import { readTraceQuery } from '../traces/list.ts'
 
 /** The most characters of a search. */

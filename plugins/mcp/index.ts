@@ -3,7 +3,6 @@
  * after those whose routes become tools.
  */
 
-import type { Principal } from '../../lib/access/principal.ts'
 import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { envelope } from '../../lib/http/reply.ts'
@@ -12,6 +11,7 @@ import { bodyOf, calledTools, exactArguments, readMessage } from '../../lib/mcp/
 import { answerPreflight, originGuard } from '../../lib/mcp/origin.ts'
 import type { ToolAnswer } from '../../lib/mcp/protocol.ts'
 import type { Tool, ToolCall } from '../../lib/mcp/tool.ts'
+import type { Principal } from '../../lib/schema/principal.ts'
 import { makeTools } from './tools.ts'
 
 type Tools = ReadonlyMap<unknown, Tool>
@@ -36,7 +36,7 @@ export default function mcp(app: App): void {
     async handler(request) {
       const { projectId } = request.key
       const { answerUnreadable, answerWithTools } = await loadProtocol()
-      const message = await readMessage(request.payload, bytes => app.ingest.parse('message', bytes, projectId))
+      const message = await readMessage(request.payload, bytes => app.bodies.parse('message', bytes, projectId))
       if (message instanceof Refusal) return answerUnreadable(message)
       refuseOtherScopes(tools, calledTools(message), request.key)
       const { inexact } = message

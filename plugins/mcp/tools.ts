@@ -13,9 +13,9 @@ import { closed, named } from '../../lib/schema/object.ts'
 import { CATALOGUE, INGEST_SCHEMA } from './catalogue.ts'
 
 /** All tools by name. The routes must have been registered before. */
-export function makeTools({ routes, ingest }: App): ReadonlyMap<string, Tool> {
+export function makeTools(app: App): ReadonlyMap<string, Tool> {
   const fromRoutes = CATALOGUE.map(({ operation, view, ...text }) =>
-    routeTool(ingest, findRoute(routes, operation), text, view)
+    routeTool(app, findRoute(app.routes, operation), text, view)
   )
   return new Map([ingestSchemaTool(), ...fromRoutes].map(tool => [tool.listing.name, tool]))
 }

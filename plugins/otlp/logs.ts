@@ -27,7 +27,7 @@ export default function logs(app: App) {
       errors: ['invalid_request'],
       rejected: 'rejectedLogRecords',
       async take({ key, payload }, encoding) {
-        const { messages, unplaced, others } = await app.ingest.parse(`logs-${encoding}`, payload, key.projectId)
+        const { messages, unplaced, others } = await app.bodies.parse(`logs-${encoding}`, payload, key.projectId)
         if (messages.length > 0) await app.sql.write(sql => addMessages(sql, key.projectId, messages))
         app.metrics.countLogRecords({ messages: messages.length, unplaced, others })
         if (unplaced === 0) return { rejected: 0, message: '' }

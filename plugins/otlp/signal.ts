@@ -1,12 +1,12 @@
 /** What the routes of OTLP's signals (traces, logs, metrics) have in common. */
 import type { TSchema } from 'typebox'
-import { readExporterAuthorization } from '../../lib/access/authorization.ts'
 import { isProtobuf } from '../../lib/http/otlp/otlp-address.ts'
 import { Content, JsonText, type RequestOf, type RouteOptions } from '../../lib/http/route.ts'
 import { encodeJson } from '../../lib/otlp/wire/json-request.ts'
 import { encodeProtobuf } from '../../lib/otlp/wire/protobuf.ts'
 import type { OtlpEncoding } from '../../lib/otlp/wire/request.ts'
 import { MAX_MESSAGE_BYTES, PROTOBUF_TYPE } from '../../lib/schema/otlp.ts'
+import { readExporterAuthorization } from './authorization.ts'
 
 export interface Signal {
   readonly path: string

@@ -15,8 +15,8 @@ export default function (app: App): void {
     errors: ['quota_exhausted'],
     async handler({ key, traceId }) {
       const { projectId, keyId } = key
-      const act = { by: null, action: 'trace.delete', projectId, detail: { traceId, keyId } } as const
-      found(await app.sql.write((sql, attempts) => deleteTrace(sql, projectId, traceId, attempts, act)))
+      const audit = { by: null, action: 'trace.delete', projectId, detail: { traceId, keyId } } as const
+      found(await app.sql.write((sql, attempts) => deleteTrace(sql, projectId, traceId, attempts, audit)))
       return { body: { ok: true, traceId } }
     }
   })

@@ -1,6 +1,5 @@
 import type { App } from '../../lib/app.ts'
 import type { Client } from '../../lib/database/pooled/cancellation.ts'
-import { readCursor, readTime, renderCursor } from '../../lib/http/paging.ts'
 import { checkTexts, refuseField } from '../../lib/http/refuse.ts'
 import { JsonText, type Reply } from '../../lib/http/route.ts'
 import { TraceList } from '../../lib/schema/output.ts'
@@ -8,6 +7,7 @@ import { pageSizeOf, TraceListQuery } from '../../lib/schema/query.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { listTraces } from '../../lib/store/lists/trace-list.ts'
 import type { TraceQuery } from '../../lib/store/lists/trace-query.ts'
+import { readCursor, readTime, renderCursor } from '../paging.ts'
 
 /** Parameters that are allowed only with the sort newest. */
 const NEWEST_ONLY = ['sessionId', 'userId', 'from', 'to'] as const

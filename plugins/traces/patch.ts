@@ -4,7 +4,7 @@ import { JsonText, type Reply, type RequestOf } from '../../lib/http/route.ts'
 import { MetadataPatch } from '../../lib/schema/input.ts'
 import { MetadataPatched } from '../../lib/schema/output.ts'
 import { type Merge, patchMetadata } from '../../lib/store/trace/metadata.ts'
-import { textsOf } from '../../lib/threads/text-pair.ts'
+import { textsOf } from '../../lib/trace/text-pair.ts'
 
 export default function (app: App): void {
   app.route({
@@ -30,8 +30,8 @@ export async function answerMetadataPatch(
   projectId: number,
   { traceId, payload, requestId }: Pick<RequestOf<unknown>, 'traceId' | 'payload' | 'requestId'>
 ): Promise<Reply> {
-  const merge: Merge = (stored, patch) => app.ingest.parse('merge', textsOf(stored ?? '{}', patch), projectId)
-  const patch = await app.ingest.parse('patch', payload, projectId)
+  const merge: Merge = (stored, patch) => app.bodies.parse('merge', textsOf(stored ?? '{}', patch), projectId)
+  const patch = await app.bodies.parse('patch', payload, projectId)
   const { metadata, changed } = found(
     await app.sql.write((sql, attempts) => patchMetadata(sql, projectId, traceId, patch, attempts, merge))
   )

@@ -36,12 +36,12 @@ t.test('what commands and keys did other than recording can be read', async t =>
   t.match(
     again,
     { keyId: rotated.keyId, state: 'revoked' },
-    'revoked once more it is still revoked, and that is no act'
+    'revoked once more it is still revoked, and that is no audit entry'
   )
 
   const traceId = body.trace.id
-  const acts = await jsonHere(['audit'], env)
-  const ofCommands = acts.filter((act: { by: string }) => act.by !== 'server')
+  const entries = await jsonHere(['audit'], env)
+  const ofCommands = entries.filter((audit: { by: string }) => audit.by !== 'server')
   t.match(ofCommands, [
     { by: BY_COMMAND, action: 'account.create', detail: { name: 'owner' }, project: null },
     { by: BY_COMMAND, action: 'project.create', detail: { slug: 'default' }, project: 'default' },
@@ -54,10 +54,10 @@ t.test('what commands and keys did other than recording can be read', async t =>
     { by: BY_COMMAND, action: 'key.revoke', detail: { keyId: rotated.keyId }, project: 'default' }
   ])
   t.equal(ofCommands.length, 9)
-  t.notMatch(JSON.stringify(acts), key.split('_').at(-1), 'no secret')
+  t.notMatch(JSON.stringify(entries), key.split('_').at(-1), 'no secret')
 
   t.same((await jsonHere(['audit', '--project', 'other'], env)).length, 1)
-  const since = acts.at(-1).at
+  const since = entries.at(-1).at
   t.match(await jsonHere(['audit', '--since', since], env), [{ action: 'key.revoke' }])
   t.match((await runHere(['audit'], env)).out, /^TIME +BY +ACTION +WHERE +DETAIL\n[\s\S]*key\.revoke +default/)
   t.match(await runHere(['audit', '--since', 'yesterday'], env), { code: 2, err: /--since must be an ISO 8601/ })
@@ -80,8 +80,8 @@ t.test('what commands change of many traces at once is written down, and by whom
   const backup = join(folder, 'spoor.backup')
   await jsonHere(['backup', backup], env)
 
-  const acts = (await jsonHere(['audit'], env)).slice(2)
-  t.match(acts, [
+  const entries = (await jsonHere(['audit'], env)).slice(2)
+  t.match(entries, [
     {
       action: 'trace.import',
       project: 'default',
@@ -90,7 +90,7 @@ t.test('what commands change of many traces at once is written down, and by whom
     { action: 'environment.backfill', project: 'default', detail: { environment: 'prod', planned: 1, traces: 1 } },
     { action: 'project.recount', project: 'default' }
   ])
-  t.equal(acts.length, 3, 'what changes nothing is no act')
+  t.equal(entries.length, 3, 'what changes nothing is no audit entry')
   const copy = configurationFor(await testDatabase(t))
   await jsonHere(['restore', backup], copy)
   const restored = await jsonHere(['audit'], copy)
@@ -99,7 +99,7 @@ t.test('what commands change of many traces at once is written down, and by whom
     [
       'account.create',
       'project.create',
-      ...acts.map(({ action }: { action: string }) => action),
+      ...entries.map(({ action }: { action: string }) => action),
       'restore.begin',
       'restore.end'
     ]

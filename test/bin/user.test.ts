@@ -6,7 +6,7 @@ import { configurationFor, jsonHere, runHere, runWith, serve, startSpoor, stop }
 
 const PASSWORD = 'correct horse battery'
 
-interface Act {
+interface AuditEntry {
   readonly action: string
 }
 
@@ -35,7 +35,7 @@ t.test(
     for (const secret of [token!, cookie!.split('=')[1]!]) t.notOk(first.err.includes(secret))
 
     const links = async () =>
-      (await jsonHere(['audit'], env)).filter(({ action }: Act) => action === 'link.make').length
+      (await jsonHere(['audit'], env)).filter(({ action }: AuditEntry) => action === 'link.make').length
     const before = await links()
     for (const settings of [{}, { BASE_URL: 'https://spoor.example' }, { HOST: '0.0.0.0' }]) {
       const later = await startSpoor(t, { ...env, ...settings })

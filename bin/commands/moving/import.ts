@@ -70,16 +70,16 @@ interface Request {
 async function importFile(session: Session, request: Request, progress: Progress, signal: AbortSignal) {
   const { database, config, log, sql } = session
   // Loaded only now, because --help does not need it.
-  const [{ WritePath }, { importTraces }, { convertLangfuse }, { amendAct, writeAct }] = await Promise.all([
+  const [{ WritePath }, { importTraces }, { convertLangfuse }, { amendAudit, writeAudit }] = await Promise.all([
     import('../../../lib/ingest/write-path.ts'),
     import('../../../lib/moving/import-file.ts'),
     import('../../../lib/moving/langfuse/convert.ts'),
-    import('../../../lib/store/people/audit.ts')
+    import('../../../lib/store/audit.ts')
   ])
   const projectId = await requireProject(sql, request.project)
   const { stream, length } = await openSource(request.file)
   const detail = { file: basename(request.file), format: request.format }
-  const act = await writeAct(sql, { by: null, action: 'trace.import', projectId, detail })
+  const auditId = await writeAudit(sql, { by: null, action: 'trace.import', projectId, detail })
   let counts: ImportCounts | undefined
   const path = new WritePath(
     database,
@@ -100,7 +100,7 @@ async function importFile(session: Session, request: Request, progress: Progress
     await path.close()
     if (counts !== undefined) {
       const { imported, advanced, skipped, refused } = counts
-      await amendAct(sql, act, { imported, advanced, skipped, refused }).catch(() => {})
+      await amendAudit(sql, auditId, { imported, advanced, skipped, refused }).catch(() => {})
     }
   }
 }

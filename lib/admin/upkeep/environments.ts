@@ -1,6 +1,6 @@
 /** The work of `spoor environment backfill`: gives stored traces an environment. */
 import type { Sql } from 'postgres'
-import { amendAct, writeAct } from '../../store/people/audit.ts'
+import { amendAudit, writeAudit } from '../../store/audit.ts'
 import {
   countEnvironments,
   type Relabelling,
@@ -84,7 +84,7 @@ export async function applyBackfill(
   const { projectId, selection, relabelling, upToSeq } = plan
   if (plan.changing === 0) return { matched: sum(await countEnvironments(sql, projectId, selection)), changed: 0 }
   const detail = { ...selection, ...relabelling, planned: plan.changing, traces: 0 }
-  const act = await writeAct(sql, { by: null, action: 'environment.backfill', projectId, detail })
+  const auditId = await writeAudit(sql, { by: null, action: 'environment.backfill', projectId, detail })
   let matched = 0
   let changed = 0
   let afterSeq = 0
@@ -95,7 +95,7 @@ export async function applyBackfill(
     const range = { afterSeq, upToSeq, limit: BATCH_TRACES }
     const batch = await retried(() =>
       relabelTraces(sql, projectId, selection, relabelling, range, more =>
-        amendAct(sql, act, { traces: changed + more })
+        amendAudit(sql, auditId, { traces: changed + more })
       )
     )
     if (batch.lastSeq === null) break

@@ -1,8 +1,8 @@
 /** The work of `spoor project delete`. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { writeAct } from '../../store/people/audit.ts'
-import { listKeys, revokeKeysOf } from '../../store/projects/keys.ts'
+import { writeAudit } from '../../store/audit.ts'
+import * as keyStore from '../../store/projects/keys.ts'
 import { deleteProject } from '../../store/projects/projects.ts'
 import { countSelected, type Selected } from '../../store/trace/pruning.ts'
 import { requireProject } from '../projects.ts'
@@ -17,7 +17,7 @@ export interface ProjectDeletion extends Selected {
 
 export async function planProjectDeletion(sql: Sql, project: string): Promise<ProjectDeletion> {
   const projectId = await requireProject(sql, project)
-  const keys = (await listKeys(sql, projectId)).filter(({ revokedAt }) => revokedAt === null).length
+  const keys = (await keyStore.listKeys(sql, projectId)).filter(({ revokedAt }) => revokedAt === null).length
   return { projectId, keys, ...(await countSelected(sql, projectId, {})) }
 }
 
@@ -34,18 +34,18 @@ export async function applyProjectDeletion(
   { projectId, traces: planned }: ProjectDeletion,
   { settleMs = SETTLE_MS, ...options }: PruneOptions & { readonly settleMs?: number } = {}
 ): Promise<Pruned> {
-  const act = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
-  await revokeKeysOf(sql, projectId, act)
+  const audit = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
+  await keyStore.revokeKeysOf(sql, projectId, audit)
   const revokedAt = performance.now()
-  // The act of the project comes last. Until then this one says what is gone.
+  // The audit entry of the project comes last. Until then this one says what is gone.
   const detail = { slug: project, planned, traces: 0 }
   const pruning =
-    planned === 0 ? undefined : await writeAct(sql, { by: null, action: 'trace.prune', projectId, detail })
-  const pruned = await pruneAll(sql, projectId, {}, { ...options, act: pruning })
+    planned === 0 ? undefined : await writeAudit(sql, { by: null, action: 'trace.prune', projectId, detail })
+  const pruned = await pruneAll(sql, projectId, {}, { ...options, auditId: pruning })
   await delay(Math.max(0, settleMs - (performance.now() - revokedAt)), undefined, {
     ...(options.signal && { signal: options.signal })
   })
-  const late = await pruneAll(sql, projectId, {}, { ...options, act: pruning, before: pruned.traces })
+  const late = await pruneAll(sql, projectId, {}, { ...options, auditId: pruning, before: pruned.traces })
   const traces = pruned.traces + late.traces
   await deleteProject(sql, projectId, {
     by: null,

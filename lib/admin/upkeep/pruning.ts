@@ -1,6 +1,6 @@
 /** The work of `spoor trace delete`: deletes the traces of a project that meet conditions, batch by batch. */
 import type { Sql } from 'postgres'
-import { amendAct, writeAct } from '../../store/people/audit.ts'
+import { amendAudit, writeAudit } from '../../store/audit.ts'
 import { countSelected, type PrunePlace, pruneBatch, type Selected } from '../../store/trace/pruning.ts'
 import type { TraceConditions } from '../../store/trace/trace-conditions.ts'
 import { parseEnvironment, UNASSIGNED } from '../../trace/environment.ts'
@@ -56,25 +56,31 @@ export async function planPruning(sql: Sql, request: PruneRequest): Promise<Prun
 
 /**
  * Deletes what was planned, and what fits by now, batch by batch. What is done stays done, with exact totals; after an
- * interruption the same command does the rest. The act that is written down says how many traces were planned, and with each
- * batch how many are deleted.
+ * interruption the same command does the rest. The audit entry that is written down says how many traces were planned,
+ * and with each batch how many are deleted.
  */
 export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOptions = {}): Promise<Pruned> {
   const { projectId, selection, traces: planned } = plan
   if (planned === 0) return NOTHING
   const detail = { ...selection, planned, traces: 0 }
-  const act = await writeAct(sql, { by: null, action: 'trace.prune', projectId, detail })
-  return pruneAll(sql, projectId, selection, { ...options, act })
+  const auditId = await writeAudit(sql, { by: null, action: 'trace.prune', projectId, detail })
+  return pruneAll(sql, projectId, selection, { ...options, auditId })
 }
 
 const NOTHING: Pruned = { traces: 0, spans: 0, storedBytes: 0, kept: 0 }
 
-/** The same without a plan. `act` is the number of the act that counts the deleted traces, to which `before` are added. */
+/** The same without a plan. `auditId` names the audit entry that counts the deleted traces, to which `before` are
+ * added. */
 export async function pruneAll(
   sql: Sql,
   projectId: number,
   selection: TraceConditions,
-  { onProgress, signal, act, before = 0 }: PruneOptions & { readonly act?: number | undefined; before?: number } = {}
+  {
+    onProgress,
+    signal,
+    auditId,
+    before = 0
+  }: PruneOptions & { readonly auditId?: number | undefined; before?: number } = {}
 ): Promise<Pruned> {
   let pruned = NOTHING
   let after: PrunePlace | null = null
@@ -85,7 +91,7 @@ export async function pruneAll(
     }
     const { traces } = pruned
     const note = async (deleted: number) => {
-      if (act !== undefined) await amendAct(sql, act, { traces: before + traces + deleted })
+      if (auditId !== undefined) await amendAudit(sql, auditId, { traces: before + traces + deleted })
     }
     const batch = await retried(() => pruneBatch(sql, projectId, selection, after, BATCH, note))
     const left = batch.selected - batch.deleted

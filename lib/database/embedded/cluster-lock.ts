@@ -5,21 +5,19 @@
  * exclusively is alone, and nobody can enter while it holds the lock.
  */
 import type { Sql } from 'postgres'
-
-/** The key of the advisory lock. It can be any number that no other lock of this database uses. */
-const PRESENCE_LOCK = 5_700_101
+import { ADVISORY_LOCK } from '../advisory-locks.ts'
 
 /** Takes the shared lock. Waits while somebody is stopping the cluster, and rejects when it has stopped. */
 export async function enter(sql: Sql): Promise<void> {
-  await sql`select pg_advisory_lock_shared(${PRESENCE_LOCK})`
+  await sql`select pg_advisory_lock_shared(${ADVISORY_LOCK.embeddedUsers})`
 }
 
 /** Whether nobody else uses the cluster. If so, nobody can enter until this connection ends. */
 export async function claimAlone(sql: Sql): Promise<boolean> {
-  const [row] = await sql`select pg_try_advisory_lock(${PRESENCE_LOCK}) as alone`
+  const [row] = await sql`select pg_try_advisory_lock(${ADVISORY_LOCK.embeddedUsers}) as alone`
   return row?.alone === true
 }
 
 export async function leave(sql: Sql): Promise<void> {
-  await sql`select pg_advisory_unlock_shared(${PRESENCE_LOCK})`
+  await sql`select pg_advisory_unlock_shared(${ADVISORY_LOCK.embeddedUsers})`
 }

@@ -10,11 +10,12 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readlinkSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
-import { connect, createServer, type Server } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { ConfigError } from '../../config.ts'
 import type { Logger } from '../../log.ts'
 import type { Release } from './lock-file.ts'
+import { isListening } from './socket-probe.ts'
 
 /** A name that is looked at, with the namespace in front; one that is being made is none. */
 const NAME = /^(\w+)-[\da-f-]{36}\.sock$/
@@ -82,7 +83,7 @@ class SocketFolder {
     for (const name of await readdir(this.#path)) {
       const [, theirs] = NAME.exec(name) ?? []
       if (theirs === undefined) continue
-      if (!(await listens(this.#at(name)))) await this.remove(name)
+      if (!(await isListening(this.#at(name)))) await this.remove(name)
       else if (theirs !== namespace) isUsed = true
     }
     return isUsed
@@ -95,19 +96,6 @@ class SocketFolder {
   async close(): Promise<void> {
     await this.#handle.close()
   }
-}
-
-function listens(path: string): Promise<boolean> {
-  return new Promise(resolve => {
-    const socket = connect(path)
-    socket.on('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.on('error', (error: NodeJS.ErrnoException) =>
-      resolve(!['ECONNREFUSED', 'ENOENT'].includes(error.code ?? ''))
-    )
-  })
 }
 
 /** The number of this process's PID namespace; systems without have a single one. */

@@ -7,7 +7,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
 import { open, readdir, rename, rm, stat } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,6 +14,7 @@ import type { Binaries } from './binaries.ts'
 import { type ClusterUser, identityOf } from './cluster-user.ts'
 import { createFile } from './own-file.ts'
 import { isAlive, readCommandLine } from './process-identity.ts'
+import { isListening } from './socket-probe.ts'
 
 /** The number in the name of the socket; there is no TCP port. */
 export const SOCKET_PORT = 5432
@@ -196,7 +196,7 @@ export async function inspectPostmaster(dataDir: string): Promise<PostmasterStat
   if (file === undefined) return { state: 'stopped' }
   const { pid, socketDir } = file
   if (!(await isSameFolder(file.folder, dataDir))) return { state: 'stopped' }
-  if (socketDir !== '' && (await answers(socketDir))) return { state: 'running', pid, socketDir }
+  if (socketDir !== '' && (await isListening(join(socketDir, SOCKET_NAME)))) return { state: 'running', pid, socketDir }
   return isPostmaster(pid, dataDir) ? { state: 'busy' } : { state: 'stopped' }
 }
 
@@ -281,21 +281,6 @@ async function readUnlinked(path: string): Promise<string | undefined> {
   } finally {
     await file?.close()
   }
-}
-
-/** Whether somebody accepts connections on the socket. */
-function answers(socketDir: string): Promise<boolean> {
-  return new Promise(resolve => {
-    const socket = connect(join(socketDir, SOCKET_NAME))
-    socket.on('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    // Any other error comes from a socket on which somebody listens.
-    socket.on('error', (error: NodeJS.ErrnoException) =>
-      resolve(!['ECONNREFUSED', 'ENOENT'].includes(error.code ?? ''))
-    )
-  })
 }
 
 /**

@@ -2,17 +2,17 @@
  * Finds out who asks for a route of the dashboard, and whether they may: people, where lib/http/authorise.ts has keys.
  */
 import { Refusal } from '../../errors.ts'
-import { isEnough } from '../../people/roles.ts'
 import { type Credentials, PERSON_ACCESS, type PersonAccess, type Visit } from '../../people/visit.ts'
 import type { Visitors } from '../../people/visitors.ts'
+import { isEnough } from '../../schema/roles.ts'
 import { requireConfigured } from '../authorise.ts'
 import type { RequestOf } from '../route.ts'
-import type { SessionCookie } from './session-cookie.ts'
+import type { Cookie } from './cookie.ts'
 import type { Vouching } from './trusted-proxy.ts'
 
 export interface AdmitOptions {
   readonly visitors: Pick<Visitors, 'find'>
-  readonly cookie: SessionCookie
+  readonly cookie: Cookie
   readonly vouching: Vouching
   /** Names the missing configuration; undefined if it is complete. */
   notConfigured(): string | undefined

@@ -4,6 +4,7 @@
  * of that sign-in get it.
  */
 import type { Attempt } from '../../people/oidc/provider.ts'
+import { Cookie, type CookieHome } from './cookie.ts'
 
 export interface Begun {
   readonly attempt: Attempt
@@ -13,38 +14,27 @@ export interface Begun {
   readonly fresh: boolean
 }
 
-const MAX_AGE_S = 600
 const TOKEN = /^[\w-]{20,100}$/
 
 export class AttemptCookie {
-  readonly #name: string
-  readonly #attributes: string
+  readonly #cookie: Cookie
 
-  /** `session` is the name of the session's cookie, which is unique to this deployment. */
-  constructor(baseUrl: string, session: string) {
-    const { protocol, pathname } = new URL(baseUrl)
-    this.#name = session.replace('session', 'oidc')
-    const path = `${pathname.replace(/\/+$/, '')}/app/api/sign-in/oidc`
-    this.#attributes = `Path=${path}; HttpOnly; SameSite=Lax${protocol === 'https:' ? '; Secure' : ''}`
+  constructor(home: CookieHome) {
+    this.#cookie = new Cookie(home, { use: 'oidc', path: '/app/api/sign-in/oidc', maxAgeS: 600 })
   }
 
   keep({ attempt: { state, nonce, verifier }, page, fresh }: Begun): string {
-    const value = [state, nonce, verifier, Buffer.from(page).toString('base64url'), fresh ? 'fresh' : ''].join('.')
-    return `${this.#name}=${value}; Max-Age=${MAX_AGE_S}; ${this.#attributes}`
+    const value = [state, nonce, verifier, Buffer.from(page).toString('base64url'), fresh ? 'fresh' : '']
+    return this.#cookie.keep(value.join('.'))
   }
 
   forget(): string {
-    return `${this.#name}=; Max-Age=0; ${this.#attributes}`
+    return this.#cookie.forget()
   }
 
   /** Undefined if the header has none, or none that was written here. */
   read(header: string | undefined): Begun | undefined {
-    const found = (header ?? '').split(';').find(pair => pair.trim().startsWith(`${this.#name}=`))
-    const [state, nonce, verifier, page, fresh, ...more] =
-      found
-        ?.trim()
-        .slice(this.#name.length + 1)
-        .split('.') ?? []
+    const [state, nonce, verifier, page, fresh, ...more] = this.#cookie.read(header)?.split('.') ?? []
     if (page === undefined || more.length > 0) return undefined
     const tokens = [state, nonce, verifier] as [string, string, string]
     if (!tokens.every(each => TOKEN.test(each))) return undefined

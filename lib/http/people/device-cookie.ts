@@ -4,37 +4,30 @@
  * about it. An HMAC binds it to the user, so nobody can make one without having signed in.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { readCookie } from './session-cookie.ts'
+import { Cookie, type CookieHome } from './cookie.ts'
 
 /** Browsers keep none for much longer. */
 const MAX_AGE_S = 365 * 24 * 3600
 const VALUE = /^([\w-]{22})\.([\w-]{43})$/
 
 export class DeviceCookie {
-  readonly #name: string
-  readonly #attributes: string
+  readonly #cookie: Cookie
   readonly #secret: string
 
-  /**
-   * `session` is the name of the session's cookie, which is unique to this deployment; `secret` is KEY_DIGEST_SECRET.
-   */
-  constructor(baseUrl: string | undefined, session: string, secret = '') {
-    const url = baseUrl === undefined ? undefined : new URL(baseUrl)
-    this.#name = session.replace('session', 'device')
-    const path = `${url?.pathname.replace(/\/+$/, '') ?? ''}/app/api`
-    this.#attributes = `Path=${path}; HttpOnly; SameSite=Lax${url?.protocol === 'https:' ? '; Secure' : ''}`
-    this.#secret = secret
+  constructor(home: CookieHome) {
+    this.#cookie = new Cookie(home, { use: 'device', path: '/app/api', maxAgeS: MAX_AGE_S })
+    this.#secret = home.digestSecret ?? ''
   }
 
   /** The Set-Cookie header of a browser in which this user has just signed in. It keeps the name that it has. */
   keep(header: string | undefined, userId: number): string {
     const device = this.read(header, userId) ?? randomBytes(16).toString('base64url')
-    return `${this.#name}=${device}.${this.#sign(userId, device).toString('base64url')}; Max-Age=${MAX_AGE_S}; ${this.#attributes}`
+    return this.#cookie.keep(`${device}.${this.#sign(userId, device).toString('base64url')}`)
   }
 
   /** The name of the device, if this user has signed in with it. */
   read(header: string | undefined, userId: number): string | undefined {
-    const [, device, signature = ''] = VALUE.exec(readCookie(header, this.#name) ?? '') ?? []
+    const [, device, signature = ''] = VALUE.exec(this.#cookie.read(header) ?? '') ?? []
     if (device === undefined) return undefined
     return timingSafeEqual(Buffer.from(signature, 'base64url'), this.#sign(userId, device)) ? device : undefined
   }

@@ -9,15 +9,15 @@
  *       {"messages":{…}}                     that came as log records before their trace
  *       {"author":{…}}                       of a score that was given in the dashboard
  *       {"sum":{…}}                          counts, and the SHA-256 of the project's lines of traces
- *     {"act":{…}}                            what people did
+ *     {"act":{…}}                            audit entries
  *     {"end":{…}}                            counts, and the SHA-256 of every byte before this line
  *
  * A reader takes formats up to its own. A field may be added; a kind of line that a reader does not know is refused.
  */
 import Type, { type Static, type TSchema } from 'typebox'
-import { ROLES } from '../../people/roles.ts'
 import { SpanId, Timestamp, TraceId } from '../../schema/input.ts'
 import { closed } from '../../schema/object.ts'
+import { ROLES } from '../../schema/roles.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../schema/saved-view.ts'
 import { SCOPES } from '../../schema/scopes.ts'
 
@@ -175,7 +175,7 @@ const Messages = closed({
 
 const Author = closed({ traceId: TraceId, scoreId: SpanId, userId: Id })
 
-const Act = closed({
+const AuditEntry = closed({
   at: Timestamp,
   userId: orNull(Id),
   accountId: orNull(Id),
@@ -199,7 +199,7 @@ export const LINES = {
   messages: Messages,
   author: Author,
   sum: Sum,
-  act: Act,
+  act: AuditEntry,
   end: closed({ counts: Counts, sha256: hex(64) })
 }
 export type LineName = keyof typeof LINES

@@ -5,7 +5,7 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type BrotliCompress, constants, createBrotliCompress, createBrotliDecompress } from 'node:zlib'
-import { GzipError, peeked, unpacked } from '../gunzip.ts'
+import { peeked, UnpackError, unpacked } from '../gunzip.ts'
 
 const PARAMS = { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 22 }
 const CHUNK_BYTES = 256 * 1024
@@ -14,7 +14,7 @@ const GZIP = 0x1f
 
 export const packBackup = (): BrotliCompress => createBrotliCompress({ params: PARAMS, chunkSize: CHUNK_BYTES })
 
-/** Yields the bytes of a backup, unpacked. Throws a GzipError if they cannot be unpacked. */
+/** Yields the bytes of a backup, unpacked. Throws an UnpackError if they cannot be unpacked. */
 export async function* unpackedBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   const { first, whole } = await peeked(source)
   if (first === undefined || first === OPEN_BRACE || first === GZIP) yield* unpacked(whole)
@@ -30,6 +30,6 @@ async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const isPacking = code?.startsWith('Z_') || code?.startsWith('ERR_') || code?.startsWith('ERR__')
-    throw isPacking ? new GzipError(`it cannot be unpacked: ${message}`) : error
+    throw isPacking ? new UnpackError(`it cannot be unpacked: ${message}`) : error
   }
 }

@@ -2,7 +2,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { AdminError } from '../../admin/admin-error.ts'
 import { type Checker, checker } from '../../schema/check.ts'
-import { GzipError } from '../gunzip.ts'
+import { UnpackError } from '../gunzip.ts'
 import { splitValues, type Value } from '../json-splitter.ts'
 import { BACKUP_FORMAT, type BackupCounts, LINES, type LineName, type LineOf, NOTHING, TRACE_START } from './format.ts'
 import { unpackedBackup } from './packing.ts'
@@ -54,7 +54,7 @@ export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGener
   try {
     for await (const value of splitValues(unpackedBackup(source))) yield reading.take(value)
   } catch (error) {
-    if (error instanceof GzipError) throw reading.hasBegun ? damaged(error.message) : notOne()
+    if (error instanceof UnpackError) throw reading.hasBegun ? damaged(error.message) : notOne()
     throw error
   }
   reading.finish()

@@ -11,12 +11,12 @@ import { readSchemaState } from '../../database/migrate.ts'
 import type { Pool } from '../../database/pool.ts'
 import type { WritePath } from '../../ingest/write-path.ts'
 import { isStoredPassword } from '../../people/passwords.ts'
-import type { Account, Key, Member, Project } from '../../store/instance/instance.ts'
-import { insertActs, setAuthors } from '../../store/instance/long-tables.ts'
+import { noteSystemUser } from '../../store/audit.ts'
+import type { Account, Key, Member, Project } from '../../store/instance/backup-head.ts'
+import { insertAudit, setAuthors } from '../../store/instance/long-tables.ts'
 import * as progress from '../../store/instance/restoration.ts'
 import * as store from '../../store/instance/restored-rows.ts'
 import type { User } from '../../store/instance/users.ts'
-import { noteSystemUser } from '../../store/people/audit.ts'
 import { addMessages } from '../../store/trace/messages.ts'
 import { exportPages } from '../export-project.ts'
 import { importValues } from '../import-file.ts'
@@ -216,7 +216,7 @@ class Restore {
       throw differs(sum.project, 'its traces are not the same when they are read back')
   }
 
-  /** Stores the acts, and lets people and keys in. It is committed only if the backup proves to be whole. */
+  /** Stores the audit entries, and lets people and keys in. It is committed only if the backup proves to be whole. */
   async #end(
     { manifest, projects, users, members, keys }: Head,
     restoration: progress.Restoration
@@ -225,8 +225,8 @@ class Restore {
     const known = restoration.into && (await this.#hasSecret())
     const secret = known ? undefined : (manifest.secret ?? undefined)
     return this.#transaction(async sql => {
-      for await (const acts of this.#lines.batches('act')) {
-        await insertActs(sql, acts, restoration)
+      for await (const entries of this.#lines.batches('act')) {
+        await insertAudit(sql, entries, restoration)
       }
       await store.endRestore(sql, restoration, { projects, users, members, keys, secret, revokeKeys })
       const end = await this.#lines.take('end')
@@ -236,7 +236,7 @@ class Restore {
     })
   }
 
-  /** A transaction whose acts name who restores. */
+  /** A transaction whose audit entries name who restores. */
   async #transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     const { systemUser } = this.#options
     return this.#target.pool.transaction(async sql => {

@@ -1,7 +1,8 @@
 /** What a provider says of somebody, and what follows from it: who they are here, and with which role. */
 import type { OidcConfig, RoleRule } from '../../config.ts'
+import { isEnough, type Role } from '../../schema/roles.ts'
+import type { Person } from '../../store/people/oidc.ts'
 import { readEmail } from '../email.ts'
-import { isEnough, type Role } from '../roles.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -17,15 +18,6 @@ export interface Said {
 
 /** Who may come in, and as what. */
 export type Admission = Pick<OidcConfig, 'domains' | 'roles' | 'trustEmail'>
-
-export interface Person {
-  readonly email: string
-  /** Why the address counts as theirs: the provider verified it, or OIDC_TRUST_EMAIL says so; undefined if it does not count. */
-  readonly proof: 'verified' | 'trusted' | undefined
-  readonly name: string
-  /** The highest role that a rule gives; undefined if none does. */
-  readonly role: Role | undefined
-}
 
 /** Why somebody whom the provider knows is not let in. */
 export type Denial = 'no-email' | 'unverified' | 'domain'
@@ -57,13 +49,13 @@ export function personOf(claims: Claims, { domains, roles, trustEmail }: Admissi
   return {
     email,
     proof: isVerified ? 'verified' : trustEmail ? 'trusted' : undefined,
-    name: storable(name),
+    name: oneLine(name),
     role: highest(roles.filter(rule => holds(rule, claims)).map(({ role }) => role))
   }
 }
 
-/** What a text column takes, on one line. */
-function storable(text: string): string {
+/** The text on one line that a text column can store, cut to MOST_NAME characters. */
+function oneLine(text: string): string {
   const line = text.toWellFormed().replace(/\p{Cc}+/gu, ' ')
   return [...line.trim()].slice(0, MOST_NAME).join('')
 }

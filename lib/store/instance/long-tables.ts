@@ -52,7 +52,7 @@ export async function* readAuthors(sql: Sql, projectId: number): AsyncGenerator<
 }
 
 /** A row of `audit`. */
-export interface StoredAct {
+export interface StoredAuditEntry {
   readonly at: string
   readonly userId: number | null
   readonly accountId: number | null
@@ -62,14 +62,14 @@ export interface StoredAct {
   readonly detail: string | null
 }
 
-export async function* readActs(sql: Sql): AsyncGenerator<readonly StoredAct[]> {
+export async function* readAudit(sql: Sql): AsyncGenerator<readonly StoredAuditEntry[]> {
   let after = 0
   for (;;) {
-    const rows: (StoredAct & { readonly id: number })[] = await sql`
+    const rows: (StoredAuditEntry & { readonly id: number })[] = await sql`
       select id, at, user_id as "userId", account_id as "accountId", project_id as "projectId", action, detail
       from audit where id > ${after} order by id limit ${PAGE_ROWS}`
     if (rows.length === 0) return
-    yield rows.map(({ id: _, ...act }) => act)
+    yield rows.map(({ id: _, ...entry }) => entry)
     after = rows.at(-1)!.id
   }
 }
@@ -92,15 +92,21 @@ export async function setAuthors(
     where c.project_id = ${projectId} and c.trace_seq = t.seq and c.id = a.score_id`
 }
 
-/** Stores acts as they were. In a restore beside others, a number that the backup does not have is left out. */
-export async function insertActs(sql: Sql, acts: readonly StoredAct[], restoration: Restoration): Promise<void> {
+/**
+ * Stores audit entries as they were. In a restore beside others, a number that the backup does not have is left out.
+ */
+export async function insertAudit(
+  sql: Sql,
+  entries: readonly StoredAuditEntry[],
+  restoration: Restoration
+): Promise<void> {
   const { into, accounts, projects, users } = restoration
   const number = (numbers: Numbers, id: number | null) => (into && id !== null ? (numbers.get(id) ?? null) : id)
-  const rows = acts.map(act => ({
-    ...act,
-    userId: number(users, act.userId),
-    accountId: number(accounts, act.accountId),
-    projectId: number(projects, act.projectId)
+  const rows = entries.map(entry => ({
+    ...entry,
+    userId: number(users, entry.userId),
+    accountId: number(accounts, entry.accountId),
+    projectId: number(projects, entry.projectId)
   }))
   await sql`
     insert into audit (at, user_id, account_id, project_id, action, detail)

@@ -3,7 +3,8 @@
  * middle can go on. And what stands in the way of one that begins.
  */
 import type { Sql } from 'postgres'
-import type { InstanceHead } from './instance.ts'
+import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
+import type { InstanceHead } from './backup-head.ts'
 
 /** The numbers that things of the backup have here, by those that they have there. */
 export type Numbers = ReadonlyMap<number, number>
@@ -55,17 +56,15 @@ export async function readOccupation(sql: Sql, { projects, keys }: InstanceHead)
   return row
 }
 
-const RESTORE_LOCK = 0x726573
-
 /** Whether this connection is the only one that restores. It stays so until `unlockRestore`, or until it is closed. */
 export async function lockRestore(sql: Sql): Promise<boolean> {
-  const [row] = await sql<[{ locked: boolean }]>`select pg_try_advisory_lock(${RESTORE_LOCK}) as locked`
+  const [row] = await sql<[{ locked: boolean }]>`select pg_try_advisory_lock(${ADVISORY_LOCK.restore}) as locked`
   return row.locked
 }
 
 /** A connection that is lost has given the lock back already. */
 export async function unlockRestore(sql: Sql): Promise<void> {
-  await sql`select pg_advisory_unlock(${RESTORE_LOCK})`.catch(() => {})
+  await sql`select pg_advisory_unlock(${ADVISORY_LOCK.restore})`.catch(() => {})
 }
 
 /** Whether the database knows a KEY_DIGEST_SECRET. */

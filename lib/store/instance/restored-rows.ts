@@ -3,10 +3,11 @@
  * users; it ends with another, in which people and keys can do something. Between the two it imports traces.
  */
 import type { Sql } from 'postgres'
-import { writeAct } from '../people/audit.ts'
-import type { Account, InstanceHead, Key, Member, Project, Secret } from './instance.ts'
+import { writeAudit } from '../audit.ts'
+import type { Account, InstanceHead, Key, Member, Project, Secret } from './backup-head.ts'
 import { nextId } from './next-id.ts'
 import type { Restoration } from './restoration.ts'
+import { NUMBERED_TABLES } from './tables.ts'
 import { admitUsers, insertUser, type User } from './users.ts'
 
 /**
@@ -27,7 +28,7 @@ export async function beginRestore(
   const users = await numbered(head.users, user => insertUser(sql, user, into))
   if (!into) await raiseSequences(sql)
   const detail = { backup, into, accounts: [...accounts], projects: [...projects], users: [...users] }
-  await writeAct(sql, { by: null, action: 'restore.begin', detail })
+  await writeAudit(sql, { by: null, action: 'restore.begin', detail })
   return { backup, into, accounts, projects, users }
 }
 
@@ -60,7 +61,7 @@ async function insertProject(sql: Sql, project: Project, into: boolean): Promise
 
 /** Makes new numbers begin behind those that were given. */
 async function raiseSequences(sql: Sql): Promise<void> {
-  for (const table of ['accounts', 'projects', 'users']) {
+  for (const table of NUMBERED_TABLES) {
     await sql`
       select setval(pg_get_serial_sequence(${table}, 'id'), (select max(id) from ${sql(table)}))
       where exists (select from ${sql(table)})`
@@ -81,7 +82,7 @@ export interface Admissions {
 
 const BATCH_ROWS = 1000
 
-/** The last step. It belongs into the transaction that also stores the acts. */
+/** The last step. It belongs into the transaction that also stores the audit entries. */
 export async function endRestore(sql: Sql, restoration: Restoration, admissions: Admissions): Promise<void> {
   const { users, members, keys, secret, revokeKeys } = admissions
   const { backup, accounts, projects } = restoration
@@ -123,5 +124,5 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
   }
   // Only now, so that the traces of the backup are indexed as those of before.
   await sql`update projects set search = true where id = any (${searched}::int[])`
-  await writeAct(sql, { by: null, action: 'restore.end', detail: { backup } })
+  await writeAudit(sql, { by: null, action: 'restore.end', detail: { backup } })
 }

@@ -4,16 +4,14 @@
  * not see what was committed after it began. So the lock is taken before, in a statement of its own.
  */
 import type { Sql } from 'postgres'
-
-/** The key of the advisory lock. It can be any number that no other lock of this database uses. */
-const PEOPLE_LOCK = 5_700_102
+import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
 
 export async function inTurn<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
-  await sql`select pg_advisory_lock(${PEOPLE_LOCK})`
+  await sql`select pg_advisory_lock(${ADVISORY_LOCK.people})`
   try {
     return await work()
   } finally {
     // A connection that is lost has lost the lock as well, and the error of the work says more.
-    await sql`select pg_advisory_unlock(${PEOPLE_LOCK})`.catch(() => {})
+    await sql`select pg_advisory_unlock(${ADVISORY_LOCK.people})`.catch(() => {})
   }
 }

@@ -1,7 +1,7 @@
 /** Links that sign somebody in, once. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
-import { auditOf } from './audit.ts'
+import { auditOf } from '../audit.ts'
 import { makingSession, type NewSession, userOfSession } from './sessions.ts'
 
 /** How long a link can be used. An invitation is sent to somebody who may read it a day later. */

@@ -4,8 +4,8 @@
  * too.
  */
 import type { Sql } from 'postgres'
-import type { Role } from '../../people/roles.ts'
-import { auditOf } from './audit.ts'
+import type { Role } from '../../schema/roles.ts'
+import { auditOf } from '../audit.ts'
 import { inTurn } from './in-turn.ts'
 import { INVITATION_MINUTES, storingLink } from './links.ts'
 import { announcePeople } from './sessions.ts'

@@ -1,8 +1,8 @@
 /** People whom an OpenID Connect provider vouches for: who they are here, with which role, and their session. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
-import type { Person } from '../../people/oidc/claims.ts'
-import { auditOf } from './audit.ts'
+import type { Role } from '../../schema/roles.ts'
+import { auditOf } from '../audit.ts'
 import { inTurn } from './in-turn.ts'
 import { announcePeople, makingSession, type NewSession, userOfSession } from './sessions.ts'
 
@@ -11,6 +11,19 @@ export interface Identity {
   readonly issuer: string
   readonly subject: string
   readonly authTime: number | undefined
+}
+
+/** Who a provider says somebody is, and the role that follows from it. */
+export interface Person {
+  readonly email: string
+  /**
+   * Why the address counts as theirs: the provider verified it, or OIDC_TRUST_EMAIL says so; undefined if it does not
+   * count.
+   */
+  readonly proof: 'verified' | 'trusted' | undefined
+  readonly name: string
+  /** The highest role that a rule gives; undefined if none does. */
+  readonly role: Role | undefined
 }
 
 /**
@@ -45,7 +58,7 @@ export async function signInByOidc(
   const role = given ?? null
   const proof = proven ?? null
   const means = 'oidc'
-  const act = { by: null, detail: { email, role, means } } as const
+  const audit = { by: null, detail: { email, role, means } } as const
   const identity = { issuer, subject, email }
   const [row] = await inTurn(
     sql,
@@ -115,13 +128,13 @@ export async function signInByOidc(
     ), turned_away as (
       ${auditOf(sql, { by: null, action: 'oidc.refuse', detail: identity, adding: 'reason' }, sql`refused`)}
     ), added as (
-      ${auditOf(sql, { ...act, action: 'user.add' }, sql`newcomer`)}
+      ${auditOf(sql, { ...audit, action: 'user.add' }, sql`newcomer`)}
     ), joined as (
-      ${auditOf(sql, { ...act, action: 'member.add' }, sql`entered`)}
+      ${auditOf(sql, { ...audit, action: 'member.add' }, sql`entered`)}
     ), moved as (
-      ${auditOf(sql, { ...act, action: 'member.role' }, sql`changed`)}
+      ${auditOf(sql, { ...audit, action: 'member.role' }, sql`changed`)}
     ), removed as (
-      ${auditOf(sql, { ...act, action: 'member.remove' }, sql`lost`)}
+      ${auditOf(sql, { ...audit, action: 'member.remove' }, sql`lost`)}
     ), ${makingSession(sql, session, { means, authTime }, sql`admitted`)}
     select (select user_id from made) as "userId",
       coalesce((select reason from refused), case

@@ -1,7 +1,7 @@
 /** Passwords of users. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
-import { auditOf } from './audit.ts'
+import { auditOf } from '../audit.ts'
 import { inTurn } from './in-turn.ts'
 import { announcePeople, makingSession, type NewSession, userOfSession } from './sessions.ts'
 

@@ -3,9 +3,9 @@
  * the keys, so that they forget what they remember.
  */
 import type { Sql } from 'postgres'
-import type { Role } from '../../people/roles.ts'
+import type { Role } from '../../schema/roles.ts'
+import { auditOf } from '../audit.ts'
 import { KEYS_CHANNEL } from '../projects/keys.ts'
-import { auditOf } from './audit.ts'
 
 /** A session ends so long after it was last used, and so long after it was made, whatever comes first. */
 export const SESSION_DAYS = 30

@@ -1,7 +1,7 @@
 /** Users: who there is, and what they are in which account. */
 import type { Sql } from 'postgres'
-import type { Role } from '../../people/roles.ts'
-import { auditOf } from './audit.ts'
+import type { Role } from '../../schema/roles.ts'
+import { auditOf } from '../audit.ts'
 import { inTurn } from './in-turn.ts'
 import { announcePeople } from './sessions.ts'
 

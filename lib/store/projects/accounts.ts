@@ -1,6 +1,6 @@
 /** Accounts own projects. An owner account is never limited; a trial account may record a limited number of traces. */
 import type { Sql } from 'postgres'
-import { type Act, auditStep } from '../people/audit.ts'
+import { type AuditEntry, auditStep } from '../audit.ts'
 import type { TrialCharge } from '../write/charge.ts'
 
 export type AccountType = 'owner' | 'trial'
@@ -27,13 +27,18 @@ export async function listAccounts(sql: Sql): Promise<AccountRow[]> {
   return sql<AccountRow[]>`select ${accountColumns(sql)} from accounts order by id`
 }
 
-/** Gives an account another name, and writes the act down. Undefined if there is no such account. */
-export async function renameAccount(sql: Sql, id: number, name: string, act: Act): Promise<AccountRow | undefined> {
+/** Gives an account another name, and writes the audit entry. Undefined if there is no such account. */
+export async function renameAccount(
+  sql: Sql,
+  id: number,
+  name: string,
+  audit: AuditEntry
+): Promise<AccountRow | undefined> {
   const [row] = await sql<AccountRow[]>`
     with changed as (
       update accounts set name = ${name} where id = ${id} returning *
     )
-    ${auditStep(sql, act, sql`changed`)}
+    ${auditStep(sql, audit, sql`changed`)}
     select ${accountColumns(sql)} from changed`
   return row
 }
@@ -42,14 +47,14 @@ export async function renameAccount(sql: Sql, id: number, name: string, act: Act
  * Deletes an account that has no projects, with its memberships. Undefined, and nothing is deleted, if there is no such
  * account, or it has projects.
  */
-export async function deleteAccount(sql: Sql, id: number, act: Act): Promise<AccountRow | undefined> {
+export async function deleteAccount(sql: Sql, id: number, audit: AuditEntry): Promise<AccountRow | undefined> {
   const [row] = await sql<AccountRow[]>`
     with gone as (
       delete from accounts a where id = ${id} and not exists (select from projects where account_id = a.id) returning *
     ), members_gone as (
       delete from memberships m using gone where m.account_id = gone.id
     )
-    ${auditStep(sql, act)}
+    ${auditStep(sql, audit)}
     select ${accountColumns(sql)} from gone`
   return row
 }

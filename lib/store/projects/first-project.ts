@@ -1,9 +1,7 @@
 /** Makes the first project of a database, at the first start. */
 import type { Sql } from 'postgres'
+import { isUniqueViolation } from '../../database/failure.ts'
 import { SCOPES } from '../../schema/scopes.ts'
-
-/** The SQLSTATE unique_violation: another process was quicker. */
-const UNIQUE_VIOLATION = '23505'
 
 export async function hasProjects(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ has: boolean }]>`select exists (select from projects) as has`
@@ -37,7 +35,7 @@ export async function insertFirstProject(
       returning project_id as "projectId"`
     return row?.projectId
   } catch (error) {
-    if ((error as { code?: string }).code === UNIQUE_VIOLATION) return undefined
+    if (isUniqueViolation(error)) return undefined
     throw error
   }
 }

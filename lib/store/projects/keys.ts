@@ -5,7 +5,7 @@
  */
 import type { Sql } from 'postgres'
 import type { Scope } from '../../schema/scopes.ts'
-import { type Act, auditStep } from '../people/audit.ts'
+import { type AuditEntry, auditStep } from '../audit.ts'
 
 /** The payload of a notice is the id of the key that changed. */
 export const KEYS_CHANNEL = 'spoor_keys'
@@ -99,8 +99,8 @@ export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ 
     from held left join touched on touched.id = held.id`
 }
 
-/** Stores a new key. `act` is written down with it, here and below. */
-export async function insertKey(sql: Sql, key: NewKey, act?: Act): Promise<KeyRow> {
+/** Stores a new key. `audit` is written down with it, here and below. */
+export async function insertKey(sql: Sql, key: NewKey, audit?: AuditEntry): Promise<KeyRow> {
   const [row] = await sql<[KeyRow]>`
     with stored as (
       insert into api_keys (id, digest, project_id, label, scopes, environment, expires_at)
@@ -108,7 +108,7 @@ export async function insertKey(sql: Sql, key: NewKey, act?: Act): Promise<KeyRo
         ${key.environment}, now() + ${key.expiresInDays}::int * interval '1 day')
       returning *, ${announcement(sql)}
     )
-    ${auditStep(sql, act, sql`stored`)}
+    ${auditStep(sql, audit, sql`stored`)}
     ${keyRows(sql, sql`stored`)}`
   return row
 }
@@ -135,7 +135,7 @@ export async function rotateKey(
   sql: Sql,
   keyId: string,
   replacement: Pick<NewKey, 'id' | 'digest'>,
-  act?: Act
+  audit?: AuditEntry
 ): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
     with retired as (
@@ -147,34 +147,34 @@ export async function rotateKey(
       select ${replacement.id}, ${replacement.digest}::bytea, project_id, label, scopes, environment, expires_at from retired
       returning *, ${announcement(sql)}
     )
-    ${auditStep(sql, act, sql`stored`)}
+    ${auditStep(sql, audit, sql`stored`)}
     ${keyRows(sql, sql`stored`)}`
   return row
 }
 
 /**
- * Revokes a key. One that was revoked before stays as it is, and no act is written down for it. Undefined if there is no such
- * key.
+ * Revokes a key. One that was revoked before stays as it is, and no audit entry is written down for it. Undefined if
+ * there is no such key.
  */
-export async function revokeKey(sql: Sql, keyId: string, act?: Act): Promise<KeyRow | undefined> {
+export async function revokeKey(sql: Sql, keyId: string, audit?: AuditEntry): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
     with changed as (
       update api_keys set revoked_at = now() where id = ${keyId} and revoked_at is null
       returning *, ${announcement(sql)}
     )
-    ${auditStep(sql, act, sql`changed`)}
+    ${auditStep(sql, audit, sql`changed`)}
     ${keyRows(sql, sql`changed`)}`
   return row ?? readKey(sql, keyId)
 }
 
 /** Revokes all keys of a project that are not revoked, and returns them. */
-export async function revokeKeysOf(sql: Sql, projectId: number, act: Act): Promise<KeyRow[]> {
+export async function revokeKeysOf(sql: Sql, projectId: number, audit: AuditEntry): Promise<KeyRow[]> {
   return sql<KeyRow[]>`
     with changed as (
       update api_keys set revoked_at = now() where project_id = ${projectId} and revoked_at is null
       returning *, ${announcement(sql)}
     )
-    ${auditStep(sql, act, sql`changed`)}
+    ${auditStep(sql, audit, sql`changed`)}
     ${keyRows(sql, sql`changed`)}
     order by k.created_at, k.id`
 }
@@ -186,14 +186,14 @@ export async function setKeyEnvironment(
   sql: Sql,
   keyId: string,
   environment: string | null,
-  act?: Act
+  audit?: AuditEntry
 ): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
     with changed as (
       update api_keys set environment = ${environment} where id = ${keyId} and revoked_at is null
       returning *, ${announcement(sql)}
     )
-    ${auditStep(sql, act, sql`changed`)}
+    ${auditStep(sql, audit, sql`changed`)}
     ${keyRows(sql, sql`changed`)}`
   return row
 }

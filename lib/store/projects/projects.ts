@@ -1,15 +1,13 @@
 /** Projects, which have keys and traces. The totals of a project are summed over its slots. */
 import type { Sql } from 'postgres'
+import { isUniqueViolation } from '../../database/failure.ts'
 import type { Client } from '../../database/pooled/cancellation.ts'
 import type { SqlAccess } from '../../database/sql-access.ts'
 import { lockRollups } from '../analytics/rollups/lock.ts'
-import { type Act, auditStep } from '../people/audit.ts'
-import { dropIndex } from '../search/state.ts'
+import { type AuditEntry, auditStep } from '../audit.ts'
+import { DISTRIBUTED_TABLES, emptying } from '../instance/tables.ts'
 import { inTransaction } from '../transactions.ts'
 import { announceProject } from './keys.ts'
-
-/** The SQLSTATE unique_violation: the slug is taken. */
-const UNIQUE_VIOLATION = '23505'
 
 export interface ProjectRow {
   readonly id: number
@@ -89,13 +87,13 @@ const ONE_PROJECT = `
   with held as (${HOLDINGS})
   select ${COLUMNS}, held.* from projects p cross join held where p.id = $1`
 
-/** Gives a project another name, and writes the act down. False if there is no such project. */
-export async function renameProject(sql: Sql, id: number, name: string, act: Act): Promise<boolean> {
+/** Gives a project another name, and writes the audit entry. False if there is no such project. */
+export async function renameProject(sql: Sql, id: number, name: string, audit: AuditEntry): Promise<boolean> {
   const [row] = await sql<[{ renamed: boolean }]>`
     with changed as (
       update projects set name = ${name} where id = ${id} returning id
     )
-    ${auditStep(sql, act, sql`changed`)}
+    ${auditStep(sql, audit, sql`changed`)}
     select exists (select from changed) as renamed`
   return row.renamed
 }
@@ -103,12 +101,15 @@ export async function renameProject(sql: Sql, id: number, name: string, act: Act
 /** What of a project can be changed. What is undefined stays. */
 export type ProjectChanges = { readonly [K in keyof NewProject]?: NewProject[K] | undefined }
 
-/** Changes a project, tells the servers, and writes the act down. Undefined if there is none; `taken` if another one has the slug. */
+/**
+ * Changes a project, tells the servers, and writes the audit entry. Undefined if there is none; `taken` if another one
+ * has the slug.
+ */
 export async function updateProject(
   sql: Sql,
   id: number,
   { name, slug, description, accountId, storageLimit }: ProjectChanges,
-  act: Act
+  audit: AuditEntry
 ): Promise<true | 'taken' | undefined> {
   try {
     const [row] = await sql<[{ updated: boolean }]>`
@@ -120,11 +121,11 @@ export async function updateProject(
           storage_limit = case when ${storageLimit !== undefined} then ${storageLimit ?? null}::bigint else storage_limit end
         where id = ${id} returning id, ${announceProject(sql)}
       )
-      ${auditStep(sql, act, sql`changed`)}
+      ${auditStep(sql, audit, sql`changed`)}
       select exists (select from changed) as updated`
     return row.updated || undefined
   } catch (error) {
-    if ((error as { code?: string }).code === UNIQUE_VIOLATION) return 'taken'
+    if (isUniqueViolation(error)) return 'taken'
     throw error
   }
 }
@@ -133,7 +134,7 @@ export async function updateProject(
  * Deletes a project with all that is left under it: its keys, its traces, what is counted and remembered of them. Nobody
  * may write to it any more. False if there is no such project.
  */
-export async function deleteProject(sql: Sql, id: number, act: Act): Promise<boolean> {
+export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Promise<boolean> {
   return inTransaction(sql, async () => {
     await lockRollups(sql, id)
     const [row] = await sql<[{ deleted: boolean }]>`
@@ -142,37 +143,14 @@ export async function deleteProject(sql: Sql, id: number, act: Act): Promise<boo
       ), keys_gone as (
         delete from api_keys where project_id = ${id}
       )
-      ${auditStep(sql, act)}
+      ${auditStep(sql, audit)}
       select exists (select from gone) as deleted`
-    await sql`
-      with traces_gone as (
-        delete from traces where project_id = ${id}
-      ), tags_gone as (
-        delete from trace_tags where project_id = ${id}
-      ), spans_gone as (
-        delete from spans where project_id = ${id}
-      ), scores_gone as (
-        delete from scores where project_id = ${id}
-      ), messages_gone as (
-        delete from span_messages where project_id = ${id}
-      ), families_gone as (
-        delete from trace_families where project_id = ${id}
-      ), news_gone as (
-        delete from rollup_news where project_id = ${id}
-      ), rollups_gone as (
-        delete from rollups where project_id = ${id}
-      ), users_gone as (
-        delete from user_sums where project_id = ${id}
-      ), history_gone as (
-        delete from rollup_history where project_id = ${id}
-      ), floors_gone as (
-        delete from ranking_floors where project_id = ${id}
-      )
-      delete from project_totals where project_id = ${id}`
-    await dropIndex(sql, id)
+    await sql.unsafe(EMPTYING, [id])
     return row.deleted
   })
 }
+
+const EMPTYING = emptying(DISTRIBUTED_TABLES)
 
 /** The id of the project with this slug, or undefined. */
 export async function findProject(sql: Sql, slug: string): Promise<number | undefined> {

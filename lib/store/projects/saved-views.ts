@@ -1,11 +1,9 @@
 /** Saved views: names for pages of a project with their filters. They are somebody's own, or shared in the project. */
 import type { Sql } from 'postgres'
+import { isUniqueViolation } from '../../database/failure.ts'
 
 /** The most views that somebody has in a project, and the most that are shared in it. */
 export const MOST_VIEWS = 100
-
-/** The SQLSTATE unique_violation: the name is taken. */
-const UNIQUE_VIOLATION = '23505'
 
 export interface View {
   readonly name: string
@@ -92,7 +90,7 @@ async function untaken(work: () => Promise<ViewChange>): Promise<ViewChange> {
   try {
     return await work()
   } catch (error) {
-    if ((error as { code?: string }).code === UNIQUE_VIOLATION) return 'taken'
+    if (isUniqueViolation(error)) return 'taken'
     throw error
   }
 }

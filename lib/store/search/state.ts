@@ -1,6 +1,7 @@
 /** Whether a project is searched by words, and how far its index goes. */
 import type { Sql } from 'postgres'
-import { type Act, auditStep } from '../people/audit.ts'
+import { type AuditEntry, auditStep } from '../audit.ts'
+import { emptying, INDEX_TABLES } from '../instance/tables.ts'
 import { inTransaction } from '../transactions.ts'
 import { readSearched } from './searched-projects.ts'
 
@@ -61,16 +62,16 @@ export async function findDue(sql: Sql): Promise<number[]> {
 }
 
 /**
- * Turns search on or off, and writes the act down. What is in the index is dropped with it. False if there is no such project.
- * The index is filled by a server (lib/ingest/rounds/search-index.ts).
+ * Turns search on or off, and writes the audit entry. What is in the index is dropped with it. False if there is no
+ * such project. The index is filled by a server (lib/background/search-index.ts).
  */
-export function setSearch(sql: Sql, projectId: number, on: boolean, act: Act): Promise<boolean> {
+export function setSearch(sql: Sql, projectId: number, on: boolean, audit: AuditEntry): Promise<boolean> {
   return inTransaction(sql, async () => {
     const [row] = await sql<[{ known: boolean; changed: boolean }]>`
       with changed as (
         update projects set search = ${on} where id = ${projectId} and search <> ${on} returning id
       )
-      ${auditStep(sql, act, sql`changed`)}
+      ${auditStep(sql, audit, sql`changed`)}
       select exists (select from changed) as changed, exists (select from projects where id = ${projectId}) as known`
     // Also where it was off: a server that had not heard of it yet may have written news.
     if (!on) await dropIndex(sql, projectId)
@@ -78,17 +79,9 @@ export function setSearch(sql: Sql, projectId: number, on: boolean, act: Act): P
   })
 }
 
+const EMPTYING = emptying(INDEX_TABLES)
+
 /** Deletes the index of a project. */
 export async function dropIndex(sql: Sql, projectId: number): Promise<void> {
-  await sql`
-    with news_gone as (
-      delete from search_news where project_id = ${projectId}
-    ), terms_gone as (
-      delete from search_terms where project_id = ${projectId}
-    ), postings_gone as (
-      delete from search_postings where project_id = ${projectId}
-    ), fills_gone as (
-      delete from search_fills where project_id = ${projectId}
-    )
-    delete from search_segments where project_id = ${projectId}`
+  await sql.unsafe(EMPTYING, [projectId])
 }

@@ -3,14 +3,14 @@ import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { hashInSql } from '../../rows/list-numbers.ts'
 import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
-import { type Act, writeAct } from '../people/audit.ts'
+import { type AuditEntry, writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
 import { addTotals, hasTotals, makeTotals } from '../write/totals.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 
 /**
  * Deletes a trace, its spans, its scores and its tags, and corrects the project's totals and sums over time. False if there
- * is no such trace. `act` is written down with it.
+ * is no such trace. `audit` is written down with it.
  *
  * A span or score that arrives at the same moment must not be left behind. So the statement deletes only if the trace
  * still has the version that the statement found; any write moves the version. If it has moved, the statement is sent
@@ -21,7 +21,7 @@ export async function deleteTrace(
   projectId: number,
   traceId: string,
   attempts: Attempts = { sent: false },
-  act?: Act
+  audit?: AuditEntry
 ): Promise<boolean> {
   return compareAndSet(attempts, async send => {
     // The trace is looked for first. If a later attempt finds it gone after one was sent, the earlier one has deleted
@@ -30,19 +30,23 @@ export async function deleteTrace(
     if (present === undefined) return attempts.sent
     const remove = async () => {
       const isGone = await removeTrace(sql, projectId, traceId)
-      if (isGone && act !== undefined) await writeAct(sql, act)
+      if (isGone && audit !== undefined) await writeAudit(sql, audit)
       return isGone
     }
     return (await send(() => inTransaction(sql, remove))) || CHANGED
   })
 }
 
-/** Deletes something by one statement, and writes the act down with it if there is one. */
-export function removeAudited(sql: Sql, act: Act | undefined, remove: () => Promise<boolean>): Promise<boolean> {
-  if (act === undefined) return remove()
+/** Deletes something by one statement, and writes its audit entry, if there is one. */
+export function removeAudited(
+  sql: Sql,
+  audit: AuditEntry | undefined,
+  remove: () => Promise<boolean>
+): Promise<boolean> {
+  if (audit === undefined) return remove()
   return inTransaction(sql, async () => {
     const isGone = await remove()
-    if (isGone) await writeAct(sql, act)
+    if (isGone) await writeAudit(sql, audit)
     return isGone
   })
 }

@@ -1,6 +1,7 @@
 /** Deletes many traces of a project, a batch at a time. Only a command does that: the server never deletes by itself. */
 import type { Sql } from 'postgres'
 import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
+import { VACUUMED_TABLES } from '../instance/tables.ts'
 import { inTransaction } from '../transactions.ts'
 import { addTotals, makeTotals } from '../write/totals.ts'
 import { removingParts } from './deletion.ts'
@@ -131,10 +132,7 @@ interface PrunedRow extends Omit<PrunedBatch, 'last'> {
 }
 const NEWS_OF_GONE = newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)
 
-/** The tables that a deletion leaves room in. */
-const PRUNED_TABLES = 'traces, spans, scores, trace_tags, span_messages'
-
 /** Makes the room of deleted rows known for reuse, and gives back to the system what is free at the ends of the tables. */
 export async function reclaimRoom(sql: Sql): Promise<void> {
-  await sql.unsafe(`vacuum ${PRUNED_TABLES}`)
+  await sql.unsafe(`vacuum ${VACUUMED_TABLES.join(', ')}`)
 }

@@ -10,7 +10,7 @@ import { Refusal } from '../../errors.ts'
 import { MAX_SCORES } from '../../schema/input.ts'
 import { list } from '../answers/json-text.ts'
 import { renderScore, type ScoreRow } from '../answers/score-json.ts'
-import type { Act } from '../people/audit.ts'
+import type { AuditEntry } from '../audit.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { removeAudited } from './deletion.ts'
@@ -124,18 +124,18 @@ export async function readAuthor(
   return row?.authorId
 }
 
-/** Deletes a score. False if the trace has no such score. `act` is written down with it. */
+/** Deletes a score. False if the trace has no such score. `audit` is written down with it. */
 export async function deleteScore(
   sql: Sql,
   projectId: number,
   traceId: string,
   scoreId: string,
   attempts: Attempts = { sent: false },
-  act?: Act
+  audit?: AuditEntry
 ): Promise<boolean> {
   return compareAndSet(attempts, async send => {
     if ((await readScore(sql, projectId, traceId, scoreId)) === undefined) return attempts.sent
-    return (await send(() => removeAudited(sql, act, () => removeScore(sql, projectId, traceId, scoreId)))) || CHANGED
+    return (await send(() => removeAudited(sql, audit, () => removeScore(sql, projectId, traceId, scoreId)))) || CHANGED
   })
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Sql } from 'postgres'
 import { countFailed, readLeftOut } from '../../trace/states/left-out.ts'
-import { writeAct } from '../people/audit.ts'
+import { writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
@@ -84,7 +84,7 @@ export function mendSpanCounts(sql: Sql, projectId: number, wrong: readonly Wron
         ${column(freshVersion)}::bigint[], ${column(({ spans }) => spans)}::int[],
         ${column(({ errors }) => errors)}::int[]) as w (seq, version, fresh, spans, errors)
       where t.project_id = ${projectId} and t.seq = w.seq and t.version = w.version`
-    if (count > 0) await writeAct(sql, { by: null, action: 'project.recount', projectId, detail: { traces: count } })
+    if (count > 0) await writeAudit(sql, { by: null, action: 'project.recount', projectId, detail: { traces: count } })
     return count
   })
 }

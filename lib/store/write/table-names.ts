@@ -1,17 +1,8 @@
 /** What the tables are called that a batch writes to: as in sql/, or, on a node of a cluster, as the shards there. */
+import { BATCHED_TABLES } from '../instance/tables.ts'
 import type { Shard } from '../server/shards.ts'
 
-export const TABLES = [
-  'traces',
-  'spans',
-  'scores',
-  'trace_tags',
-  'trace_families',
-  'rollup_news',
-  'search_news',
-  'project_totals'
-] as const
-type Table = (typeof TABLES)[number]
+type Table = (typeof BATCHED_TABLES)[number]
 
 export interface TableNames {
   readonly tables: Readonly<Record<Table, string>>
@@ -20,12 +11,12 @@ export interface TableNames {
 }
 
 const SCHEMA: TableNames = {
-  tables: Object.fromEntries(TABLES.map(table => [table, table])) as TableNames['tables'],
+  tables: Object.fromEntries(BATCHED_TABLES.map(table => [table, table])) as TableNames['tables'],
   suffix: ''
 }
 
 /** Whether all tables that batches write to have a shard there. */
-export const isComplete = ({ tables }: Shard): boolean => TABLES.every(table => tables[table] !== undefined)
+export const isComplete = ({ tables }: Shard): boolean => BATCHED_TABLES.every(table => tables[table] !== undefined)
 
 /** Of a shard that is complete; undefined: the names of the schema. */
 export function namesIn(shard: Shard | undefined): TableNames {

@@ -4,7 +4,8 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Sql } from 'postgres'
-import { writeAct } from '../people/audit.ts'
+import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
+import { writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
 
 /**
@@ -75,17 +76,17 @@ interface Row {
 export async function checkTotals(sql: Sql, projectId: number, repair: boolean): Promise<TotalsCheck> {
   if (repair) {
     await makeTotals(sql, projectId)
-    await sql`select pg_advisory_lock(${REPAIR_LOCK}, ${projectId})`
+    await sql`select pg_advisory_lock(${ADVISORY_LOCK.totals}, ${projectId})`
   }
   try {
     return await inTransaction(sql, async () => {
       const check = await compareTotals(sql, projectId, repair)
       const isRepaired = repair && !isDeepStrictEqual(check.rows, check.counters)
-      if (isRepaired) await writeAct(sql, { by: null, action: 'project.recount', projectId })
+      if (isRepaired) await writeAudit(sql, { by: null, action: 'project.recount', projectId })
       return check
     })
   } finally {
-    if (repair) await sql`select pg_advisory_unlock(${REPAIR_LOCK}, ${projectId})`
+    if (repair) await sql`select pg_advisory_unlock(${ADVISORY_LOCK.totals}, ${projectId})`
   }
 }
 
@@ -112,6 +113,3 @@ async function compareTotals(sql: Sql, projectId: number, repair: boolean): Prom
     counters: { traces: countedTraces, spans: countedSpans, bytes: countedBytes }
   }
 }
-
-/** The first of the two keys of the advisory lock. It can be any number that no other lock uses. */
-const REPAIR_LOCK = 0x726563

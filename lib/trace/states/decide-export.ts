@@ -6,8 +6,8 @@
  */
 import { isStoredAs, shortHash } from '../prepared.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
+import { takePlaces } from './kept-spans.ts'
 import { type Reason, type SpanRefusal, sumRefusals } from './span-refusals.ts'
-import { takePlaces } from './span-room.ts'
 
 /** The state of a stored trace before spans are added to it. */
 export interface ExportState {

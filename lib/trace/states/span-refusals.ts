@@ -1,6 +1,6 @@
 /** The spans of an export that are not stored: why, and how many. */
 import { MAX_SPANS } from '../../schema/input.ts'
-import { KEPT_PLACES } from './span-room.ts'
+import { KEPT_PLACES } from './kept-spans.ts'
 
 /** Every reason, by the name that it has in metrics, as it follows on "spans" in an answer. */
 export const REASONS = {

@@ -7,9 +7,9 @@ import { found, refuseField } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { dashboardAddress } from '../../../lib/people/address.ts'
 import { EMAIL_RULE, readEmail } from '../../../lib/people/email.ts'
-import { ROLES } from '../../../lib/people/roles.ts'
 import { digestToken, makeToken } from '../../../lib/people/tokens.ts'
 import { closed } from '../../../lib/schema/object.ts'
+import { ROLES } from '../../../lib/schema/roles.ts'
 import {
   inviteMember,
   linkMember,

@@ -1,5 +1,5 @@
 /** What every way in does: a new session, whose token goes into the cookie and nowhere else. */
-import type { SessionCookie } from '../../../lib/http/people/session-cookie.ts'
+import type { Cookie } from '../../../lib/http/people/cookie.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { digestToken, makeToken } from '../../../lib/people/tokens.ts'
 import type { NewSession } from '../../../lib/store/people/sessions.ts'
@@ -9,18 +9,18 @@ export const PROVIDER_ONLY = 'People sign in by the provider of OpenID Connect h
 
 /** A session that is yet to be stored, and the Set-Cookie header that hands its token over. */
 export function newSession(
-  cookie: SessionCookie,
+  cookie: Cookie,
   { headers }: Pick<RequestOf<unknown>, 'headers'>
 ): { readonly session: NewSession; readonly kept: string } {
   const token = makeToken()
   const before = cookie.read(headers.cookie as string | undefined)
   const session = {
     digest: digestToken(token) as string,
-    agent: storable(String(headers['user-agent'] ?? '')),
+    agent: withoutNul(String(headers['user-agent'] ?? '')),
     replaces: before === undefined ? undefined : digestToken(before)
   }
   return { session, kept: cookie.keep(token) }
 }
 
-/** What a text column takes: PostgreSQL has no U+0000. */
-export const storable = (text: string): string => text.replaceAll('\0', '').toWellFormed()
+/** Leaves out U+0000, which a text column cannot store. */
+export const withoutNul = (text: string): string => text.replaceAll('\0', '').toWellFormed()

@@ -36,7 +36,7 @@ export default function oidc(app: App): void {
   const parts = config.oidc && {
     admission: config.oidc,
     provider: new Provider(config.oidc, `${config.baseUrl}${OIDC_CALLBACK}`, log),
-    attempts: new AttemptCookie(config.baseUrl as string, cookie.name)
+    attempts: new AttemptCookie({ baseUrl: config.baseUrl, digestSecret: app.digestSecret })
   }
   /** The parts, or 404 where no provider is configured. */
   const required = () => found(parts, 'way in: no provider of OpenID Connect is configured')

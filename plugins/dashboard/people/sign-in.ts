@@ -13,7 +13,7 @@ import { signInByLink } from '../../../lib/store/people/links.ts'
 import { readPassword, signInByPassword } from '../../../lib/store/people/passwords.ts'
 import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
 import { Nothing } from '../replies.ts'
-import { newSession, PROVIDER_ONLY, storable } from './new-session.ts'
+import { newSession, PROVIDER_ONLY, withoutNul } from './new-session.ts'
 
 /** The user who must sign in: a page that repeats what somebody began there names them. */
 const userId = Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }))
@@ -33,7 +33,7 @@ export default function signIn(app: App): void {
   const readLink = bodyReader(LinkBody)
   const readCredentials = bodyReader(PasswordBody)
   const { sql, cookie, config } = app
-  const devices = new DeviceCookie(config.baseUrl, cookie.name, app.digestSecret)
+  const devices = new DeviceCookie({ baseUrl: config.baseUrl, digestSecret: app.digestSecret })
 
   pageRoute(app, {
     method: 'POST',
@@ -62,7 +62,7 @@ export default function signIn(app: App): void {
     async handler(request) {
       if (config.oidc?.only) throw new Refusal('forbidden', PROVIDER_ONLY)
       const { email: given, password, userId: only } = readCredentials(request.payload)
-      const email = storable(foldEmail(given))
+      const email = withoutNul(foldEmail(given))
       const known = await sql.read(each => readPassword(each, email))
       const stored = known?.password ?? null
       const header = request.headers.cookie as string | undefined

@@ -8,7 +8,7 @@ import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { readProjectNear, renameProject } from '../../../lib/store/projects/projects.ts'
 import { readSearchState, setSearch } from '../../../lib/store/search/state.ts'
-import { actOf } from '../judging.ts'
+import { entryOf } from '../judging.ts'
 import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
 import { ProjectPage } from '../replies.ts'
 
@@ -42,12 +42,12 @@ export default function project(app: App): void {
       if (name === undefined && search === undefined) refuseField('name', 'is required, or search')
       if (name !== undefined) {
         const own = checkName(name)
-        const act = actOf(request, 'project.rename', { name: own })
-        found(await sql.write(each => renameProject(each, id, own, act)), 'project')
+        const audit = entryOf(request, 'project.rename', { name: own })
+        found(await sql.write(each => renameProject(each, id, own, audit)), 'project')
       }
       if (search !== undefined) {
-        const act = actOf(request, 'project.update', { search })
-        found((await sql.write(each => setSearch(each, id, search, act))) || undefined, 'project')
+        const audit = entryOf(request, 'project.update', { search })
+        found((await sql.write(each => setSearch(each, id, search, audit))) || undefined, 'project')
       }
       return answer(request)
     }

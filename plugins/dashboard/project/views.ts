@@ -5,8 +5,8 @@ import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
 import { checkTexts, found, refuseField } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
-import { isEnough } from '../../../lib/people/roles.ts'
 import { closed } from '../../../lib/schema/object.ts'
+import { isEnough } from '../../../lib/schema/roles.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../../lib/schema/saved-view.ts'
 import {
   deleteView,

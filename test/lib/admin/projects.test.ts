@@ -148,8 +148,8 @@ t.test('a project can be changed, and what is not named stays', async t => {
     await t.rejects(update('z', { name: '' }), /the name must not be empty/)
     await t.rejects(update('z', { accountId: '99' }), /no account "99"/)
     await t.rejects(update('a', { name: 'A' }), /no project "a"/)
-    const acts = await sql`select action, project_id from audit where action = 'project.update'`
-    t.same(acts, Array(4).fill({ action: 'project.update', project_id: Number(made.id) }))
+    const entries = await sql`select action, project_id from audit where action = 'project.update'`
+    t.same(entries, Array(4).fill({ action: 'project.update', project_id: Number(made.id) }))
   })
 })
 
@@ -184,9 +184,9 @@ t.test('an account gets another name, and is deleted when it has no projects', a
     t.same(await accounts.deleteAccount(sql, other.id), other)
     t.same(await accounts.listAccounts(sql), [{ ...owner, name: 'Research' }])
     t.match(await listUsers(sql), [{ email: 'ada@example.com', memberships: [] }])
-    const acts = await sql`select action from audit where action in ('account.rename', 'account.delete') order by id`
+    const entries = await sql`select action from audit where action in ('account.rename', 'account.delete') order by id`
     t.same(
-      acts.map(({ action }) => action),
+      entries.map(({ action }) => action),
       ['account.rename', 'account.delete']
     )
   })

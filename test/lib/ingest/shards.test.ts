@@ -6,13 +6,13 @@ import t, { type Test } from 'tap'
 import { CopyConnection } from '../../../lib/database/copy-connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
 import type { Pending } from '../../../lib/ingest/pending.ts'
-import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
+import { StateCache } from '../../../lib/ingest/state-cache.ts'
 import { Writer } from '../../../lib/ingest/writer.ts'
 import { createLog } from '../../../lib/log.ts'
+import { BATCHED_TABLES } from '../../../lib/store/instance/tables.ts'
 import { KnownFloors } from '../../../lib/store/rankings/known-floors.ts'
 import { SearchedProjects } from '../../../lib/store/search/searched-projects.ts'
 import type { Shard } from '../../../lib/store/server/shards.ts'
-import { TABLES } from '../../../lib/store/write/table-names.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
@@ -21,7 +21,11 @@ import { makePending } from './make-pending.ts'
 const NODE = { id: 1, host: 'node', port: 5432 }
 /** Of the projects 1 and 2. */
 const SHARDS = [102_001, 102_002].map(
-  (id): Shard => ({ id, node: NODE, tables: Object.fromEntries(TABLES.map(table => [table, `shards.${table}_${id}`])) })
+  (id): Shard => ({
+    id,
+    node: NODE,
+    tables: Object.fromEntries(BATCHED_TABLES.map(table => [table, `shards.${table}_${id}`]))
+  })
 )
 const shardOf = (projectId: number) => SHARDS[projectId - 1] as Shard
 
@@ -56,7 +60,7 @@ function lane(t: Test, connect = database.connect) {
   const options = {
     slot: 1,
     routes,
-    running: new RunningTraces(),
+    running: new StateCache(),
     floors: new KnownFloors(),
     searched,
     again,

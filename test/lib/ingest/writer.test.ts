@@ -5,7 +5,7 @@ import { CopyConnection } from '../../../lib/database/copy-connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
 import { ExportWrite } from '../../../lib/ingest/exports/export-write.ts'
 import type { Pending } from '../../../lib/ingest/pending.ts'
-import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
+import { StateCache } from '../../../lib/ingest/state-cache.ts'
 import { Writer } from '../../../lib/ingest/writer.ts'
 import { createLog } from '../../../lib/log.ts'
 import type { SpanRows } from '../../../lib/rows/copy-rows.ts'
@@ -41,7 +41,7 @@ function lane(t: Test, connect = database.connect, log = createLog('silent')) {
   const options = {
     slot: 1,
     routes,
-    running: new RunningTraces(),
+    running: new StateCache(),
     floors: new KnownFloors(),
     searched,
     again,

@@ -38,12 +38,12 @@ function scene(over: Partial<Route>, view?: typeof traceView, gathered = new Gat
     },
     ...over
   }
-  const ingest = {
-    admit: (bytes: number, requests?: number) => admission.admit(bytes, requests),
-    parse: async (...[name, body]: Parameters<typeof parse>) => parse(name, body)
+  const means = {
+    ingest: { admit: (bytes: number, requests?: number) => admission.admit(bytes, requests) },
+    bodies: { parse: async (...[name, body]: Parameters<typeof parse>) => parse(name, body) }
   }
   const tool = routeTool(
-    ingest as Parameters<typeof routeTool>[0],
+    means as Parameters<typeof routeTool>[0],
     route,
     { ...TEXT, examples: [{ traceId: ID }] },
     view

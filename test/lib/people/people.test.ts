@@ -5,8 +5,8 @@ import { dashboardAddress } from '../../../lib/people/address.ts'
 import { networkOf, subjectsOf } from '../../../lib/people/attempts.ts'
 import { readEmail } from '../../../lib/people/email.ts'
 import { faultOfPassword, hashPassword, isPassword } from '../../../lib/people/passwords.ts'
-import { isEnough, isRole, ROLES } from '../../../lib/people/roles.ts'
 import { digestToken, makeToken } from '../../../lib/people/tokens.ts'
+import { isEnough, isRole, ROLES } from '../../../lib/schema/roles.ts'
 
 t.test('a role has all that the roles before it have', t => {
   t.same(

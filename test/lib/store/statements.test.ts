@@ -18,7 +18,7 @@ import { fillBack, foldTerms, indexNews, sweepSegment } from '../../../lib/store
 import { findDue, readSearchState, setSearch } from '../../../lib/store/search/state.ts'
 import { searchTraces } from '../../../lib/store/search/trace-search.ts'
 import { addMessages, sweepMessages } from '../../../lib/store/trace/messages.ts'
-import { readEndedSpans, readRunningTraces } from '../../../lib/store/write/running-traces.ts'
+import { readEndedSpans, readRunningTraces } from '../../../lib/store/write/idle-traces.ts'
 import { backupOf, fullInstance } from '../../fixtures/database/backups.ts'
 import { isOnCluster } from '../../fixtures/database/database.ts'
 import { lintStatement } from '../../fixtures/statements/lint.ts'

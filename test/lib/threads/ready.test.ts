@@ -9,7 +9,7 @@ import { makeReady, type ReadyExport, type ReadyTask, type TaskName } from '../.
 import { decodeSpans } from '../../../lib/threads/sent-spans.ts'
 import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
-import { KEPT_PLACES } from '../../../lib/trace/states/span-room.ts'
+import { KEPT_PLACES } from '../../../lib/trace/states/kept-spans.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { bytes } from '../../fixtures/database/write-path.ts'

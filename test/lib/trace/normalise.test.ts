@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import canonicalizeOracle from 'canonicalize'
 import fc from 'fast-check'
 import t from 'tap'
-import { unstorable } from '../../../lib/trace/normalise.ts'
+import { unstorable } from '../../../lib/schema/text.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
 
 const AT = '2026-11-21T12:00:00.000Z'

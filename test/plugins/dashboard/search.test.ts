@@ -66,11 +66,11 @@ t.test('owners turn search on and off, members see how far the index is', async 
   t.match((await member.ask('GET', 'session')).body.projects, [{ slug: 'default', search: true }])
   t.match((await member.ask('GET', P)).body, { name: String, search: { backTo: null, isFilled: true, waiting: 0 } })
   t.match(await patch(owner, { search: false, name: 'Other' }), { status: 200, body: { search: null, name: 'Other' } })
-  const acts = await service.database.pool.run(
+  const entries = await service.database.pool.run(
     sql => sql`select user_id is null as "isNobody", detail from audit where action = 'project.update' order by id`
   )
   t.same(
-    acts.map(({ isNobody, detail }) => [isNobody, JSON.parse(detail)]),
+    entries.map(({ isNobody, detail }) => [isNobody, JSON.parse(detail)]),
     [
       [false, { search: true }],
       [false, { search: false }]

@@ -48,9 +48,9 @@ t.test('members annotate traces, and delete what is theirs; owners delete all', 
   t.equal((await member.ask('DELETE', `${path}/${added.body.score.id}`)).status, 404)
   for (const score of [byKey, byOwner]) t.equal((await owner.ask('DELETE', `${path}/${score.id}`)).status, 200)
   t.same(await scoresFor(owner), [])
-  const acts = (await auditOf(service)).filter(({ action }) => action === 'score.delete')
-  t.equal(acts.length, 3)
-  t.match(acts[0], { projectId: 1, detail: `{"traceId":"${id}","scoreId":"${added.body.score.id}"}` })
+  const entries = (await auditOf(service)).filter(({ action }) => action === 'score.delete')
+  t.equal(entries.length, 3)
+  t.match(entries[0], { projectId: 1, detail: `{"traceId":"${id}","scoreId":"${added.body.score.id}"}` })
 })
 
 t.test('the API shows an annotation as any other score, and not who gave it', async t => {
@@ -126,11 +126,11 @@ t.test('owners make, rotate and revoke keys, which are shown once', async t => {
     t.equal((await ask('POST', `${P}/keys/nothing/${what}`)).status, 404)
   }
   const byPeople = (await auditOf(service)).filter(({ userId }) => userId !== null)
-  const acts = byPeople.filter(({ action }) => action.startsWith('key.'))
+  const entries = byPeople.filter(({ action }) => action.startsWith('key.'))
   const { keyId: first } = made.body
   const { keyId: second } = rotated.body
   t.match(
-    acts.map(({ action, projectId, detail }) => ({ action, projectId, ...JSON.parse(detail) })),
+    entries.map(({ action, projectId, detail }) => ({ action, projectId, ...JSON.parse(detail) })),
     [
       { action: 'key.create', keyId: first, label: 'ci', scopes: ['traces:read'], environment: 'prod', projectId: 1 },
       { action: 'key.rotate', keyId: first, by: second, projectId: 1 },
@@ -184,9 +184,11 @@ t.test('owners invite people by a link, give them roles and remove them', async 
   ]
   for (const [body, message] of refused) t.match(await ask('POST', `${P}/members`, { body }), invalid(message))
   t.equal((await ask('DELETE', member)).status, 200)
-  const acts = (await auditOf(service)).filter(({ action }) => /^(?:member\.(?:role|remove)|link\.make)$/.test(action))
+  const entries = (await auditOf(service)).filter(({ action }) =>
+    /^(?:member\.(?:role|remove)|link\.make)$/.test(action)
+  )
   t.match(
-    acts.slice(-3).map(({ action, detail }) => ({ action, ...JSON.parse(detail) })),
+    entries.slice(-3).map(({ action, detail }) => ({ action, ...JSON.parse(detail) })),
     [
       { action: 'member.role', role: 'member', email: 'new@example.com', user: invited.body.member.id },
       { action: 'link.make', email: 'new@example.com' },

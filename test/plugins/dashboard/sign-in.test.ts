@@ -375,13 +375,13 @@ t.test('what is stored of sign-ins holds neither tokens nor passwords, and says 
     return row?.all as string
   })
   for (const secret of [cookie.split('=')[1]!, unused, PASSWORD]) t.notOk(rows.includes(secret))
-  const acts = await service.database.pool.run(
+  const entries = await service.database.pool.run(
     sql =>
       sql`select action, user_id as "userId", detail from audit where action not in ('link.make', 'account.create', 'project.create', 'key.create') order by id`
   )
   t.match(
-    acts.map(({ action }) => action),
+    entries.map(({ action }) => action),
     ['user.add', 'sign-in', 'password.set', 'password.remove']
   )
-  t.match(acts[1], { userId: 1, detail: '{"means":"link"}' })
+  t.match(entries[1], { userId: 1, detail: '{"means":"link"}' })
 })

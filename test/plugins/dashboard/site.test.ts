@@ -1,7 +1,7 @@
 /** The page's shell and files, and what keeps other pages away. */
 import t, { type Test } from 'tap'
 import { readConfig } from '../../../lib/config.ts'
-import { SessionCookie } from '../../../lib/http/people/session-cookie.ts'
+import { type Cookie, sessionCookie } from '../../../lib/http/people/cookie.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { byRelay, testRelay } from '../../fixtures/database/relay.ts'
 import { asking, cookieOf, FROM_PAGE, linkFor, signedIn } from '../../fixtures/service/people.ts'
@@ -199,7 +199,10 @@ t.test('under a path behind a proxy, over https', async t => {
 })
 
 t.test('two servers of one host keep their sessions apart', async t => {
-  const cookies = ['one', 'other'].map(secret => new SessionCookie(undefined, secret)) as [SessionCookie, SessionCookie]
+  const cookies = ['one', 'other'].map(digestSecret => sessionCookie({ baseUrl: undefined, digestSecret })) as [
+    Cookie,
+    Cookie
+  ]
   const both = cookies.map((cookie, i) => cookie.keep(`token${i}`).split(';')[0]).join('; ')
   t.same(
     cookies.map(cookie => cookie.read(both)),

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
-import { SessionCookie } from '../../../lib/http/people/session-cookie.ts'
+import { sessionCookie } from '../../../lib/http/people/cookie.ts'
 import { PROTOBUF_TYPE } from '../../../lib/schema/otlp.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { toProtobuf } from '../../fixtures/bodies/fuzz-otlp.ts'
@@ -134,7 +134,7 @@ t.test('wrong sessions leave nothing behind, and cost the database little', asyn
         where datname = current_database()`
       return row?.n
     })
-  const { name } = new SessionCookie(undefined, database.digestSecret)
+  const { name } = sessionCookie({ baseUrl: undefined, digestSecret: database.digestSecret })
   const statuses = new Set<number>()
   const flood = async (most: number) => {
     let sent = 0

@@ -32,13 +32,13 @@ export async function hasFewTraces(
 ): Promise<boolean> {
   const [row] = await sql<[{ traces: number }]>`
     select count(*) as traces from (
-      select from traces where project_id = ${projectId} and ${within(sql, 'started_at', from, to)}
+      select from traces where project_id = ${projectId} and ${between(sql, 'started_at', from, to)}
       limit ${most + 1}
     ) few`
   return row.traces <= most
 }
 
-function within(sql: Sql, column: string, from: number, to: number) {
+function between(sql: Sql, column: string, from: number, to: number) {
   const time = sql.unsafe(column)
   return sql`${time} >= to_timestamp(${from / 1000}::float8) and ${time} < to_timestamp(${to / 1000}::float8)`
 }
@@ -77,7 +77,7 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
     return sql`
       select t.started_at as start, t.name, f.status, f.environment, f.model, ${sql.unsafe(ofTrace)}
       from traces t join (${families}) f on f.family = t.family
-      where t.project_id = ${projectId} and ${within(sql, 't.started_at', from, to)} and t.ended_at is not null
+      where t.project_id = ${projectId} and ${between(sql, 't.started_at', from, to)} and t.ended_at is not null
         ${named('t')}`
   }
   const filtered = (Object.keys(filters) as Field[]).filter(field => filters[field] !== undefined)
@@ -107,7 +107,7 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
     union all
     select n.started_at, n.name, f.status, f.environment, f.model, ${sql.unsafe(ofNews)}
     from rollup_news n join (${families}) f on f.family = n.family
-    where n.project_id = ${projectId} and ${within(sql, 'n.started_at', from, to)} ${named('n')}`
+    where n.project_id = ${projectId} and ${between(sql, 'n.started_at', from, to)} ${named('n')}`
 }
 
 /**
@@ -162,7 +162,7 @@ export async function countRunning(
     select count(*) as running from (${familiesOf(sql, projectId, { ...filters, status: 'running' })}) f
     cross join lateral (
       select from traces t where t.project_id = ${projectId} and ${isFit}
-        and ${within(sql, 't.started_at', from, to)} and t.ended_at is null
+        and ${between(sql, 't.started_at', from, to)} and t.ended_at is null
       limit ${MOST_RUNNING}
     ) going`
   return row.running

@@ -130,8 +130,8 @@ t.test('works in batches, stops between two when it is told to, and goes on when
       message: /^interrupted: 66\d of 1200 traces changed; run it again to go on$/
     }
   )
-  const [act] = await database.pool.run(sql => sql`select detail from audit where action = 'environment.backfill'`)
-  t.match(JSON.parse(act!.detail), { planned: 1200, traces: progress[1] }, 'what was planned, and what was done')
+  const [audit] = await database.pool.run(sql => sql`select detail from audit where action = 'environment.backfill'`)
+  t.match(JSON.parse(audit!.detail), { planned: 1200, traces: progress[1] }, 'what was planned, and what was done')
   t.match(await plan(database), { matched: 1800, changing: 1200 - progress[1]! })
   t.equal(await apply(database), 1200 - progress[1]!)
   const found = await environments(database)

@@ -52,8 +52,8 @@ t.test('a deleted project leaves nothing behind, and the others are as they were
   }
   t.same(await pool.run(countStrays), NO_STRAYS)
   t.same(await pool.run(countOrphans), NO_ORPHANS)
-  const acts = after.acts.map(({ action, project_id }) => [action, project_id])
-  t.same(acts.slice(-3), [
+  const entries = after.acts.map(({ action, project_id }) => [action, project_id])
+  t.same(entries.slice(-3), [
     ['key.revoke', plan.projectId],
     ['trace.prune', plan.projectId],
     ['project.delete', plan.projectId]

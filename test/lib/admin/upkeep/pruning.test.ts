@@ -93,10 +93,10 @@ t.test('exactly the traces that meet all conditions go, with all that is under t
   )
   await fc.assert(property, runs(15))
   await checkRows(t, database)
-  const acts = await database.pool.run(
+  const entries = await database.pool.run(
     sql => sql`select action from audit where action not in ('trace.prune', 'account.create', 'project.create')`
   )
-  t.same(acts, [])
+  t.same(entries, [])
 })
 
 t.test('what is deleted is written down, once', async t => {
@@ -106,11 +106,11 @@ t.test('what is deleted is written down, once', async t => {
     database.pool.run(async sql => applyPruning(sql, await planPruning(sql, { project, status: 'ok' })))
   await prune()
   await prune()
-  const acts = await database.pool.run(
+  const entries = await database.pool.run(
     sql =>
       sql`select user_id, project_id, action, detail->>'traces' as traces, detail->>'status' as status from audit where action like 'trace.%'`
   )
-  t.same(acts, [{ user_id: null, project_id: id, action: 'trace.prune', traces: '2', status: 'ok' }])
+  t.same(entries, [{ user_id: null, project_id: id, action: 'trace.prune', traces: '2', status: 'ok' }])
 })
 
 t.test('it works in batches, stops between two when it is told to, and goes on when run again', async t => {
@@ -134,18 +134,18 @@ t.test('it works in batches, stops between two when it is told to, and goes on w
   await t.rejects(interrupted, { message: /^interrupted: 1000 traces are deleted; run it again to go on$/ })
   t.same(progress, [1000])
   await checkRows(t, database)
-  const acts = () =>
+  const entries = () =>
     database.pool.run(
       sql =>
         sql`select detail->'planned' as planned, detail->'traces' as traces from audit where action = 'trace.prune'`
     )
-  t.same([...(await acts())], [{ planned: '2501', traces: '1000' }], 'what was planned, and what was deleted')
+  t.same([...(await entries())], [{ planned: '2501', traces: '1000' }], 'what was planned, and what was deleted')
   const second = await plan()
   t.equal(second.traces, 1501)
   t.match(await database.pool.run(sql => applyPruning(sql, second)), { traces: 1501, kept: 0 })
   t.equal(await countTraces(database, id), 0)
   await checkRows(t, database)
-  t.match(await acts(), [{}, { planned: '1501', traces: '1501' }])
+  t.match(await entries(), [{}, { planned: '1501', traces: '1501' }])
 })
 
 t.test('scores that arrive meanwhile are not left behind', async t => {

@@ -108,8 +108,8 @@ t.test('trusts the rows of spans, and mends traces that count others, while othe
   for (const id of running) t.same(await counted(id), { spanCount: 11, stored: 11, errorCount: 0 })
   t.same(await counted(gathered), right)
   t.match(await recount(false), { wrongTraces: { count: 0, ids: [] }, agree: true })
-  const acts = await pool.run(
+  const entries = await pool.run(
     sql => sql`select detail->>'traces' as traces from audit where action = 'project.recount'`
   )
-  t.ok(acts.length >= 1)
+  t.ok(entries.length >= 1)
 })

@@ -1,7 +1,8 @@
 /** What follows from what a provider says of somebody. */
 import fc from 'fast-check'
 import t from 'tap'
-import { type Admission, isSubject, joinClaims, type Person, personOf } from '../../../../lib/people/oidc/claims.ts'
+import { type Admission, isSubject, joinClaims, personOf } from '../../../../lib/people/oidc/claims.ts'
+import type { Person } from '../../../../lib/store/people/oidc.ts'
 
 const OPEN: Admission = { domains: [], roles: [], trustEmail: false }
 const as = (claim: string, value: string, more: object) =>

@@ -57,7 +57,7 @@ type Step =
 /** The rules, over everybody who is known, by address. */
 class Model {
   readonly people = new Map<string, Known>()
-  readonly acts: string[] = []
+  readonly entries: string[] = []
 
   arrive({ subject, email, proof, role }: Arrival): string {
     const identified = [...this.people].find(([, { subjects }]) => subjects.has(subject))
@@ -70,20 +70,20 @@ class Model {
       const member = { role, byClaim: true }
       const rest = { isElsewhere: false, hasPassword: false, links: 0, sessions: 1, isEarly: undefined }
       this.people.set(email, { subjects, member, ...rest })
-      this.acts.push(`oidc.link ${subject} ${proof}`)
+      this.entries.push(`oidc.link ${subject} ${proof}`)
       return email
     }
     const why = proof ?? (named.isEarly ? 'before' : undefined)
     if (named.subjects.size > 0 || why === undefined) {
       const reason = named.subjects.size > 0 ? 'taken' : 'unproven'
-      this.acts.push(`oidc.refuse ${subject} ${reason}`)
+      this.entries.push(`oidc.refuse ${subject} ${reason}`)
       return reason
     }
     const end = this.#enter(email, named, role)
     if (end !== email) return end
     named.subjects.add(subject)
     named.isEarly = undefined
-    this.acts.push(`oidc.link ${subject} ${why}`)
+    this.entries.push(`oidc.link ${subject} ${why}`)
     return email
   }
 
@@ -112,7 +112,7 @@ class Model {
     known.subjects.clear()
     known.sessions = 0
     known.links = 0
-    this.acts.push(`oidc.unlink ${email}`)
+    this.entries.push(`oidc.unlink ${email}`)
     return count
   }
 }
@@ -184,7 +184,7 @@ t.test('any history of sign-ins, by whatever subject and address, ends as the ru
           }
           t.strictSame(await readPeople(sql, own, other), inOrder(model.people), JSON.stringify(each))
         }
-        t.strictSame(await readActs(sql), model.acts)
+        t.strictSame(await readAudit(sql), model.entries)
       })
     ),
     runs(40)
@@ -224,7 +224,7 @@ async function readPeople(sql: Sql, own: number, other: number) {
 }
 
 /** What the audit log has of identities. */
-async function readActs(sql: Sql): Promise<string[]> {
+async function readAudit(sql: Sql): Promise<string[]> {
   const rows = await sql<{ action: string; detail: string }[]>`
     select action, detail::text as detail from audit where action like 'oidc.%' order by id`
   return rows.map(({ action, detail }) => {

@@ -82,8 +82,8 @@ t.test('a user is removed with all that is theirs, but not the last owner', asyn
     const [left] = await users.listUsers(sql)
     t.equal(await users.deleteUser(sql, left!.id, left!.email), false)
     t.equal(await users.deleteUser(sql, 1_000_000, 'nobody'), false)
-    const acts = await sql`select action from audit where action = 'user.remove'`
-    t.equal(acts.length, 1)
+    const entries = await sql`select action from audit where action = 'user.remove'`
+    t.equal(entries.length, 1)
   })
 })
 

@@ -29,8 +29,8 @@ t.test('a project is shown with what it holds, alone as in the list', async t =>
     t.equal(await deleteProject(sql, gone, { by: null, action: 'project.delete' }), false)
     t.same((await listProjects(sql)).length, 2)
     t.same([...(await sql`select distinct project_id as id from traces`)], [{ id: full }])
-    const [acts] = await sql`select count(*)::int as count from audit where action = 'project.delete'`
-    t.equal(acts?.count, 1, 'what was not there is not written down')
+    const [entries] = await sql`select count(*)::int as count from audit where action = 'project.delete'`
+    t.equal(entries?.count, 1, 'what was not there is not written down')
 
     t.equal(await updateProject(sql, full, { slug: list[0]!.slug }, ACT), 'taken')
     t.equal(await updateProject(sql, 12345, { name: 'x' }, ACT), undefined)

@@ -6,7 +6,7 @@ import { ingestBody, traceId } from '../../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 import {
-  act,
+  audit,
   findAll,
   indexAll,
   rest,
@@ -25,9 +25,9 @@ t.test('traces of before are indexed from the newest on, and turning search off 
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
     const projectId = await seedProject(sql)
-    await setSearch(sql, projectId, true, act(projectId))
+    await setSearch(sql, projectId, true, audit(projectId))
     t.match(await readSearchState(sql, projectId), { isFilled: true }, 'there is nothing of before')
-    await setSearch(sql, projectId, false, act(projectId))
+    await setSearch(sql, projectId, false, audit(projectId))
     const ids: string[] = []
     for (const day of [1, 2, 3, 4, 5]) {
       const body = ingestBody({
@@ -39,7 +39,7 @@ t.test('traces of before are indexed from the newest on, and turning search off 
       ids.unshift(body.trace.id)
     }
     t.same(await findDue(sql), [])
-    await setSearch(sql, projectId, true, act(projectId))
+    await setSearch(sql, projectId, true, audit(projectId))
     t.same(await findDue(sql), [projectId])
     const fill = () => fillBack(sql, projectId, rest, { settleMs: 0, most: 2 })
     t.equal(await fill(), undefined)
@@ -51,7 +51,7 @@ t.test('traces of before are indexed from the newest on, and turning search off 
     t.same([await fill(), await fill(), await fill()], [2, 1, undefined])
     t.same(await readSearchState(sql, projectId), { backTo: null, isFilled: true, waiting: 0 })
     t.same(await findAll(sql, projectId, 'refund'), ids)
-    await setSearch(sql, projectId, false, act(projectId))
+    await setSearch(sql, projectId, false, audit(projectId))
     for (const table of ['search_news', 'search_terms', 'search_segments', 'search_postings', 'search_fills']) {
       t.same(await sql`select from ${sql(table)} where project_id = ${projectId}`, [], table)
     }

@@ -1,7 +1,7 @@
 /** A browser that is signed in to the dashboard of a test's service, and what is done in it. */
 import { readFile } from 'node:fs/promises'
 import type { Test } from 'tap'
-import type { Role } from '../../../../lib/people/roles.ts'
+import type { Role } from '../../../../lib/schema/roles.ts'
 import { addPerson, linkFor } from '../../../fixtures/service/people.ts'
 import type { TestService } from '../../../fixtures/service/service.ts'
 import { openPage, type Page } from '../../browser.ts'

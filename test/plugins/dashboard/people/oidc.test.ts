@@ -56,7 +56,7 @@ async function signIn(who: typeof provider.person, browser: Browser, to = ''): P
 }
 const newBrowser = (at: TestService = service) => testBrowser(at, BASE)
 const sessionOf = async (browser: Browser) => (await browser.ask('/app/api/session')).body
-const acts = async () =>
+const entries = async () =>
   (
     await database.pool.run(
       sql => sql<{ action: string; detail: string }[]>`select action, detail from audit order by id`
@@ -81,13 +81,13 @@ t.test('somebody with a role comes in, to the page that they wanted', async t =>
   for (const name of ['state', 'nonce', 'code_challenge']) t.match(asked.get(name), /^[\w-]{43}$/, name)
   t.match((await browser.ask('/app/api/sessions')).body, { sessions: [{ means: 'oidc', current: true }] })
   t.match(browser.cookie(), /^__Secure-spoor_session_[0-9a-f]{8}=[\w-]{43}$/, 'what was carried there and back is gone')
-  const done = (await acts()).slice(-3)
+  const done = (await entries()).slice(-3)
   t.ok(
-    done.some(act => /^user\.add .*"role": ?"member".*"means": ?"oidc"/.test(act)),
+    done.some(audit => /^user\.add .*"role": ?"member".*"means": ?"oidc"/.test(audit)),
     String(done)
   )
   t.ok(
-    done.some(act => /^sign-in .*"oidc"/.test(act)),
+    done.some(audit => /^sign-in .*"oidc"/.test(audit)),
     String(done)
   )
 })
@@ -131,7 +131,7 @@ t.test('a role follows the claims; one given by hand stays', async t => {
   t.equal(await roleOf([], { realm: { access: ['guest'] } }), 'viewer', 'a claim within another')
   t.equal(await roleOf(['none']), 'sign-in?oidc=unknown')
   t.equal(await roleOf({ admins: true }), 'sign-in?oidc=unknown')
-  t.match((await acts()).slice(-1), [/^member\.remove .*bob/])
+  t.match((await entries()).slice(-1), [/^member\.remove .*bob/])
   await addPerson(service, 'bob@example.com', 'viewer')
   t.equal(await roleOf(['admins']), 'viewer', 'given by hand')
   t.match((await members()).find(isBob), { role: 'viewer', byClaim: false })
@@ -187,8 +187,8 @@ const said = (sub: string, email: string, more: object = {}) => person(sub, { em
 const emailOf = async (browser: Browser) => (await sessionOf(browser)).user?.email
 /** The detail of the last act of this kind. */
 const auditOf = async (action: string) => {
-  const act = (await acts()).findLast(each => each.startsWith(`${action} `))
-  return JSON.parse(act?.slice(action.length + 1) ?? 'null')
+  const audit = (await entries()).findLast(each => each.startsWith(`${action} `))
+  return JSON.parse(audit?.slice(action.length + 1) ?? 'null')
 }
 
 t.test('somebody is known by the provider’s subject, not by an address', async t => {

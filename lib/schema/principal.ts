@@ -1,10 +1,10 @@
-/** Whom a request acts for, and which key a route asks for. */
-import type { Scope } from '../schema/scopes.ts'
+/** The key that a request comes with, and the key that a route asks for. */
+import type { Scope } from './scopes.ts'
 
-/** Whom a request acts for, as its API key says. */
+/** The holder of an API key, for whom a request acts. */
 export interface Principal {
   readonly keyId: string
-  /** What the key is called; may be empty. */
+  /** The name of the key; may be empty. */
   readonly label: string
   readonly projectId: number
   readonly scopes: readonly Scope[]

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { Folding } from '../../../../lib/ingest/rounds/folding.ts'
-import { createLog } from '../../../../lib/log.ts'
-import { Metrics } from '../../../../lib/metrics.ts'
-import { countNews } from '../../../../lib/store/analytics/rollups/news.ts'
-import { testDatabase } from '../../../fixtures/database/database.ts'
-import { countWrongSums } from '../../../fixtures/database/rollups.ts'
-import { seedProject, seedTraces } from '../../../fixtures/database/seed.ts'
-import { until } from '../../../fixtures/until.ts'
+import { Folding } from '../../../lib/background/folding.ts'
+import { createLog } from '../../../lib/log.ts'
+import { Metrics } from '../../../lib/metrics.ts'
+import { countNews } from '../../../lib/store/analytics/rollups/news.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { countWrongSums } from '../../fixtures/database/rollups.ts'
+import { seedProject, seedTraces } from '../../fixtures/database/seed.ts'
+import { until } from '../../fixtures/until.ts'
 
 t.test('folds news, counts the history of each project until there is neither, and makes fortnights', async t => {
   const database = await testDatabase(t)

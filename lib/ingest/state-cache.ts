@@ -24,7 +24,7 @@ interface Entry {
   readonly bytes: number
 }
 
-export class RunningTraces {
+export class StateCache {
   /** The states by the keys of the queue, in the order in which they were last set: the oldest is forgotten first. */
   readonly #entries = new Map<string, Entry>()
   #bytes = 0

@@ -1,7 +1,7 @@
 /** Work that is done again and again, with a pause in between. The log says when it fails, hangs, and works again. */
-import { classifyFailure } from '../../database/failure.ts'
-import { FailureLog } from '../../failure-log.ts'
-import type { Logger } from '../../log.ts'
+import { classifyFailure } from '../database/failure.ts'
+import { FailureLog } from '../failure-log.ts'
+import type { Logger } from '../log.ts'
 
 export interface RoundsOptions {
   /** The work, as the log names it: `folding sums over time`. */

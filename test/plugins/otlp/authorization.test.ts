@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readExporterAuthorization as read } from '../../../lib/access/authorization.ts'
+import { readExporterAuthorization as read } from '../../../plugins/otlp/authorization.ts'
 
 const basic = (pair: string) => Buffer.from(pair).toString('base64')
 

@@ -2,12 +2,15 @@
 import { statfs } from 'node:fs/promises'
 
 export interface Disk {
-  /** What this user may still write. */
+  /** The bytes that this user can still write. */
   readonly freeBytes: number
   readonly totalBytes: number
 }
 
-/** With less than this free the disk may be full before somebody looks again: the log of PostgreSQL alone may take 512 MB. */
+/**
+ * With less than this free the disk may be full before somebody looks again: the log of PostgreSQL alone may take 512
+ * MB.
+ */
 export const LITTLE_DISK_BYTES = 2 * 1024 ** 3
 
 /** Undefined if it cannot be asked, as where the folder is not there. */

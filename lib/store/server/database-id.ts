@@ -1,12 +1,12 @@
 /**
- * What tells one deployment from another: a hash of PostgreSQL's own number and of the database's. A server says it, and a
- * command that looks for its server compares it with that of the database that it was given.
+ * What tells one deployment from another: a hash of PostgreSQL's own number and of the database's. A server says it,
+ * and a command that looks for its server compares it with that of the database that it was given.
  */
 import type { Sql } from 'postgres'
 import { SQLSTATE } from '../../database/failure.ts'
 
 /** 16 hexadecimal digits; undefined if this role may not ask. A standby has that of its primary. */
-export async function readInstance(sql: Sql): Promise<string | undefined> {
+export async function readDatabaseId(sql: Sql): Promise<string | undefined> {
   try {
     const [row] = await sql<[{ instance: string }]>`
       select left(encode(sha256(convert_to(c.system_identifier || '/' || d.oid, 'UTF8')), 'hex'), 16) as instance

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
+import { StateCache } from '../../../lib/ingest/state-cache.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
 import { decide } from '../../../lib/trace/states/decide.ts'
 import { changedState, type KeptState, startedState } from '../../../lib/trace/states/state-after.ts'
@@ -16,7 +16,7 @@ function stateOf(spans: number): KeptState {
 }
 
 t.test('a state is remembered until it is forgotten', async t => {
-  const running = new RunningTraces()
+  const running = new StateCache()
   const [first, second] = [stateOf(2), stateOf(0)]
   running.set('1/a', first)
   running.set('1/b', second)
@@ -31,7 +31,7 @@ t.test('a state is remembered until it is forgotten', async t => {
 t.test(
   'the longest unused is forgotten, and a trace of too many spans or too much metadata is not remembered',
   async t => {
-    const running = new RunningTraces()
+    const running = new StateCache()
     const keys = Array.from({ length: 2000 }, (_, i) => `1/${i}`)
     const state = stateOf(200)
     for (const key of keys) {
@@ -50,7 +50,7 @@ t.test(
 )
 
 t.test('a trace that has grown gives back as much as it took', async t => {
-  const running = new RunningTraces()
+  const running = new StateCache()
   const keys = Array.from({ length: 8000 }, (_, i) => `1/${i}`)
   const fill = () => {
     for (const key of keys) running.set(key, stateOf(0))

@@ -11,8 +11,8 @@ export interface RunningTrace {
 }
 
 /**
- * The running traces that OpenTelemetry recorded: of each family the oldest, at most `most` of it, and at most `most` in
- * all. Reads the families of running traces alone, however many complete traces there are.
+ * The running traces that OpenTelemetry recorded: of each family the oldest, at most `most` of it, and at most `most`
+ * in all. Reads the families of running traces alone, however many complete traces there are.
  */
 export function readRunningTraces(sql: Sql, most: number): Promise<RunningTrace[]> {
   return sql<RunningTrace[]>`

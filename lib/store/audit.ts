@@ -1,11 +1,12 @@
 /**
- * What people, commands and keys did other than recording, one row each, written in the statement that does it, or in its
- * transaction where that is about traces (lib/store/transactions.ts). Rows stay until somebody deletes them.
+ * The audit log: what people, commands and keys did other than recording. Each entry is a row, written in the statement
+ * that does it, or in its transaction where that is about traces (lib/store/transactions.ts). Rows stay until somebody
+ * deletes them.
  */
 import type { Fragment, Sql } from 'postgres'
 
-/** What is written down of an act. */
-export interface Act {
+/** One entry of the audit log. */
+export interface AuditEntry {
   /** The user who did it; null for a command or a key; `source`: whom the rows of the statement name in user_id. */
   readonly by: number | null | 'source'
   readonly action: Action
@@ -14,7 +15,9 @@ export interface Act {
   readonly projectId?: number | null | 'source'
   /** What else is worth knowing; never a secret. */
   readonly detail?: Readonly<Record<string, unknown>>
-  /** What the detail takes from the statement's rows: `user`, whom user_id names, with their address; else that column. */
+  /**
+   * What the detail takes from the statement's rows: `user`, whom user_id names, with their address; else that column.
+   */
   readonly adding?: 'user' | 'proof' | 'reason'
 }
 
@@ -53,9 +56,9 @@ export type Action =
   | 'trace.import'
   | 'score.delete'
 
-/** A step of a statement that writes the act down, if `source`, the rows that an earlier step changed, has any. */
-export function auditOf(sql: Sql, act: Act, source: ReturnType<Sql>) {
-  const { by, action, accountId = null, projectId = null, detail, adding } = act
+/** A step of a statement that writes the entry, if `source`, the rows that an earlier step changed, has any. */
+export function auditOf(sql: Sql, audit: AuditEntry, source: ReturnType<Sql>) {
+  const { by, action, accountId = null, projectId = null, detail, adding } = audit
   const given = sql`${detail === undefined ? null : JSON.stringify(detail)}`
   const added = adding === undefined ? undefined : addition(sql, adding)
   const text = added === undefined ? given : sql`(coalesce(${given}::jsonb, '{}') || ${added})`
@@ -67,7 +70,7 @@ export function auditOf(sql: Sql, act: Act, source: ReturnType<Sql>) {
 }
 
 /** The address is looked up here, since a user who is gone later has none. */
-const addition = (sql: Sql, adding: NonNullable<Act['adding']>) =>
+const addition = (sql: Sql, adding: NonNullable<AuditEntry['adding']>) =>
   adding === 'user'
     ? sql`jsonb_build_object('user', user_id, 'email', (select u.email from users u where u.id = user_id))`
     : sql`jsonb_build_object(${adding}::text, ${sql(adding)})`
@@ -85,28 +88,28 @@ const withSystemUser = (sql: Sql, detail: Fragment) => sql`nullif(
   coalesce(${detail}::jsonb, '{}') || jsonb_strip_nulls(jsonb_build_object(
     'systemUser', nullif(current_setting(${SYSTEM_USER}, true), ''))), '{}')::json`
 
-/** The same as the last step of a `with` whose step `source` has what was changed; nothing if there is no act. */
-export const auditStep = (sql: Sql, act: Act | undefined, source: ReturnType<Sql> = sql`gone`) =>
-  act === undefined ? sql`` : sql`, audited as (${auditOf(sql, act, source)})`
+/** The same as the last step of a `with` whose step `source` has what was changed; nothing if there is no entry. */
+export const auditStep = (sql: Sql, audit: AuditEntry | undefined, source: ReturnType<Sql> = sql`gone`) =>
+  audit === undefined ? sql`` : sql`, audited as (${auditOf(sql, audit, source)})`
 
-/** Writes an act down that other statements do. Returns its number. */
-export async function writeAct(sql: Sql, act: Act): Promise<number> {
+/** Writes the entry of what other statements do. Returns its number. */
+export async function writeAudit(sql: Sql, audit: AuditEntry): Promise<number> {
   const [row] = await sql<[{ id: number }]>`
-    ${auditOf(sql, act, sql`(select ${null}::int as user_id) one`)} returning id`
+    ${auditOf(sql, audit, sql`(select ${null}::int as user_id) one`)} returning id`
   return row.id
 }
 
 /**
- * Adds what has been done so far to an act that takes many transactions. It belongs into each of them: then the act is
- * right wherever the work ends.
+ * Adds what has been done so far to the entry of work that takes many transactions. Each of them amends the entry, so
+ * that it is right wherever the work ends.
  */
-export async function amendAct(sql: Sql, id: number, detail: Readonly<Record<string, number>>): Promise<void> {
+export async function amendAudit(sql: Sql, id: number, detail: Readonly<Record<string, number>>): Promise<void> {
   await sql`
     update audit set detail = (coalesce(detail::jsonb, '{}') || ${JSON.stringify(detail)}::jsonb)::json where id = ${id}`
 }
 
-/** An act as it was written down. What is gone since is null, and stays in `detail`. */
-export interface ActRow {
+/** An entry as it was written. What is gone since is null, and stays in `detail`. */
+export interface AuditRow {
   readonly id: number
   readonly at: string
   readonly action: string
@@ -118,15 +121,18 @@ export interface ActRow {
   readonly detail: string | null
 }
 
-/** Which acts are read: those in a project, and those since a time. */
-export interface ActSelection {
+/** Which entries are read: those in a project, and those since a time. */
+export interface AuditSelection {
   readonly projectId?: number | undefined
   readonly since?: string | undefined
 }
 
-/** The newest acts, at most so many, in the order in which they were done: those of a backup have higher numbers than before. */
-export async function readActs(sql: Sql, { projectId, since }: ActSelection, most: number): Promise<ActRow[]> {
-  return sql<ActRow[]>`
+/**
+ * The newest entries, at most `most`, in the order of their times: a restored backup has older ones with higher
+ * numbers.
+ */
+export async function readAudit(sql: Sql, { projectId, since }: AuditSelection, most: number): Promise<AuditRow[]> {
+  return sql<AuditRow[]>`
     select * from (
       select a.id, a.at, a.action, u.email, p.slug as project, c.name as account, a.detail
       from audit a

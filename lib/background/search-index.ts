@@ -1,17 +1,18 @@
 /**
- * Keeps the index of searched projects (lib/store/search/indexing.ts). The process that holds the lock does it, and gives the
- * processors to requests in between: for longer while there are many.
+ * Keeps the index of searched projects (lib/store/search/indexing.ts). The process that holds the lock does it, and
+ * gives the processors to requests in between: for longer while there are many.
  */
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import type { Database } from '../../database/database.ts'
-import { closeSingle, openSingle } from '../../database/pooled/single-connection.ts'
-import type { SqlAccess } from '../../database/sql-access.ts'
-import type { Logger } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
-import { readBacklog } from '../../store/search/backlog.ts'
-import { fillBack, foldTerms, indexNews, isOff, sweepSegment } from '../../store/search/indexing.ts'
-import { findDue } from '../../store/search/state.ts'
+import { ADVISORY_LOCK } from '../database/advisory-locks.ts'
+import type { Database } from '../database/database.ts'
+import { closeSingle, openSingle } from '../database/pooled/single-connection.ts'
+import type { SqlAccess } from '../database/sql-access.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { readBacklog } from '../store/search/backlog.ts'
+import { fillBack, foldTerms, indexNews, isOff, sweepSegment } from '../store/search/indexing.ts'
+import { findDue } from '../store/search/state.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 import { Backlog } from './search-backlog.ts'
 
@@ -32,8 +33,6 @@ const TIMEOUT_MS = 30_000
 const BACKLOG_PAUSE_MS = 15_000
 /** The pause after a piece of work, in times of what the work took. */
 const PAUSES = { calm: 1, busy: 9 }
-/** The key of the advisory lock. It can be any number that no other lock of this database uses. */
-const INDEX_LOCK = 5_700_103
 
 export class SearchIndex {
   readonly #options: SearchIndexOptions
@@ -72,7 +71,7 @@ export class SearchIndex {
     const own = await openSingle(database, connection)
     this.#sql = own
     try {
-      const [lock] = await own<[{ held: boolean }]>`select pg_try_advisory_lock(${INDEX_LOCK}) as held`
+      const [lock] = await own<[{ held: boolean }]>`select pg_try_advisory_lock(${ADVISORY_LOCK.searchIndex}) as held`
       // The lock goes with the connection.
       for (let due = lock.held ? await findDue(own) : []; due.length > 0; due = await findDue(own)) {
         for (const projectId of due) await this.#index(own, projectId)

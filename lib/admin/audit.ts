@@ -1,9 +1,9 @@
 /** The work of `spoor audit`. */
 import type { Sql } from 'postgres'
-import { readActs } from '../store/people/audit.ts'
+import { readAudit } from '../store/audit.ts'
 import { requireProject } from './projects.ts'
 
-export interface ActListing {
+export interface AuditListing {
   readonly at: string
   /** A user's address, `command (USER OF THE SYSTEM)`, `key ID`, or `server`. */
   readonly by: string
@@ -14,12 +14,12 @@ export interface ActListing {
 }
 
 /** No more are listed, the newest. */
-export const MOST_ACTS = 10_000
+export const MOST_AUDIT_ENTRIES = 10_000
 
-/** The acts of all projects, or of one, since a time; the oldest first. */
-export async function listActs(sql: Sql, project?: string, since?: string): Promise<ActListing[]> {
+/** The audit entries of all projects, or of one, since a time; the oldest first. */
+export async function listAudit(sql: Sql, project?: string, since?: string): Promise<AuditListing[]> {
   const projectId = project === undefined ? undefined : await requireProject(sql, project)
-  const rows = await readActs(sql, { projectId, since }, MOST_ACTS)
+  const rows = await readAudit(sql, { projectId, since }, MOST_AUDIT_ENTRIES)
   return rows.map(({ at, action, email, project, account, detail: text }) => {
     const { systemUser, ...detail } = JSON.parse(text ?? '{}')
     return { at, by: email ?? actorOf(systemUser, action, detail.keyId), action, project, account, detail }

@@ -1,7 +1,8 @@
 /** Reads times and cursors from the parameters of lists, and writes cursors for answers. */
-import { decodeCursor, type Edge, encodeCursor, type Order } from '../store/lists/cursor.ts'
-import { parseTimestamp } from '../trace/timestamp.ts'
-import { refuseField } from './refuse.ts'
+
+import { refuseField } from '../lib/http/refuse.ts'
+import { decodeCursor, type Edge, encodeCursor, type Order } from '../lib/store/lists/cursor.ts'
+import { parseTimestamp } from '../lib/trace/timestamp.ts'
 
 /** The canonical form of the time in the parameter `name`. Throws `invalid_request`. */
 export function readTime(name: string, text: string | undefined): string | undefined {

@@ -3,7 +3,7 @@
  * tried passwords are no part of it, nor is what follows from the traces (totals, families, floors of rankings).
  */
 import type { Sql } from 'postgres'
-import type { Role } from '../../people/roles.ts'
+import type { Role } from '../../schema/roles.ts'
 import type { Scope } from '../../schema/scopes.ts'
 import type { AccountType } from '../projects/accounts.ts'
 import { readUsers, type User } from './users.ts'

@@ -1,15 +1,15 @@
 import t from 'tap'
-import { Backlog } from '../../../../lib/ingest/rounds/search-backlog.ts'
-import { SearchIndex } from '../../../../lib/ingest/rounds/search-index.ts'
-import { createLog } from '../../../../lib/log.ts'
-import { Metrics } from '../../../../lib/metrics.ts'
-import { readBacklog } from '../../../../lib/store/search/backlog.ts'
-import { setSearch } from '../../../../lib/store/search/state.ts'
-import { ingestBody } from '../../../fixtures/bodies/bodies.ts'
-import { testDatabase } from '../../../fixtures/database/database.ts'
-import { act, findAll, searchedProject } from '../../../fixtures/database/search-histories.ts'
-import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
-import { until } from '../../../fixtures/until.ts'
+import { Backlog } from '../../../lib/background/search-backlog.ts'
+import { SearchIndex } from '../../../lib/background/search-index.ts'
+import { createLog } from '../../../lib/log.ts'
+import { Metrics } from '../../../lib/metrics.ts'
+import { readBacklog } from '../../../lib/store/search/backlog.ts'
+import { setSearch } from '../../../lib/store/search/state.ts'
+import { ingestBody } from '../../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { audit, findAll, searchedProject } from '../../fixtures/database/search-histories.ts'
+import { bytes, testWritePath, writer } from '../../fixtures/database/write-path.ts'
+import { until } from '../../fixtures/until.ts'
 
 t.test('what is recorded is found soon, whichever of two servers indexes it, and not once search is off', async t => {
   const database = await testDatabase(t)
@@ -32,7 +32,7 @@ t.test('what is recorded is found soon, whichever of two servers indexes it, and
   await until(async () => (await find()).length === 2)
   t.same(await find(), ids.slice(1))
   t.match((await metrics.render()).text, /^spoor_search_waiting_age_seconds 0$/m)
-  await pool.run(each => setSearch(each, projectId, false, act(projectId)))
+  await pool.run(each => setSearch(each, projectId, false, audit(projectId)))
   t.same(await find(), [])
 })
 

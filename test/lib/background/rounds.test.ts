@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { Rounds, type RoundsOptions } from '../../../../lib/ingest/rounds/rounds.ts'
-import { createLog } from '../../../../lib/log.ts'
-import { until } from '../../../fixtures/until.ts'
+import { Rounds, type RoundsOptions } from '../../../lib/background/rounds.ts'
+import { createLog } from '../../../lib/log.ts'
+import { until } from '../../fixtures/until.ts'
 
 function start(t: Test, work: (round: number) => Promise<void>, options: Partial<RoundsOptions> = {}) {
   const lines: Record<string, unknown>[] = []

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { describeLags } from '../../../../lib/health/lags.ts'
-import { Backlog } from '../../../../lib/ingest/rounds/search-backlog.ts'
-import { runs } from '../../../torture/orders.ts'
+import { Backlog } from '../../../lib/background/search-backlog.ts'
+import { describeLags } from '../../../lib/health/lags.ts'
+import { runs } from '../../torture/orders.ts'
 
 const PROJECT = 7
 

@@ -2,12 +2,12 @@
  * Completes traces of OpenTelemetry whose root never comes: those that have been running, and had no new span, since
  * this process saw them for `afterMs`. So the time begins anew when the service starts.
  */
-import type { SqlAccess } from '../../database/sql-access.ts'
-import type { Logger } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
-import { type RunningTrace, readEndedSpans, readRunningTraces } from '../../store/write/running-traces.ts'
-import { endOf } from '../../trace/states/idle.ts'
-import type { Ingest } from '../ingest.ts'
+import type { SqlAccess } from '../database/sql-access.ts'
+import type { Ingest } from '../ingest/ingest.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { type RunningTrace, readEndedSpans, readRunningTraces } from '../store/write/idle-traces.ts'
+import { endOf } from '../trace/states/idle.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
 export interface IdleTracesOptions {
@@ -20,9 +20,9 @@ export interface IdleTracesOptions {
   readonly afterMs: number | undefined
 }
 
-/** So many running traces are looked at in a round, the oldest first. */
+/** The most running traces that a round reads, the oldest first. */
 const MOST_WATCHED = 20_000
-/** So many are completed together: the spans of each are read. */
+/** The most traces that are completed together, since the spans of each are read. */
 const MOST_AT_ONCE = 100
 const LONGEST_PAUSE_MS = 60_000
 const ROUNDS = 10
@@ -30,7 +30,7 @@ const ROUNDS = 10
 /** The version of a running trace, and when this process first saw it, in ms of performance.now(). */
 export type Watched = ReadonlyMap<number, { readonly version: number; readonly since: number }>
 
-/** What is watched after a round that found these traces running, and which of them have been idle for so long. */
+/** The traces to watch after a round found `running`, and those of them that have been idle for long enough. */
 export function watch<T extends Pick<RunningTrace, 'seq' | 'version'>>(
   before: Watched,
   running: readonly T[],

@@ -1,13 +1,13 @@
 import t from 'tap'
-import { watch } from '../../../../lib/ingest/rounds/idle-traces.ts'
-import { checkTotals } from '../../../../lib/store/write/totals.ts'
-import { startBody } from '../../../fixtures/bodies/bodies.ts'
-import { exportOf, type GivenSpan, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
-import { testDatabase } from '../../../fixtures/database/database.ts'
-import { exportLines, testImporter } from '../../../fixtures/database/moving.ts'
-import { freshId } from '../../../fixtures/database/seed.ts'
-import { type TestService, testService } from '../../../fixtures/service/service.ts'
-import { until } from '../../../fixtures/until.ts'
+import { watch } from '../../../lib/background/idle-traces.ts'
+import { checkTotals } from '../../../lib/store/write/totals.ts'
+import { startBody } from '../../fixtures/bodies/bodies.ts'
+import { exportOf, type GivenSpan, otlpSpan } from '../../fixtures/bodies/otlp.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { exportLines, testImporter } from '../../fixtures/database/moving.ts'
+import { freshId } from '../../fixtures/database/seed.ts'
+import { type TestService, testService } from '../../fixtures/service/service.ts'
+import { until } from '../../fixtures/until.ts'
 
 t.test('idle is what was running, with the same version, for so long; what is gone is forgotten', async t => {
   const round = (before: Parameters<typeof watch>[0], now: number, ...versions: [seq: number, version: number][]) => {

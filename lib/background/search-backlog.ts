@@ -1,9 +1,9 @@
 /**
  * How long writes wait to be indexed. They have no time of their own. So the last write that waits is marked, with the
- * time, and the mark stays while that write waits: it has waited at least since then. Once it is indexed, the last write of
- * that moment is marked.
+ * time, and the mark stays while that write waits: it has waited at least since then. Once it is indexed, the last
+ * write of that moment is marked.
  */
-import type { ProjectBacklog, Waiting } from '../../store/search/backlog.ts'
+import type { ProjectBacklog, Waiting } from '../store/search/backlog.ts'
 
 interface Mark extends Waiting {
   /** In ms of performance.now(). */

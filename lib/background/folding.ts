@@ -1,31 +1,31 @@
 /**
- * Folds news into rollups (lib/store/analytics/rollups/fold.ts), makes fortnights of days that are over, and counts the traces of
- * before there were rollups, the newest day first. Every process does so; the database lets one at a time.
+ * Folds news into rollups (lib/store/analytics/rollups/fold.ts), makes fortnights of days that are over, and counts the
+ * traces of before there were rollups, the newest day first. Every process does so; the database lets one at a time.
  */
-import type { Database } from '../../database/database.ts'
-import { closeSingle, openSingle } from '../../database/pooled/single-connection.ts'
-import type { SqlAccess } from '../../database/sql-access.ts'
-import type { Logger } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
-import { foldNews, readWaiting } from '../../store/analytics/rollups/fold.ts'
-import { makeFortnight, readProjects } from '../../store/analytics/rollups/fortnights.ts'
-import { countOneDay, findHistory } from '../../store/analytics/rollups/recount.ts'
+import type { Database } from '../database/database.ts'
+import { closeSingle, openSingle } from '../database/pooled/single-connection.ts'
+import type { SqlAccess } from '../database/sql-access.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { foldNews, readWaiting } from '../store/analytics/rollups/fold.ts'
+import { makeFortnight, readProjects } from '../store/analytics/rollups/fortnights.ts'
+import { countOneDay, findHistory } from '../store/analytics/rollups/recount.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
 /** Readers add what is not folded, so a longer pause only makes them read more of it. */
 const PAUSE_MS = 5000
 /**
- * A fold of few rows changes nearly as many rows of rollups: 250 take PostgreSQL 28 µs each, 7,500 take it 2. So fewer of a
- * project wait, until there are many in all, or for the round that folds all, one of so many.
+ * A fold of few rows changes nearly as many rows of rollups: 250 take PostgreSQL 28 µs each, 7,500 take it 2. So fewer
+ * of a project wait, until there are many in all, or for the round that folds all, one of so many.
  */
 const FEW_ROWS = 5000
 const MANY_ROWS = 20_000
 const WHOLE_ROUNDS = 12
-/** What one transaction folds: a tenth of a second. */
+/** The most news that one transaction folds, which takes a tenth of a second. */
 const MOST_AT_ONCE = 20_000
 /**
- * How long fortnights are made in a round that folds all. Each takes a fraction of a second, and where old traces change all the
- * time, one is made again and again.
+ * How long fortnights are made in a round that folds all. Each takes a fraction of a second, and where old traces
+ * change all the time, one is made again and again.
  */
 const FORTNIGHTS_MS = 1000
 /** How long history is counted in a round: a fifth of the time, if a day does not take longer. */

@@ -1,4 +1,4 @@
-/** What people may do in an account: a role has everything that the roles before it have. */
+/** The roles of people in an account: a role has everything that the roles before it have. */
 export const ROLES = ['viewer', 'member', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 

@@ -1,8 +1,8 @@
 /** Drops messages that came as log records, and whose span has not come after a while (lib/store/trace/messages.ts). */
-import type { SqlAccess } from '../../database/sql-access.ts'
-import type { Logger } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
-import { isUnfinished, sweepMessages } from '../../store/trace/messages.ts'
+import type { SqlAccess } from '../database/sql-access.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { isUnfinished, sweepMessages } from '../store/trace/messages.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
 /** How long messages wait for their span. */
