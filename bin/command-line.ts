@@ -3,7 +3,7 @@
  * wrong usage, 130 or 143 interrupted. An error is one line on stderr.
  */
 import { parseArgs } from 'node:util'
-import { InputError } from '../lib/admin/admin-error.ts'
+import { InputError } from '../lib/admin-error.ts'
 import { VARIABLES } from '../lib/config.ts'
 import { visibleLines } from '../lib/log-text.ts'
 import { EnvironmentError } from '../lib/trace/environment.ts'

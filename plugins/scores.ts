@@ -43,7 +43,11 @@ export default function scores(app: App): void {
     async handler(request) {
       const { key, traceId } = request
       const list = found(
-        await app.sql.readOf(key.projectId, sql => readTraceScores(sql, key.projectId, traceId), request)
+        await app.sql.readOf(
+          key.projectId,
+          (sql, names) => readTraceScores(sql, key.projectId, traceId, names),
+          request
+        )
       )
       return { body: new JsonText(`{"traceId":"${traceId}","scores":${list}}`) }
     }
@@ -92,7 +96,7 @@ export async function answerScoreList(
   client: Client
 ): Promise<Reply> {
   const asked = readScoreQuery(query)
-  const page = await app.sql.readOf(projectId, sql => listScores(sql, projectId, asked), client)
+  const page = await app.sql.readOf(projectId, (sql, names) => listScores(sql, projectId, asked, names), client)
   const cursor = renderCursor(SCORE_ORDER, page.next)
   return { body: new JsonText(`{"scores":${page.scores},"nextCursor":${cursor},"pageSize":${asked.limit}}`) }
 }

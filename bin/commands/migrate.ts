@@ -1,5 +1,5 @@
-import { AdminError } from '../../lib/admin/admin-error.ts'
-import type { DistributionPlan, FoundNode, Step } from '../../lib/admin/distribution/plan.ts'
+import { AdminError } from '../../lib/admin-error.ts'
+import type { DistributionPlan, FoundNode, Step } from '../../lib/cluster/plan.ts'
 import { readConfig } from '../../lib/config.ts'
 import type { Database } from '../../lib/database/database.ts'
 import type { Logger } from '../../lib/log.ts'
@@ -48,19 +48,17 @@ async function migrateAndLook(
   database: Database,
   log: Logger
 ): Promise<{ applied: number[]; warning?: string | undefined }> {
-  const [{ describeNewer, readSchemaState }, { describeLeftBehind }, { readLeftBehind }, { migrateSchema }] =
-    await Promise.all([
-      import('../../lib/database/migrate.ts'),
-      import('../../lib/health/left-behind.ts'),
-      import('../../lib/store/instance/distribution.ts'),
-      import('../../lib/store/instance/schema.ts')
-    ])
+  const [{ describeNewer, readSchemaState }, { findLeftBehind }, { migrateSchema }] = await Promise.all([
+    import('../../lib/database/migrate.ts'),
+    import('../../lib/cluster/left-behind.ts'),
+    import('../../lib/cluster/schema.ts')
+  ])
   const applied = await migrateSchema(database, log)
   const sql = database.connect({ applicationName: 'migrate' })
   try {
     const schema = await readSchemaState(sql)
     const newer = schema.state === 'newer' ? describeNewer(schema) : undefined
-    return { applied, warning: newer ?? describeLeftBehind(await readLeftBehind(sql)) }
+    return { applied, warning: newer ?? (await findLeftBehind(sql)) }
   } finally {
     await sql.end({ timeout: 1 })
   }
@@ -68,7 +66,7 @@ async function migrateAndLook(
 
 async function readShards(text: string | undefined): Promise<number | undefined> {
   if (text === undefined) return undefined
-  const { MOST_SHARDS } = await import('../../lib/admin/distribution/plan.ts')
+  const { MOST_SHARDS } = await import('../../lib/cluster/plan.ts')
   const shards = Number(text)
   if (/^\d+$/.test(text) && shards >= 1 && shards <= MOST_SHARDS) return shards
   throw new UsageError(`--shards takes a whole number from 1 to ${MOST_SHARDS}, not ${JSON.stringify(text)}`)
@@ -81,9 +79,9 @@ async function distribute(
   progress: Progress
 ): Promise<DistributionPlan> {
   const [{ applyDistribution, readDistributionPlan }, { acquireLock }, { migrateSchema }] = await Promise.all([
-    import('../../lib/admin/distribution/distribute.ts'),
+    import('../../lib/cluster/distribute.ts'),
     import('../../lib/database/migrate.ts'),
-    import('../../lib/store/instance/schema.ts')
+    import('../../lib/cluster/schema.ts')
   ])
   if (readConfig(env).databaseUrl === undefined) {
     throw new AdminError('the embedded database is on one machine for good: set DATABASE_URL to a coordinator of Citus')
@@ -91,17 +89,21 @@ async function distribute(
   return withAnyDatabase(env, async ({ database, sql, log }) => {
     await refuseNewer(sql)
     const plan = await readDistributionPlan(sql, shards)
-    if (!apply || plan.obstacles.length > 0) {
-      if (apply) await applyDistribution(sql, plan)
-      return plan
-    }
+    if (apply && plan.obstacles.length > 0) throw new AdminError(plan.obstacles.join('\n'))
+    if (!apply) return plan
     await migrateSchema(database, log)
     await acquireLock(sql, log)
     // Tables that a migration has made may be distributed already.
     const { steps } = await readDistributionPlan(sql, shards)
     const onStep = (step: Step, place: number) =>
       progress.say(`${place} of ${steps.length}: ${step.table} (${describeRows(step)})`)
-    await interruptible(signal => applyDistribution(sql, { ...plan, steps }, { onStep, signal }))
+    await interruptible(async signal => {
+      const done = await applyDistribution(sql, { ...plan, steps }, { onStep, signal })
+      if (done === steps.length) return
+      throw new AdminError(
+        `interrupted: ${done} of ${steps.length} tables are distributed; run it again before a server starts`
+      )
+    })
     return plan
   })
 }

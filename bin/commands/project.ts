@@ -1,8 +1,8 @@
-import { AdminError } from '../../lib/admin/admin-error.ts'
 import { createProject, listProjects, type Project, updateProject } from '../../lib/admin/projects.ts'
 import type { ProjectDeletion } from '../../lib/admin/upkeep/project-deletion.ts'
 import type { Pruned } from '../../lib/admin/upkeep/pruning.ts'
 import type { Recount } from '../../lib/admin/upkeep/recount.ts'
+import { AdminError } from '../../lib/admin-error.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase, withKnownSchema } from '../database.ts'
 import { interruptible } from '../terminal/interrupt.ts'
@@ -91,12 +91,20 @@ export const isolate = command({
   async run({ parameters: { SLUG: slug }, flags: { apply }, env, print }) {
     const isolation = await withDatabase(env, async ({ sql }) => {
       // Loaded only now, because --help does not need it.
-      const { isolate } = await import('../../lib/admin/distribution/isolation.ts')
-      return isolate(sql, slug, apply)
+      const [{ isolate }, { requireProject }] = await Promise.all([
+        import('../../lib/cluster/isolation.ts'),
+        import('../../lib/admin/projects.ts')
+      ])
+      return isolate(sql, await requireProject(sql, slug), apply)
     })
+    if (isolation === undefined) {
+      throw new AdminError(
+        'the tables of traces are not distributed: there are no shards (see `spoor migrate --distributed`)'
+      )
+    }
     const { shard, isAlone, applied } = isolation
     const shares = isAlone ? 'alone' : 'with others: give --apply for one of its own'
-    print(isolation, `project ${slug} ${applied ? 'has got' : 'is in'} shard ${shard}, ${shares}`)
+    print({ project: slug, ...isolation }, `project ${slug} ${applied ? 'has got' : 'is in'} shard ${shard}, ${shares}`)
   }
 })
 

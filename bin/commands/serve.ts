@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { linksOf, prepareFirstStart } from '../../lib/admin/first-start.ts'
 import { type Config, readConfig } from '../../lib/config.ts'
+import { dashboardAddress } from '../../lib/dashboard-address.ts'
 import type { Database } from '../../lib/database/database.ts'
 import { announceServer, listenAddress, withdrawServer } from '../../lib/health/running-server.ts'
 import { Setup } from '../../lib/health/setup.ts'
 import type { Logger } from '../../lib/log.ts'
-import { dashboardAddress } from '../../lib/people/address.ts'
 import { type Call, command } from '../command.ts'
 import { type Running, serveProcess, startProcesses } from '../server/processes.ts'
 import { listenForStop, type Stop } from '../server/stop.ts'
@@ -50,7 +50,7 @@ export default command({
 async function serve(call: Call, config: Config, log: Logger): Promise<void> {
   const stop = listenForStop(log)
   // Before a database is made, or recovers.
-  const { tryPort } = await import('../../lib/http/sockets/listen-error.ts')
+  const { tryPort } = await import('../../lib/listen-error.ts')
   await tryPort(config.host, config.port)
   if (config.grpcPort !== undefined) await tryPort(config.host, config.grpcPort, 'OTLP_GRPC_PORT')
   const { openDatabase } = await import('../../lib/database/open.ts')

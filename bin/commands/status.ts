@@ -1,5 +1,5 @@
-import { AdminError } from '../../lib/admin/admin-error.ts'
 import type { Status } from '../../lib/admin/status.ts'
+import { AdminError } from '../../lib/admin-error.ts'
 import { command } from '../command.ts'
 import { withAnyDatabase } from '../database.ts'
 import { alignColumns } from '../terminal/table.ts'

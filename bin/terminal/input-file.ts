@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import { AdminError } from '../../lib/admin/admin-error.ts'
+import { AdminError } from '../../lib/admin-error.ts'
 
 /** Opens the file, or stdin, and finds its length, if that is known. */
 export async function openSource(file: string): Promise<{ stream: Readable; length: number | undefined }> {

@@ -1,5 +1,5 @@
 /** Writes output that is too long to be held in memory. */
-import { AdminError } from '../../lib/admin/admin-error.ts'
+import { AdminError } from '../../lib/admin-error.ts'
 
 export interface Output {
   write(bytes: string | Uint8Array, done?: (error?: Error | null) => void): unknown

@@ -1,8 +1,8 @@
 /** The work of `spoor account`. Ids are text here, as everywhere in answers. */
 import type { Sql } from 'postgres'
+import { AdminError } from '../admin-error.ts'
 import type { AccountRow, AccountType } from '../store/projects/accounts.ts'
 import * as store from '../store/projects/accounts.ts'
-import { AdminError } from './admin-error.ts'
 import { checkText } from './text.ts'
 
 export interface Account {

@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres'
 import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
+import { AdminError } from '../admin-error.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { isReadOnlyRefusal } from '../database/failure.ts'
@@ -11,7 +12,6 @@ import { digestToken, makeToken } from '../people/tokens.ts'
 import { insertLink } from '../store/people/links.ts'
 import { findOperator, hasUsers, insertFirstUser } from '../store/people/users.ts'
 import { hasProjects, insertFirstProject } from '../store/projects/first-project.ts'
-import { AdminError } from './admin-error.ts'
 import { type KeyMaking, makeKey } from './keys.ts'
 
 export interface FirstStart {

@@ -2,12 +2,12 @@
 import type { Sql } from 'postgres'
 import { claimSecret, isOtherSecret, OTHER_SECRET, replaceSecret } from '../access/digest-secret.ts'
 import { digestSecret, generateKey } from '../access/keys.ts'
+import { AdminError } from '../admin-error.ts'
 import { DEFAULT_SCOPES, effectiveScopes, type Scope } from '../schema/scopes.ts'
 import { type AuditEntry, writeAudit } from '../store/audit.ts'
 import type { KeyRow, NewKey } from '../store/projects/keys.ts'
 import * as store from '../store/projects/keys.ts'
 import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
-import { AdminError } from './admin-error.ts'
 import { requireProject } from './projects.ts'
 import { checkText, quoteKeyId } from './text.ts'
 

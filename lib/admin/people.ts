@@ -1,6 +1,7 @@
 /** The work of `spoor user`. Accounts are named by their ids, people by their addresses. */
 import type { Sql } from 'postgres'
-import { dashboardAddress } from '../people/address.ts'
+import { AdminError, InputError } from '../admin-error.ts'
+import { dashboardAddress } from '../dashboard-address.ts'
 import { EMAIL_RULE, FIRST_USER, foldEmail, readEmail } from '../people/email.ts'
 import { faultOfPassword, hashPassword } from '../people/passwords.ts'
 import { digestToken, makeToken } from '../people/tokens.ts'
@@ -13,7 +14,6 @@ import { endAllSessions } from '../store/people/sessions.ts'
 import type { UserRow } from '../store/people/users.ts'
 import * as store from '../store/people/users.ts'
 import { chooseAccount } from './accounts.ts'
-import { AdminError, InputError } from './admin-error.ts'
 import { checkText } from './text.ts'
 
 export interface User {

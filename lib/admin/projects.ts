@@ -1,12 +1,12 @@
 /** The work of `spoor project`. */
 import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
+import { AdminError, InputError } from '../admin-error.ts'
 import type { ProjectRow } from '../store/projects/projects.ts'
 import * as store from '../store/projects/projects.ts'
 import { type StorageLevel, storageLevel } from '../store/projects/storage-level.ts'
 import { setSearch } from '../store/search/state.ts'
 import { chooseAccount } from './accounts.ts'
-import { AdminError, InputError } from './admin-error.ts'
 import { checkText } from './text.ts'
 
 /** A project as the API describes it (specification 2.8), without the scopes of a calling key. */

@@ -1,6 +1,9 @@
 /** The work of `spoor status`: shows what there is, what is wrong, and what to do about it. */
 import type { Sql } from 'postgres'
 import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
+import { findLeftBehind } from '../cluster/left-behind.ts'
+import { nodeProblems } from '../cluster/node-problems.ts'
+import { type NodePlacement, readPlacement } from '../cluster/placement.ts'
 import { type Config, ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { type Disk, LITTLE_DISK_BYTES, readDisk } from '../database/embedded/free-disk.ts'
@@ -10,21 +13,17 @@ import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
 import { causeOf } from '../failure-log.ts'
 import { findShortage } from '../health/connection-shortage.ts'
-import { describeLeftBehind } from '../health/left-behind.ts'
 import { describeDenial, isDenial, nameObstacle } from '../health/obstacles.ts'
 import { type Found, lookForServer, type RunningServer } from '../health/running-server.ts'
 import { countNews } from '../store/analytics/rollups/news.ts'
-import { readLeftBehind } from '../store/instance/distribution.ts'
 import { countSessions } from '../store/people/sessions.ts'
 import { readSearchState, type SearchState } from '../store/search/state.ts'
 import { readConnectionRoom } from '../store/server/connection-room.ts'
 import { readDatabaseId } from '../store/server/database-id.ts'
 import { measureDatabase } from '../store/server/database-size.ts'
-import { type NodePlacement, readPlacement } from '../store/server/placement.ts'
 import type { Totals } from '../store/write/totals.ts'
 import { VERSION } from '../version.ts'
 import { listAccounts } from './accounts.ts'
-import { nodeProblems } from './distribution/nodes.ts'
 import { listProjects, type Project } from './projects.ts'
 import { areSumsRight, recountProject } from './upkeep/recount.ts'
 
@@ -42,7 +41,7 @@ export interface Status {
     /** The disk of an embedded database; null for another. */
     readonly disk: Disk | null
   }
-  /** Of a cluster: what each node holds; empty for one PostgreSQL. */
+  /** What each node of a cluster holds; empty for one PostgreSQL. */
   readonly nodes: readonly NodePlacement[]
   /** Null if the database cannot be asked. */
   readonly schema: SchemaState | null
@@ -121,7 +120,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const hasTrials = accounts.some(account => account.kind === 'trial')
   const search = await allowed(() => readSearch(sql, known), [])
   const people = await ifUsable(() => countSessions(sql), { users: 0, sessions: 0 })
-  const leftBehind = await allowed(() => readLeftBehind(sql), [])
+  const leftBehind = await allowed(() => findLeftBehind(sql), undefined)
   const wrongTotals = isStandby ? [] : await allowed(() => totalsProblems(sql, known), [])
   const secret = await allowed(() => secretProblems(sql, database.digestSecret, isUsable), [])
   return {
@@ -139,7 +138,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
       ...denials,
       ...(schema === null ? [] : schemaProblems(schema)),
       ...nodeProblems(nodes),
-      ...leftBehindProblems(leftBehind),
+      ...(leftBehind === undefined ? [] : [`${leftBehind.replace(/^t/, 'T')}.`]),
       ...(projects === null ? [] : projectProblems(projects)),
       ...wrongTotals,
       ...newsProblems(news),
@@ -283,11 +282,6 @@ function schemaProblems(schema: SchemaState): string[] {
   if (state === 'missing') return ['The database has no schema yet: start a server, or run `spoor migrate`.']
   if (state === 'older') return [`The schema is at version ${version} of ${latest}: run \`spoor migrate\`.`]
   return [`${describeNewer(schema).replace(/^t/, 'T')}.`]
-}
-
-function leftBehindProblems(tables: readonly string[]): string[] {
-  const lack = describeLeftBehind(tables)
-  return lack === undefined ? [] : [`${lack.replace(/^t/, 'T')}.`]
 }
 
 async function secretProblems(sql: Sql, secret: string | undefined, isUsable: boolean): Promise<string[]> {

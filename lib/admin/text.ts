@@ -1,5 +1,5 @@
+import { InputError } from '../admin-error.ts'
 import { visible } from '../log-text.ts'
-import { InputError } from './admin-error.ts'
 
 /** Returns the text. Refuses one that is too short or too long, or has control characters (U+0000, line breaks). */
 export function checkText(what: string, text: string, least: number, most: number): string {

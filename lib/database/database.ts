@@ -28,7 +28,7 @@ export interface Connections {
 }
 
 export interface Database extends Connections {
-  /** Another node of the same cluster, by the name under which the cluster knows it. Each has a limit of its own. */
+  /** Another server that has tables of this database, by its own address. Each has a limit of its own. */
   node(host: Host): Connections
   /** The address of the database, in words for people, without a password. */
   readonly location: string

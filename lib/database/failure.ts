@@ -1,4 +1,5 @@
 /** Tells what a failed query means: was something written, is another try worth it, or is it a fault of the code? */
+import { INTERMEDIATE_RESULT_NOT_FOUND, isNodeAway, isReplaced, isUniqueViolationElsewhere } from './spread.ts'
 
 /**
  * - `lost`: the connection broke during the query. Whether it was committed is unknown.
@@ -39,9 +40,7 @@ export const SQLSTATE = {
   uniqueViolation: '23505',
   internalError: 'XX000',
   insufficientPrivilege: '42501',
-  undefinedTable: '42P01',
-  /** Of Citus: what one step of a statement gave to the next was sent to a node that the shard has left meanwhile. */
-  intermediateResultNotFound: 'CIINF'
+  undefinedTable: '42P01'
 } as const
 
 /** The first two characters of an SQLSTATE. */
@@ -58,7 +57,7 @@ const SQLSTATE_CLASS = {
 const RETRIED: readonly string[] = [
   SQLSTATE.serializationFailure,
   SQLSTATE.deadlockDetected,
-  SQLSTATE.intermediateResultNotFound
+  INTERMEDIATE_RESULT_NOT_FOUND
 ]
 const REFUSING: readonly string[] = [
   SQLSTATE.readOnlyTransaction,
@@ -68,7 +67,7 @@ const REFUSING: readonly string[] = [
   SQLSTATE.queryCanceled,
   SQLSTATE.cannotConnectNow
 ]
-/** The backend ends, or that of a cluster's worker, of which the coordinator says so. */
+/** The backend ends, or that of another server which the backend had asked. */
 const ENDING: readonly string[] = [SQLSTATE.adminShutdown, SQLSTATE.crashShutdown]
 const REFUSING_CLASSES: readonly string[] = [
   SQLSTATE_CLASS.invalidAuthorization,
@@ -99,8 +98,9 @@ export function classifyFailure(error: unknown): Failure {
   const { name, code, severity, syscall, message } = describe(error)
   if (typeof code !== 'string') return 'bug'
   if (name === 'PostgresError') {
-    if (isShardReplaced(code, message)) return 'retry'
-    return isNodeAway(code, message) ? 'lost' : classifyState(code, severity)
+    if (code === SQLSTATE.internalError && isReplaced(String(message))) return 'retry'
+    if (code === SQLSTATE.internalError && isNodeAway(String(message))) return 'lost'
+    return classifyState(code, severity)
   }
   if (NEVER_SENT.includes(code) || CONNECTING.includes(String(syscall)) || code === 'ECONNREFUSED') return 'refused'
   return LOST.test(code) ? 'lost' : 'bug'
@@ -111,15 +111,14 @@ export function isReadOnlyRefusal(error: unknown): boolean {
   return describe(error).code === SQLSTATE.readOnlyTransaction
 }
 
-/**
- * COPY raises it if a new trace exists already (lib/store/write/copy-batch.ts). Citus passes a worker's words on, and the
- * constraint with the number of the shard, but not the code.
- */
+/** COPY raises it if a new trace exists already (lib/store/write/copy-batch.ts). */
 export function isUniqueViolation(error: unknown): boolean {
   const { code, message } = describe(error)
-  return code === SQLSTATE.uniqueViolation || (code === SQLSTATE.internalError && UNIQUE_OF_SHARD.test(String(message)))
+  return (
+    code === SQLSTATE.uniqueViolation ||
+    (code === SQLSTATE.internalError && isUniqueViolationElsewhere(String(message)))
+  )
 }
-const UNIQUE_OF_SHARD = /"(?:\w+_pkey|traces_id)_\d+"/
 
 /**
  * A change raises it if the trace has changed since it was decided (lib/store/write/changes.ts), and so does a charge
@@ -128,10 +127,10 @@ const UNIQUE_OF_SHARD = /"(?:\w+_pkey|traces_id)_\d+"/
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
 
 /**
- * A write to shards raises it if they are not where they were (lib/store/server/shards.ts). After some changes of the
- * cluster there is no table of that name any more.
+ * A statement on a project's tables raises it if they are on another server by now (lib/store/write/homes.ts), or if
+ * there is no table of that name any more.
  */
-export const isShardGone = (error: unknown): boolean => {
+export const hasMoved = (error: unknown): boolean => {
   const { code } = describe(error)
   return code === SQLSTATE.invalidPowerArgument || code === SQLSTATE.undefinedTable
 }
@@ -154,31 +153,6 @@ export function endsConnection(error: unknown): boolean {
 export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
 }
-
-/** A shard was split between the plan of a statement and its execution, which has done nothing. */
-const isShardReplaced = (state: string, message: unknown): boolean =>
-  state === SQLSTATE.internalError && String(message).startsWith('could not find valid entry for shard')
-
-/**
- * A coordinator of Citus has lost the connection to a worker. Most of the time it says so by a code, but not in a commit, and
- * not where libpq finds the connection closed, whose words it passes on.
- */
-const isNodeAway = (state: string, message: unknown): boolean =>
-  state === SQLSTATE.internalError && NODE_AWAY.test(String(message))
-const NODE_AWAY = new RegExp(
-  `^(?:${[
-    'failure on connection',
-    'connection (?:to the remote|establishment for) node',
-    'could not (?:commit transaction for shard|establish any connections to the node)',
-    'failed to (?:prepare transaction|read result)',
-    'cannot connect to .* to fetch intermediate results',
-    'server closed the connection',
-    'could not (?:receive data from|send data to) server',
-    'SSL (?:connection has been closed|SYSCALL error)',
-    'no connection to the server',
-    'connection not open'
-  ].join('|')})`
-)
 
 function classifyState(state: string, severity: unknown): Failure {
   if (RETRIED.includes(state)) return 'retry'

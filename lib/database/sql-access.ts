@@ -16,6 +16,7 @@ import type { SharedGate } from '../limits/shared-gate.ts'
 import { classifyFailure, isReadOnlyRefusal } from './failure.ts'
 import type { Pool } from './pool.ts'
 import type { Client } from './pooled/cancellation.ts'
+import { SCHEMA_NAMES, type TableNames } from './tables.ts'
 
 /** What an attempt at a write must know of the attempts before it. */
 export interface Attempts {
@@ -26,6 +27,9 @@ export interface Attempts {
   sent: boolean
 }
 
+/** Reads what one project has, from the tables of these names. */
+export type ProjectRead<T> = (sql: Sql, names: TableNames) => Promise<T>
+
 /** The database as handlers see it. Its methods turn failures into the refusals of the table above. */
 export interface SqlAccess {
   /**
@@ -34,10 +38,10 @@ export interface SqlAccess {
    */
   read<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
   /**
-   * The same for queries about one project that read its traces and what belongs to them, and nothing else. A cluster answers
-   * them on the node of the project.
+   * The same for queries about one project that read its traces and what belongs to them, and nothing else. They are
+   * asked on the server that has the project, where its tables have these names.
    */
-  readOf<T>(projectId: number, work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
+  readOf<T>(projectId: number, work: ProjectRead<T>, client?: Client): Promise<T>
   /** Whether `readOf` asks another server than `read` does. */
   isApart(projectId: number): boolean
   /**
@@ -54,7 +58,7 @@ export const ELSEWHERE = Symbol('elsewhere')
 export interface Near {
   /** Whether it is known where they are. */
   has(projectId: number): boolean
-  read<T>(projectId: number, work: (sql: Sql) => Promise<T>, client?: Client): Promise<T | typeof ELSEWHERE>
+  read<T>(projectId: number, work: ProjectRead<T>, client?: Client): Promise<T | typeof ELSEWHERE>
 }
 
 const READ_ATTEMPTS = 2
@@ -65,8 +69,9 @@ const LOST_LIMIT_MS = 5000
 const LOST_PAUSE_MS = 50
 
 /**
- * Makes the access. Reads go through `readers` and writes through `writers`, so that neither wait for the others; reads of one
- * project through `near`, if they can. What clients read takes `turns`: a project's reads never hold all connections.
+ * Makes the access. Reads go through `readers` and writes through `writers`, so that neither wait for the others;
+ * reads of one project through `near`, if they can. What clients read takes `turns`: a project's reads never hold all
+ * connections.
  */
 export function createSqlAccess(
   readers: Pool,
@@ -84,7 +89,7 @@ export function createSqlAccess(
       return inTurn(async () => {
         const found = await near?.read(projectId, work, client).catch(refuseRead)
         return near === undefined || found === ELSEWHERE
-          ? readFar(work, client)
+          ? readFar(sql => work(sql, SCHEMA_NAMES), client)
           : (found as Awaited<ReturnType<typeof work>>)
       }, client)
     },

@@ -1,5 +1,5 @@
 /** Records the demo's traces through the client, as any application would. */
-import { AdminError } from '../admin/admin-error.ts'
+import { AdminError } from '../admin-error.ts'
 import type { Part } from '../client/record/trace.ts'
 import { Holding } from '../client/send/holding.ts'
 import { Sender } from '../client/send/sender.ts'

@@ -7,6 +7,8 @@
  */
 import type { Sql } from 'postgres'
 import { claimSecret, OTHER_SECRET } from '../access/digest-secret.ts'
+import { findLeftBehind } from '../cluster/left-behind.ts'
+import { migrateSchema } from '../cluster/schema.ts'
 import { ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { classifyFailure, isReadOnlyRefusal } from '../database/failure.ts'
@@ -15,10 +17,7 @@ import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
 import { causeOf } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
-import { readLeftBehind } from '../store/instance/distribution.ts'
-import { migrateSchema } from '../store/instance/schema.ts'
 import { readDatabaseId } from '../store/server/database-id.ts'
-import { describeLeftBehind } from './left-behind.ts'
 import { AWAY, describeDenial, isDenial, nameObstacle } from './obstacles.ts'
 
 type State =
@@ -102,7 +101,7 @@ export class Setup {
       const { schema, leftBehind } = await this.#ask(async (sql, other) => {
         await requireSession(sql, other)
         this.#instance = await readDatabaseId(sql)
-        const leftBehind = describeLeftBehind(await readLeftBehind(sql))
+        const leftBehind = await findLeftBehind(sql)
         return { schema: await readSchemaState(sql, this.#migrations), leftBehind }
       })
       this.#schema = schema

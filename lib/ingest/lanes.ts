@@ -3,17 +3,18 @@
  * form its next batch, so that many share a commit. Another lane takes them if they are many or if the first lane takes
  * long. While every lane is idle, an operation is written at once: it never waits for others to arrive.
  */
+
+import { Routes } from '../cluster/routes.ts'
 import { CopyConnection } from '../database/copy-connection.ts'
 import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
+import type { Host } from '../database/sockets/address.ts'
 import { FailureLog } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
 import { SearchedProjects } from '../store/search/searched-projects.ts'
-import type { ShardNode } from '../store/server/shards.ts'
 import type { Pending } from './pending.ts'
 import { Queue } from './queue.ts'
-import { Routes } from './routes.ts'
 import { StateCache } from './state-cache.ts'
 import { Writer } from './writer.ts'
 
@@ -43,15 +44,15 @@ const STATEMENT_TIMEOUT_MS = 30_000
  * Settings of the lanes' connections. The few statements of the write path are planned once for each connection, not
  * at every execution: their rows come from arrays, and a plan made for certain values would be no better. A plan made
  * while a table is small is kept when the table is large, so no plan may scan a whole table
- * (lib/store/write/statistics.ts); one that must, of a catalog, looks so dear then that PostgreSQL would compile it, for two
- * seconds. work_mem holds the rows of a batch.
+ * (lib/store/write/statistics.ts); one that must, of a catalog, looks so dear then that PostgreSQL would compile it,
+ * for two seconds. work_mem holds the rows of a batch.
  */
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
 /**
- * How long a batch waits for a shard that is being moved (lib/ingest/writer.ts). Other locks are held for no longer than a
- * commit takes; what waits for those in vain is tried again too.
+ * How long a batch waits for tables that are being moved (lib/ingest/writer.ts). Other locks are held for no longer
+ * than a commit takes; what waits for those in vain is tried again too.
  */
-const NODE_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
+const HOME_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
 /**
  * How many slots (rows) of project_totals lanes count in; slot 0 is not among them. Each lane has a slot of its own,
  * so that no lane waits for the row that another one has locked.
@@ -64,7 +65,6 @@ export class Lanes {
   /** Reads the states of traces; as many connections as there are lanes. */
   readonly pool: Pool
   readonly #queue = new Queue<Pending>()
-  /** Where shards are, if there are any. */
   readonly routes: Routes
   readonly #writers: readonly Writer[]
   readonly #idle: Writer[]
@@ -82,9 +82,9 @@ export class Lanes {
     this.pool = new Pool(connect, { size: count, statementTimeoutMs: STATEMENT_TIMEOUT_MS, limit })
     const routes = new Routes(work => this.pool.run(work), database.node, log)
     this.routes = routes
-    const serverOf = (node?: ShardNode) => {
-      const { connect, limit } = node === undefined ? database : database.node(node)
-      const options = node === undefined ? connection : { ...connection, settings: NODE_SETTINGS, isLocal: true }
+    const serverOf = (host?: Host) => {
+      const { connect, limit } = host === undefined ? database : database.node(host)
+      const options = host === undefined ? connection : { ...connection, settings: HOME_SETTINGS, isLocal: true }
       return { open: () => CopyConnection.open(connect, options), limit }
     }
     const running = new StateCache()
@@ -100,8 +100,8 @@ export class Lanes {
     this.#onBatch = onBatch
   }
 
-  /** Whether the projects may be on several nodes. */
-  get isSpread(): boolean {
+  /** Whether projects may be on several servers, so that each is asked for by itself. */
+  get isApart(): boolean {
     return this.routes.groupOf !== undefined
   }
 
@@ -110,7 +110,10 @@ export class Lanes {
     this.#schedule()
   }
 
-  /** Runs a statement without result over the connection of an idle lane, or else over one that is opened as theirs are. */
+  /**
+   * Runs a statement without result over the connection of an idle lane, or else over one that is opened as theirs
+   * are.
+   */
   async check(statement: string): Promise<void> {
     const writer = this.#idle.pop()
     if (writer === undefined) {

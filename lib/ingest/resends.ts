@@ -41,7 +41,7 @@ export const DIGESTS_PER_RESEND = 100
 
 export class Resends {
   readonly #pool: Pool
-  readonly #isSpread: () => boolean
+  readonly #isApart: () => boolean
   #latest = new Map<string, RecordedBody>()
   /**
    * What was the latest until that was full. Forgetting it as a whole costs nothing; removing the oldest one by one
@@ -53,10 +53,10 @@ export class Resends {
   #waiting: Waiting[] = []
   #isReading = false
 
-  /** `isSpread`: the projects may be on several nodes. */
-  constructor(pool: Pool, isSpread: () => boolean) {
+  /** `isApart`: projects may be on several servers. */
+  constructor(pool: Pool, isApart: () => boolean) {
     this.#pool = pool
-    this.#isSpread = isSpread
+    this.#isApart = isApart
   }
 
   /** A resend came: more are to be expected. */
@@ -105,7 +105,7 @@ export class Resends {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting
       this.#waiting = []
-      const read = this.#isSpread() ? readRecordedByProject : readRecordedStates
+      const read = this.#isApart() ? readRecordedByProject : readRecordedStates
       const states = await this.#pool.run(sql => read(sql, batch)).catch(() => [])
       for (const [i, { resolve }] of batch.entries()) resolve(states[i])
     }

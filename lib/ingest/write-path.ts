@@ -30,7 +30,6 @@ import { Packing } from './packing.ts'
 import { needsLook, type Operation, type Pending } from './pending.ts'
 import { recordedBy } from './recorded.ts'
 import { Resends } from './resends.ts'
-import type { Routes } from './routes.ts'
 
 export interface IngestOptions {
   /** How many worker threads may make bodies ready. */
@@ -94,12 +93,12 @@ export class WritePath implements Ingest {
         for (const { projectId } of batch) this.#cuts.count(projectId, 1)
       }
     })
-    this.#resends = new Resends(this.#lanes.pool, () => this.#lanes.isSpread)
+    this.#resends = new Resends(this.#lanes.pool, () => this.#lanes.isApart)
     this.#sql = createSqlAccess(this.#lanes.pool)
   }
 
-  /** Where projects are on a cluster. */
-  get routes(): Routes {
+  /** Where projects are written. */
+  get routes() {
     return this.#lanes.routes
   }
 

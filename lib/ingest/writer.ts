@@ -10,15 +10,17 @@
  * If the connection breaks during a write, the lane cannot know whether PostgreSQL committed it. Every write puts a
  * number into the trace's row that no other operation uses. The lane reads the row and finds out by that number.
  */
+
 import {
   classifyFailure,
+  hasMoved,
   isLockTimeout,
   isReadOnlyRefusal,
-  isShardGone,
   isUniqueViolation,
   isUnreachable
 } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
+import { type Host, nameOf } from '../database/sockets/address.ts'
 import { Refusal } from '../errors.ts'
 import type { FailureLog } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
@@ -26,9 +28,10 @@ import type { SpanRows } from '../rows/copy-rows.ts'
 import { isUsedUp } from '../store/projects/accounts.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
 import type { SearchedProjects } from '../store/search/searched-projects.ts'
-import type { ShardNode } from '../store/server/shards.ts'
 import { type ChangedTrace, changedTrace } from '../store/write/changes.ts'
 import { type Batch, CopyBatches, type RecordedTrace } from '../store/write/copy-batch.ts'
+import type { Homes } from '../store/write/homes.ts'
+import { BY_ADDRESS, type Route, type RouteNews } from '../store/write/route.ts'
 import { TraceNumbers } from '../store/write/trace-numbers.ts'
 import { readStatesByProject, readTraceStates } from '../store/write/trace-state.ts'
 import { UNASSIGNED } from '../trace/environment.ts'
@@ -46,7 +49,6 @@ import {
   refusalMessage,
   trialLimitReached
 } from './pending.ts'
-import { BY_ADDRESS, keyOf, type Route, type Routes } from './routes.ts'
 import type { StateCache } from './state-cache.ts'
 
 /** Puts an operation that is still without an answer back into the queue, at once or after a pause. */
@@ -58,7 +60,7 @@ const LOST_LIMIT_MS = 5000
 const PAUSE_MS = 50
 /** An operation is refused after so many tries, in each of which somebody else changed its trace. */
 const MAX_TRIES = 1000
-/** For how long, and how often, operations of a shard that is being moved wait: half a minute in all. */
+/** For how long, and how often, operations wait whose tables are being moved: half a minute in all. */
 const HELD_PAUSE_MS = 300
 const MAX_HELD_TRIES = 60
 /** How many batches are looked up before they are written, once a stored trace was not in the assumed state. */
@@ -67,8 +69,7 @@ const LOOKS_AFTER_CONFLICT = 8
 export interface WriterOptions {
   /** The row of project_totals in which this writer counts; the other writers count in other rows. */
   readonly slot: number
-  /** Is told which nodes are not as they were. */
-  readonly routes: Pick<Routes, 'forget' | 'avoid' | 'hold'>
+  readonly routes: RouteNews
   readonly running: StateCache
   readonly floors: KnownFloors
   readonly searched: SearchedProjects
@@ -81,10 +82,10 @@ export interface WriterOptions {
 
 export class Writer {
   readonly #pool: Pool
-  readonly #serverOf: (node: ShardNode | undefined) => CopyServer
+  readonly #serverOf: (host: Host | undefined) => CopyServer
   readonly #slot: number
   readonly #batches: CopyBatches
-  /** By the address of the database, and by those of nodes. */
+  /** By the address of the database, and by those of other servers. */
   readonly #copiers = new Map<string | undefined, Copier>()
   readonly #routes: WriterOptions['routes']
   readonly #running: StateCache
@@ -96,8 +97,8 @@ export class Writer {
   /** How many of the next batches have all their states read before they are written. */
   #looks = 0
 
-  /** `serverOf` gives a node's server, or that of the database's address. */
-  constructor(pool: Pool, serverOf: (node?: ShardNode) => CopyServer, options: WriterOptions) {
+  /** `serverOf` gives a server by its address, or that of the database's address. */
+  constructor(pool: Pool, serverOf: (host?: Host) => CopyServer, options: WriterOptions) {
     this.#pool = pool
     this.#serverOf = serverOf
     this.#slot = options.slot
@@ -132,8 +133,8 @@ export class Writer {
         for (const pending of open) this.#again(pending, 0)
         return undefined
       }
-      if (route.node !== undefined && isLockTimeout(error)) {
-        await this.#shardByShard(open, route, error)
+      if (route.homes !== undefined && isLockTimeout(error)) {
+        await this.#homeByHome(open, route.homes, route, error)
         return undefined
       }
       await this.fail(open, error, route)
@@ -142,34 +143,34 @@ export class Writer {
   }
 
   /**
-   * Tells the routes what an error says of a node. Returns whether nothing was written and the batch must go another way: a
-   * shard has moved, or there was no connection to the node.
+   * Tells the routes what an error says of a server. Returns whether nothing was written and the batch must go another
+   * way: tables have moved, or there was no connection to the server.
    */
-  #leavesRoute({ node }: Route, error: unknown): boolean {
-    if (node === undefined) return false
-    if (isShardGone(error)) {
+  #leavesRoute({ host }: Route, error: unknown): boolean {
+    if (host === undefined) return false
+    if (hasMoved(error)) {
       this.#routes.forget()
       return true
     }
-    if (isUnreachable(error) || classifyFailure(error) === 'lost') this.#routes.avoid(node, error)
+    if (isUnreachable(error) || classifyFailure(error) === 'lost') this.#routes.avoid(host, error)
     return isUnreachable(error)
   }
 
   /**
-   * A shard is being moved: its operations wait, and those of the other shards are written without them. A move may take
-   * minutes, in which no lane may do nothing but wait for it.
+   * The tables of a home are being moved: its operations wait, and those of the other homes are written without them.
+   * A move may take minutes, in which no lane may do nothing but wait for it.
    */
-  async #shardByShard(batch: readonly Pending[], route: Route, error: unknown): Promise<void> {
-    const shards = new Map<number, Pending[]>()
+  async #homeByHome(batch: readonly Pending[], homes: Homes, route: Route, error: unknown): Promise<void> {
+    const byHome = new Map<number, Pending[]>()
     for (const pending of batch) {
-      const { id } = route.shardOf!(pending.projectId)
-      shards.set(id, [...(shards.get(id) ?? []), pending])
+      const { id } = homes.of(pending.projectId)
+      byHome.set(id, [...(byHome.get(id) ?? []), pending])
     }
-    if (shards.size > 1) {
-      for (const own of shards.values()) await this.process(own, route)
+    if (byHome.size > 1) {
+      for (const own of byHome.values()) await this.process(own, route)
       return
     }
-    for (const id of shards.keys()) this.#routes.hold(id)
+    for (const id of byHome.keys()) this.#routes.hold(id)
     for (const pending of batch) {
       if (pending.tries < MAX_HELD_TRIES) this.#tryAgain(pending, HELD_PAUSE_MS)
       else await this.fail([pending], error, route)
@@ -185,16 +186,16 @@ export class Writer {
     for (const copier of this.#copiers.values()) copier.close()
   }
 
-  #copierOf(node: ShardNode | undefined): Copier {
-    const key = node && keyOf(node)
-    const copier = this.#copiers.get(key) ?? new Copier(this.#serverOf(node), this.#slot, this.#batches)
+  #copierOf(host: Host | undefined): Copier {
+    const key = host && nameOf(host)
+    const copier = this.#copiers.get(key) ?? new Copier(this.#serverOf(host), this.#slot, this.#batches)
     this.#copiers.set(key, copier)
     return copier
   }
 
   /** Returns the operations whose write was undone because a stored trace was not in the assumed state. */
-  async #decideAndWrite(batch: readonly Pending[], { node, shardOf }: Route): Promise<readonly Pending[]> {
-    const decided = await this.#decide(batch, node === undefined ? readTraceStates : readStatesByProject)
+  async #decideAndWrite(batch: readonly Pending[], { host, homes }: Route): Promise<readonly Pending[]> {
+    const decided = await this.#decide(batch, host === undefined ? readTraceStates : readStatesByProject)
     if (decided.length === 0) return []
     if (!this.#numbers.has(decided.length)) {
       await this.#pool.run(sql => this.#numbers.refill(sql, decided.length))
@@ -202,7 +203,7 @@ export class Writer {
     if (this.#searched.isStale) await this.#pool.run(sql => this.#searched.read(sql))
     const { whole, ...parts } = this.#batchOf(decided)
     if (whole.length === 0) return []
-    const isWritten = await this.#copierOf(node).write({ ...parts, shardOf })
+    const isWritten = await this.#copierOf(host).write({ ...parts, homes })
     if (!isWritten) return whole.map(({ pending }) => pending)
     for (const each of whole) {
       this.#remember(each)
@@ -304,8 +305,8 @@ export class Writer {
   }
 
   /**
-   * Answers an operation that has more or fewer rows than its decision counts spans. Only a fault of ours makes one; written,
-   * it would be acknowledged and lost. Exporters send again what is answered 503.
+   * Answers an operation that has more or fewer rows than its decision counts spans. Only a fault of ours makes one;
+   * written, it would be acknowledged and lost. Exporters send again what is answered 503.
    */
   #refuseShort({ projectId, traceId, operation, reject }: Pending, spans: number, rows: SpanRows | undefined): void {
     const fault = new Error(

@@ -3,7 +3,7 @@
  * write path. A value that cannot be stored is reported, and the import goes on. A bounded part of the file is under
  * way at once, so a file of any size takes the same memory.
  */
-import { AdminError } from '../admin/admin-error.ts'
+import { AdminError } from '../admin-error.ts'
 import { Refusal } from '../errors.ts'
 import type { WritePath } from '../ingest/write-path.ts'
 import { UnpackError, unpacked } from './gunzip.ts'

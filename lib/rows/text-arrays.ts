@@ -8,8 +8,8 @@
  * - Other texts can hold any character that a client sends. They are elements of an array literal. So are lists of
  *   texts: each list is joined by a character that none of its texts has, and begins with that character.
  *
- * A column is cast as a whole, before its rows are taken apart: Citus refuses an update that casts a column to a type
- * such as timestamptz, since the result depends on settings of the session.
+ * A column is cast as a whole, before its rows are taken apart: not every server takes an update that casts a
+ * column to a type such as timestamptz, since the result depends on settings of the session.
  */
 import type { Column, Value } from './columns.ts'
 import { digitsOf } from './list-numbers.ts'

@@ -1,6 +1,7 @@
 /**
- * Several statements of one connection. A single statement is atomic by itself, and is what most writes are. On a cluster
- * (Citus) a statement writes either to tables of traces or to those of the coordinator, so what writes to both is two.
+ * Several statements of one connection. A single statement is atomic by itself, and is what most writes are. A
+ * statement writes either to a project's tables or to the others, which may be on another server
+ * (lib/database/tables.ts), so what writes to both is two.
  */
 import type { Sql } from 'postgres'
 
@@ -19,9 +20,9 @@ export async function inTransaction<T>(sql: Sql, work: () => Promise<T>): Promis
 }
 
 /**
- * Awaits statements that were sent together, also those behind one that fails, whose error is thrown then. Each is to be the
- * promise of an async function: a statement on a lost connection throws at once, and those before it would have nobody who
- * hears of their failure, which ends the process.
+ * Awaits statements that were sent together, also those behind one that fails, whose error is thrown then. Each is to
+ * be the promise of an async function: a statement on a lost connection throws at once, and those before it would have
+ * nobody who hears of their failure, which ends the process.
  */
 export async function allAnswered<T>(statements: readonly PromiseLike<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(statements)

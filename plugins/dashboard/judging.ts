@@ -52,7 +52,11 @@ export default function judging(app: App): void {
     replies: { 200: ScoreDeleted },
     async handler(request) {
       const { visitor, project, traceId, scoreId } = request
-      const author = await sql.readOf(project.id, each => readAuthor(each, project.id, traceId, scoreId), request)
+      const author = await sql.readOf(
+        project.id,
+        (each, names) => readAuthor(each, project.id, traceId, scoreId, names),
+        request
+      )
       if (author === undefined) throw new Refusal('not_found', 'There is no such score on this trace.')
       if (project.role !== 'owner' && author !== visitor.userId) {
         throw new Refusal('forbidden', 'Members delete the scores that they gave; owners delete all.')

@@ -46,7 +46,11 @@ export default function lists(app: App): void {
         return answerTraceList(app, project.id, others, request)
       }
       const wanted = readIds(ids, { ...(q !== undefined && { q }), ...others })
-      const traces = await sql.readOf(project.id, each => readTracesById(each, project.id, wanted), request)
+      const traces = await sql.readOf(
+        project.id,
+        (each, names) => readTracesById(each, project.id, wanted, names),
+        request
+      )
       return { body: new JsonText(`{"traces":${traces},"nextCursor":null,"prevCursor":null,"pageSize":${MOST_IDS}}`) }
     }
   })
@@ -66,7 +70,13 @@ export default function lists(app: App): void {
     access: 'visitor',
     replies: { 200: Facets },
     async handler(request) {
-      return { body: await sql.readOf(request.project.id, each => readFacets(each, request.project.id), request) }
+      return {
+        body: await sql.readOf(
+          request.project.id,
+          (each, names) => readFacets(each, request.project.id, names),
+          request
+        )
+      }
     }
   })
 
@@ -76,7 +86,13 @@ export default function lists(app: App): void {
     access: 'visitor',
     replies: { 200: ScoreNames },
     async handler(request) {
-      return { body: await sql.readOf(request.project.id, each => readScoreNames(each, request.project.id), request) }
+      return {
+        body: await sql.readOf(
+          request.project.id,
+          (each, names) => readScoreNames(each, request.project.id, names),
+          request
+        )
+      }
     }
   })
 

@@ -44,7 +44,7 @@ export default function trace(app: App): void {
     async handler(request) {
       const { project, traceId, visitor, query } = request
       const asker = { known: query.version, userId: visitor.userId }
-      // It has addresses of people, which a cluster keeps elsewhere.
+      // It has addresses of people, which may be on another server than the trace.
       const outline = await sql.read(each => readOutline(each, project.id, traceId, asker), request)
       return { body: new JsonText(found(outline)) }
     }
@@ -57,7 +57,11 @@ export default function trace(app: App): void {
     replies: { 200: SpanOutput },
     async handler(request) {
       const { project, traceId, spanId } = request
-      const span = await sql.readOf(project.id, each => readSpan(each, project.id, traceId, spanId), request)
+      const span = await sql.readOf(
+        project.id,
+        (each, names) => readSpan(each, project.id, traceId, spanId, names),
+        request
+      )
       return { body: new JsonText(found(span, 'span on this trace')) }
     }
   })
@@ -69,7 +73,11 @@ export default function trace(app: App): void {
     replies: { 200: TraceBody },
     async handler(request) {
       const { project, traceId } = request
-      const body = await sql.readOf(project.id, each => readTraceBody(each, project.id, traceId), request)
+      const body = await sql.readOf(
+        project.id,
+        (each, names) => readTraceBody(each, project.id, traceId, names),
+        request
+      )
       return { body: new JsonText(found(body)) }
     }
   })

@@ -36,7 +36,7 @@ export async function answerTraceList(
 ): Promise<Reply> {
   const asked = readTraceQuery(query)
   const order = TRACE_ORDERS[asked.sort]
-  const page = await app.sql.readOf(projectId, sql => listTraces(sql, projectId, asked), client)
+  const page = await app.sql.readOf(projectId, (sql, names) => listTraces(sql, projectId, asked, names), client)
   const cursors = `"nextCursor":${renderCursor(order, page.next)},"prevCursor":${renderCursor(order, page.previous)}`
   return { body: new JsonText(`{"traces":${page.traces},${cursors},"pageSize":${asked.limit}}`) }
 }

@@ -14,10 +14,13 @@ export async function readWhole(
   render: (fetched: FetchedTrace) => Promise<readonly Uint8Array[]>,
   client: Client
 ): Promise<JsonPieces> {
-  const fetch = (most?: number) => sql.readOf(projectId, each => fetchTrace(each, projectId, traceId, most), client)
+  const fetch = (most?: number) =>
+    sql.readOf(projectId, (each, names) => fetchTrace(each, projectId, traceId, names, most), client)
   const small = await fetch(SMALL_READ_BYTES)
   if (small !== undefined) return new JsonPieces(await render(small))
-  const weight = found(await sql.readOf(projectId, each => measureTrace(each, projectId, traceId), client))
+  const weight = found(
+    await sql.readOf(projectId, (each, names) => measureTrace(each, projectId, traceId, names), client)
+  )
   const read = async () => new JsonPieces(await render(found(await fetch())))
   return largeReads.run(projectId, read, { weight, client })
 }

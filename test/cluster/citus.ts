@@ -1,21 +1,24 @@
 /**
- * The programs of a PostgreSQL with Citus: those of an installation that has it, or a copy of a PostgreSQL's with a Citus
- * beside it that is built from its source. What is built is kept in node_modules/.cache; nothing is installed.
+ * The programs of a PostgreSQL with Citus: those of an installation that has it, or a copy of a PostgreSQL's with a
+ * Citus beside it that is built from its source. What is built is kept in node_modules/.cache; nothing is installed.
  */
 import { type SpawnOptions, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Binaries } from '../../lib/database/embedded/binaries.ts'
 import { UsageError } from '../bench/options.ts'
+import { describeMissing } from './missing.ts'
 
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/spoor-citus', import.meta.url))
 /** Least of all cores' business: others may work on the machine. */
 const NICE = ['-n', '19']
 const LAST_CHARACTERS = 2000
+/** An error stands far from the end where make goes on with what it has begun. */
+const MOST_CHARACTERS = 1_000_000
 
 export interface Wanted {
   /** pg_config of the PostgreSQL to use. */
@@ -57,8 +60,8 @@ function binariesIn(root: string, { bin, version }: Installed): Binaries {
 }
 
 /**
- * Builds Citus in a copy of its source, and installs it beside a copy of PostgreSQL under a folder of its own: PostgreSQL
- * finds its other files from the place of its program.
+ * Builds Citus in a copy of its source, and installs it beside a copy of PostgreSQL under a folder of its own:
+ * PostgreSQL finds its other files from the place of its program.
  */
 async function build(pgConfig: string, installed: Installed, source: string): Promise<string> {
   const { mtimeMs } = await stat(source).catch(() => {
@@ -67,6 +70,7 @@ async function build(pgConfig: string, installed: Installed, source: string): Pr
   const key = createHash('sha256').update([source, mtimeMs, installed.version].join('\n')).digest('hex').slice(0, 16)
   const root = join(CACHE, key)
   if (existsSync(root)) return root
+  requireTools(pgConfig)
   await mkdir(CACHE, { recursive: true })
   const work = await mkdtemp(join(tmpdir(), 'spoor-citus-'))
   const draft = await mkdtemp(join(CACHE, 'draft-'))
@@ -89,18 +93,34 @@ async function build(pgConfig: string, installed: Installed, source: string): Pr
   }
 }
 
+/** Without these the output of a failed build says little. */
+function requireTools(pgConfig: string): void {
+  const missing = PROGRAMS.filter(program => spawnSync(program, ['--version']).error !== undefined)
+  const pgxs = spawnSync(pgConfig, ['--pgxs'], { encoding: 'utf8' }).stdout.trim()
+  if (!existsSync(pgxs)) missing.push('postgresql-server-dev of this version')
+  if (missing.length > 0) throw new UsageError(`Citus cannot be built: ${missing.join(', ')} is missing`)
+}
+const PROGRAMS = ['make', 'gcc', 'flex', 'bison']
+
+/** A copy of the source, which an archive may have in a folder of its own, as those of GitHub do. */
 async function unpack(source: string, work: string): Promise<string> {
-  const tree = join(work, 'citus')
-  if ((await stat(source)).isDirectory()) {
-    await cp(source, tree, { recursive: true })
-    return tree
+  const copy = join(work, 'source')
+  if ((await stat(source)).isDirectory()) await cp(source, copy, { recursive: true, preserveTimestamps: true })
+  else {
+    await mkdir(copy)
+    await run('tar', ['-x', '-f', source, '-C', copy], {})
   }
-  await mkdir(tree)
-  await run('tar', ['-x', '-f', source, '-C', tree, '--strip-components=1'], {})
+  const folders = (await readdir(copy, { withFileTypes: true })).filter(each => each.isDirectory())
+  const tree = [copy, ...folders.map(({ name }) => join(copy, name))].find(each => existsSync(join(each, 'configure')))
+  if (tree === undefined) throw new UsageError(`${source} has no \`configure\`: it is no source of Citus`)
+  // Newer than configure.ac, also in a checkout by git: otherwise make would have autoreconf make it again.
+  await utimes(join(tree, 'configure'), new Date(), new Date())
   return tree
 }
 
-/** PostgreSQL 15.18 has got a function for all that Citus 13.2.2 defines for itself where PostgreSQL is older than 16. */
+/**
+ * PostgreSQL 15.18 has got a function for all that Citus 13.2.2 defines for itself where PostgreSQL is older than 16.
+ */
 async function mend(tree: string): Promise<void> {
   const path = join(tree, 'src/include/pg_version_compat.h')
   const text = await readFile(path, 'utf8')
@@ -112,9 +132,12 @@ async function run(program: string, parameters: readonly string[], options: Spaw
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => {
-      output = (output + text).slice(-LAST_CHARACTERS)
+      output = (output + text).slice(-MOST_CHARACTERS)
     })
   }
   const code = await new Promise((settle, reject) => child.on('error', reject).on('close', settle))
-  if (code !== 0) throw new Error(`${program} ${parameters.join(' ')} ended with ${code}:\n${output}`)
+  if (code === 0) return
+  const missing = describeMissing(output)
+  if (missing !== undefined) throw new UsageError(`Citus cannot be built: ${missing}`)
+  throw new Error(`${program} ${parameters.join(' ')} ended with ${code}:\n${output.slice(-LAST_CHARACTERS)}`)
 }

@@ -3,9 +3,9 @@
  * batches are written straight into the tables of shards: nothing that was answered is lost, and nothing is refused for good.
  */
 import { strict as assert } from 'node:assert'
+import { isolateProject } from '../../lib/cluster/shards.ts'
 import { connectTo, type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
 import type { Pool } from '../../lib/database/pool.ts'
-import { isolateProject } from '../../lib/store/server/shards.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../fixtures/database/seed.ts'
 import { until } from '../fixtures/until.ts'
 import { Witness } from '../torture/load/witness.ts'

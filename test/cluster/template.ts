@@ -1,5 +1,5 @@
 /** The template of a cluster's test databases. A clone of it on every node is a cluster's database of its own. */
-import { applyDistribution, readDistributionPlan } from '../../lib/admin/distribution/distribute.ts'
+import { applyDistribution, readDistributionPlan } from '../../lib/cluster/distribute.ts'
 import { connectTo, type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
 import { migrate } from '../../lib/database/migrate.ts'
 import { createLog } from '../../lib/log.ts'

@@ -1,4 +1,4 @@
-import { AdminError } from '../../../lib/admin/admin-error.ts'
+import { AdminError } from '../../../lib/admin-error.ts'
 import type { BackupCounts } from '../../../lib/moving/backup/format.ts'
 import { command } from '../../command.ts'
 import { type Session, withKnownSchema } from '../../database.ts'

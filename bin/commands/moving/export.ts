@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { AdminError } from '../../../lib/admin/admin-error.ts'
+import { AdminError } from '../../../lib/admin-error.ts'
 import { command } from '../../command.ts'
 import { withDatabase } from '../../database.ts'
 import { interruptible } from '../../terminal/interrupt.ts'

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { addAbortSignal } from 'node:stream'
-import { AdminError } from '../../../lib/admin/admin-error.ts'
 import { requireProject } from '../../../lib/admin/projects.ts'
+import { AdminError } from '../../../lib/admin-error.ts'
 import type { ImportCounts, ImportResult } from '../../../lib/moving/import-file.ts'
 import { command, UsageError } from '../../command.ts'
 import { type Session, withDatabase } from '../../database.ts'

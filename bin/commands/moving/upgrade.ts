@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { AdminError } from '../../../lib/admin/admin-error.ts'
+import { AdminError } from '../../../lib/admin-error.ts'
 import { readConfig } from '../../../lib/config.ts'
 import type { Situation } from '../../../lib/moving/upgrade/data-folder.ts'
 import { type Call, command } from '../../command.ts'

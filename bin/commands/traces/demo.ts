@@ -1,5 +1,5 @@
-import { AdminError } from '../../../lib/admin/admin-error.ts'
 import { createKey, revokeKey } from '../../../lib/admin/keys.ts'
+import { AdminError } from '../../../lib/admin-error.ts'
 import { readConfig } from '../../../lib/config.ts'
 import type { RecordedTrace } from '../../../lib/demo/record.ts'
 import { MOST_TRACES, WRITTEN_OUT } from '../../../lib/demo/traces.ts'

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { AdminError } from '../../../lib/admin/admin-error.ts'
+import { AdminError } from '../../../lib/admin-error.ts'
 import { readOptions } from '../../../lib/client/options.ts'
 import { command, UsageError } from '../../command.ts'
 

@@ -1,5 +1,6 @@
 /** The work of `spoor environment backfill`: gives stored traces an environment. */
 import type { Sql } from 'postgres'
+import { AdminError } from '../../admin-error.ts'
 import { amendAudit, writeAudit } from '../../store/audit.ts'
 import {
   countEnvironments,
@@ -9,7 +10,6 @@ import {
 } from '../../store/projects/environments.ts'
 import { readKey } from '../../store/projects/keys.ts'
 import { parseEnvironment, UNASSIGNED } from '../../trace/environment.ts'
-import { AdminError } from '../admin-error.ts'
 import { requireProject } from '../projects.ts'
 import { retried } from '../retried.ts'
 import { quoteKeyId } from '../text.ts'

@@ -1,10 +1,10 @@
 /** The work of `spoor trace delete`: deletes the traces of a project that meet conditions, batch by batch. */
 import type { Sql } from 'postgres'
+import { AdminError, InputError } from '../../admin-error.ts'
 import { amendAudit, writeAudit } from '../../store/audit.ts'
 import { countSelected, type PrunePlace, pruneBatch, type Selected } from '../../store/trace/pruning.ts'
 import type { TraceConditions } from '../../store/trace/trace-conditions.ts'
 import { parseEnvironment, UNASSIGNED } from '../../trace/environment.ts'
-import { AdminError, InputError } from '../admin-error.ts'
 import { requireProject } from '../projects.ts'
 import { retried } from '../retried.ts'
 

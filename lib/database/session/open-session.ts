@@ -3,13 +3,14 @@
  * refuses a connection that starts with settings that it does not know.
  */
 import type { Sql } from 'postgres'
+import { setPlanning } from '../spread.ts'
 
 export interface SessionSettings {
   /** In ms; the server's own setting if it is undefined. */
   readonly statementTimeoutMs?: number
   /** Settings of PostgreSQL for this connection. The values are ours, not a client's. */
   readonly settings?: Readonly<Record<string, string>>
-  /** Whether statements name tables that are on this server, also where it is a node of a cluster. */
+  /** Whether statements name only tables that are on this server itself. */
   readonly isLocal?: boolean
 }
 
@@ -29,13 +30,6 @@ export function setSession(sql: Sql, { statementTimeoutMs, settings, isLocal = f
       .join('; ')
   )
 }
-
-/**
- * Citus finds out which node to ask by the values of a statement, so there a plan for all values is made only
- * where it costs no more, which Citus knows (`auto`).
- */
-const setPlanning = (mode: string): string => `select set_config('plan_cache_mode',
-  case when to_regclass('pg_catalog.pg_dist_partition') is null then '${mode}' else 'auto' end, false)`
 
 /**
  * Opens the connection of an instance of the driver. Its settings hold for all later queries. Returns the first query.

@@ -25,6 +25,9 @@ export interface Host {
   readonly port: number
 }
 
+/** Tells servers apart. */
+export const nameOf = ({ host, port }: Host): string => `${host}:${port}`
+
 const DEFAULT_PORT = 5432
 /** Parameters that are for the client, and the variable that stands in for each. */
 const VARIABLES: Readonly<Record<string, string | undefined>> = {

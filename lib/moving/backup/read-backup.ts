@@ -1,6 +1,6 @@
 /** Reads a backup, and checks that it is whole: its order, its counts and its hashes. */
 import { createHash, type Hash } from 'node:crypto'
-import { AdminError } from '../../admin/admin-error.ts'
+import { AdminError } from '../../admin-error.ts'
 import { type Checker, checker } from '../../schema/check.ts'
 import { UnpackError } from '../gunzip.ts'
 import { splitValues, type Value } from '../json-splitter.ts'

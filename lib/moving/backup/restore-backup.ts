@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import { isOtherSecret, matches } from '../../access/digest-secret.ts'
-import { AdminError } from '../../admin/admin-error.ts'
+import { AdminError } from '../../admin-error.ts'
 import { readSchemaState } from '../../database/migrate.ts'
 import type { Pool } from '../../database/pool.ts'
 import type { WritePath } from '../../ingest/write-path.ts'

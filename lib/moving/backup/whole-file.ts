@@ -3,7 +3,7 @@ import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { AdminError } from '../../admin/admin-error.ts'
+import { AdminError } from '../../admin-error.ts'
 import { packBackup } from './packing.ts'
 
 /** A backup has digests of keys and of passwords. */

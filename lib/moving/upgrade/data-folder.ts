@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AdminError } from '../../admin/admin-error.ts'
+import { AdminError } from '../../admin-error.ts'
 import { type Config, ConfigError } from '../../config.ts'
 import { findBinaries } from '../../database/embedded/binaries.ts'
 import { readFolderMajor, sortFolders } from '../../database/embedded/cluster-folders.ts'

@@ -1,5 +1,5 @@
 /** Decides whether a data folder is upgraded to another major version of PostgreSQL, from what was found. */
-import { AdminError } from '../../admin/admin-error.ts'
+import { AdminError } from '../../admin-error.ts'
 
 export interface Found {
   /** The major version that made the folder in use; undefined if there is no database yet. */

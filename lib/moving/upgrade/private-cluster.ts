@@ -1,7 +1,7 @@
 /** A PostgreSQL that runs for an upgrade only: nobody else may come in, neither a server nor a command. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { AdminError } from '../../admin/admin-error.ts'
+import { AdminError } from '../../admin-error.ts'
 import { connectorTo, connectTo, type SocketTarget, transportOf } from '../../database/connection.ts'
 import type { Database } from '../../database/database.ts'
 import { claimAlone } from '../../database/embedded/cluster-lock.ts'

@@ -8,7 +8,7 @@
  */
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AdminError } from '../../admin/admin-error.ts'
+import { AdminError } from '../../admin-error.ts'
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
 import { findBinaries } from '../../database/embedded/binaries.ts'

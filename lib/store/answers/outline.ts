@@ -3,6 +3,7 @@
  * looked at, and all texts for the search. Each is JSON text, and shows what the detail shows.
  */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { list, plain, raw, text } from './json-text.ts'
 import { renderScore, renderScoreMap } from './score-json.ts'
 import { renderSpan, renderSpanUsage, type SpanRow, spanHead, summaryMembers } from './trace-json.ts'
@@ -54,15 +55,21 @@ export async function readSpan(
   sql: Sql,
   projectId: number,
   traceId: string,
-  spanId: string
+  spanId: string,
+  names: TableNames = SCHEMA_NAMES
 ): Promise<string | undefined> {
-  const span = await readShownSpan(sql, projectId, traceId, spanId)
+  const span = await readShownSpan(sql, projectId, traceId, spanId, names)
   return span && renderSpan(span, traceId)
 }
 
 /** What the trace itself was given and gave, and its metadata. Undefined if there is no such trace. */
-export async function readTraceBody(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
-  const trace = await readOwnTexts(sql, projectId, traceId)
+export async function readTraceBody(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  names: TableNames = SCHEMA_NAMES
+): Promise<string | undefined> {
+  const trace = await readOwnTexts(sql, projectId, traceId, names)
   return trace && `{${bodies(trace)},"metadata":${raw(trace.metadata, '{}')}}`
 }
 

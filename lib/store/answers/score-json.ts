@@ -1,4 +1,5 @@
 /** Renders scores as answers show them: JSON text from rows, without parsing the JSON that is in the rows. */
+import type { TableNames } from '../../database/tables.ts'
 import { MAX_SCORES } from '../../schema/input.ts'
 import { plain, type Texts, text } from './json-text.ts'
 
@@ -58,11 +59,11 @@ const SCORE_VALUES = [
  * it has no scores. The inner query has `order by`, and a limit that no trace exceeds, so that the planner takes the
  * index of the key even while the table is empty.
  */
-export const SCORE_MAP_TEXT = `case when t.score_count > 0 then (
+export const scoreMapText = ({ scores }: TableNames): string => `case when t.score_count > 0 then (
   select string_agg(concat_ws(E'\\x02', ${SCORE_VALUES.join(', ')}), E'\\x02' order by name)
   from (
     select distinct on (name) * from (
-      select * from scores where project_id = $1 and trace_seq = t.seq order by trace_seq, seq limit ${MAX_SCORES}
+      select * from ${scores} where project_id = $1 and trace_seq = t.seq order by trace_seq, seq limit ${MAX_SCORES}
     ) all_of_it order by name, created_at desc, seq desc
   ) newest
 ) end`

@@ -1,5 +1,6 @@
 /** Reads one whole trace, for an answer. Pages of whole traces are read in export-page.ts. */
 import type { PendingQuery, Sql } from 'postgres'
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
 import { unpackSpans } from '../../rows/packed-texts.ts'
 import { joinMessages, type PlacedMessages } from '../../trace/span-messages.ts'
@@ -69,8 +70,8 @@ const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as
 export const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
 
 /** A column `hasMessages` over traces of the project as t. */
-export const hasMessages = (sql: Sql, projectId: number) => sql`exists (
-  select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id
+export const hasMessages = (sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES) => sql`exists (
+  select from ${sql.unsafe(names.span_messages)} m where m.project_id = ${projectId} and m.trace_id = t.id
 ) as "hasMessages"`
 
 /** A trace as it is shown: its texts unpacked, and joined with the messages that came apart. */
@@ -86,8 +87,13 @@ export interface AuthoredScore extends ScoreRow {
 }
 
 /** The detail of a trace as JSON text; undefined if the project has no such trace. */
-export async function readTraceDetail(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
-  const fetched = await fetchTrace(sql, projectId, traceId)
+export async function readTraceDetail(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  names: TableNames = SCHEMA_NAMES
+): Promise<string | undefined> {
+  const fetched = await fetchTrace(sql, projectId, traceId, names)
   return fetched && Buffer.concat(await renderDetail(fetched)).toString()
 }
 
@@ -107,30 +113,37 @@ export async function fetchTrace(
   sql: Sql,
   projectId: number,
   traceId: string,
+  names: TableNames = SCHEMA_NAMES,
   most: number = Number.MAX_SAFE_INTEGER
 ): Promise<FetchedTrace | undefined> {
-  const which = sql`and ${textBytes(sql, projectId)} <= ${most}`
-  const found = await selectTraceDetail(sql, projectId, traceId, { which }).raw()
+  const which = sql`and ${textBytes(sql, projectId, names)} <= ${most}`
+  const found = await selectTraceDetail(sql, projectId, traceId, names, { which }).raw()
   const rows: readonly RawRow[] = found
   const reader = new RowReader(found.columns)
   const [first] = rows
   if (first === undefined) return undefined
   const hasMessages = reader.field(first, 'hasMessages') === true
-  const messages = hasMessages ? (await readMessages(sql, projectId, [traceId])).map(bytewise) : []
+  const messages = hasMessages ? (await readMessages(sql, projectId, [traceId], names)).map(bytewise) : []
   return { id: traceId, rows, reader, messages }
 }
 
 /** How many bytes the texts of a trace have, about; undefined if the project has no such trace. */
-export async function measureTrace(sql: Sql, projectId: number, traceId: string): Promise<number | undefined> {
+export async function measureTrace(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  names: TableNames = SCHEMA_NAMES
+): Promise<number | undefined> {
   const [row] = await sql<{ bytes: number }[]>`
-    select ${textBytes(sql, projectId)} as bytes from traces t where project_id = ${projectId} and id = ${traceId}`
+    select ${textBytes(sql, projectId, names)} as bytes from ${sql.unsafe(names.traces)} t
+    where project_id = ${projectId} and id = ${traceId}`
   return row?.bytes
 }
 
 /** Over traces of the project as t: the bytes of the documents, and of the messages that came apart. */
-const textBytes = (sql: Sql, projectId: number) => sql`(estimated_bytes + coalesce((
+const textBytes = (sql: Sql, projectId: number, names: TableNames) => sql`(estimated_bytes + coalesce((
   select sum(coalesce(octet_length(m.input::text), 0) + coalesce(octet_length(m.output::text), 0))
-  from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id
+  from ${sql.unsafe(names.span_messages)} m where m.project_id = ${projectId} and m.trace_id = t.id
 ), 0))::bigint`
 
 /** The detail, as pieces of JSON text in UTF-8. */
@@ -160,8 +173,13 @@ export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Pro
 }
 
 /** A trace with its spans and scores, in the order of the answer; undefined if the project has no such trace. */
-export async function readShownTrace(sql: Sql, projectId: number, traceId: string): Promise<ShownTrace | undefined> {
-  return show(sql, projectId, traceId, await selectTraceDetail(sql, projectId, traceId))
+export async function readShownTrace(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  names: TableNames
+): Promise<ShownTrace | undefined> {
+  return show(sql, projectId, traceId, names, await selectTraceDetail(sql, projectId, traceId, names))
 }
 
 /** One span as the trace shows it. Others are read only where they are packed, perhaps together with it. */
@@ -169,20 +187,26 @@ export async function readShownSpan(
   sql: Sql,
   projectId: number,
   traceId: string,
-  spanId: string
+  spanId: string,
+  names: TableNames
 ): Promise<SpanRow | undefined> {
   const which = sql`and (id = ${spanId} or packed is not null)`
-  const rows = await selectTraceDetail(sql, projectId, traceId, { spans: which })
-  const shown = await show(sql, projectId, traceId, rows)
+  const rows = await selectTraceDetail(sql, projectId, traceId, names, { spans: which })
+  const shown = await show(sql, projectId, traceId, names, rows)
   return shown?.spans.find(({ id }) => id === spanId)
 }
 
 /** The trace itself: its spans' texts are read only where it has its own from them. */
-export async function readOwnTexts(sql: Sql, projectId: number, traceId: string): Promise<TraceRow | undefined> {
+export async function readOwnTexts(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  names: TableNames
+): Promise<TraceRow | undefined> {
   const own = sql.unsafe('t.input, t.output, null as attributes, null as events')
-  const [first] = await selectTraceDetail(sql, projectId, traceId, { texts: own })
+  const [first] = await selectTraceDetail(sql, projectId, traceId, names, { texts: own })
   if (first?.part !== 'trace') return undefined
-  return first.hasMessages ? (await readShownTrace(sql, projectId, traceId))?.trace : first
+  return first.hasMessages ? (await readShownTrace(sql, projectId, traceId, names))?.trace : first
 }
 
 /** The sizes of the texts of a trace or a span, in bytes. */
@@ -199,12 +223,19 @@ export interface SizedTrace extends ShownTrace {
 }
 
 /** The same with the sizes of texts, most of which are not read for it. */
-export async function readSizedTrace(sql: Sql, projectId: number, traceId: string): Promise<SizedTrace | undefined> {
-  const rows = await selectTraceDetail(sql, projectId, traceId, { texts: sql.unsafe(SIZE_COLUMNS) })
+export async function readSizedTrace(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  names: TableNames = SCHEMA_NAMES
+): Promise<SizedTrace | undefined> {
+  const rows = await selectTraceDetail(sql, projectId, traceId, names, { texts: sql.unsafe(SIZE_COLUMNS) })
   const [first] = rows
   // Messages are shown where a span has no text of its own. Which these are, sizes do not tell while texts are packed.
   const needsTexts = first?.part === 'trace' && first.hasMessages
-  const shown = needsTexts ? await readShownTrace(sql, projectId, traceId) : await show(sql, projectId, traceId, rows)
+  const shown = needsTexts
+    ? await readShownTrace(sql, projectId, traceId, names)
+    : await show(sql, projectId, traceId, names, rows)
   if (shown === undefined) return undefined
   return { ...shown, trace: withSizes(shown.trace), spans: shown.spans.map(withSizes) }
 }
@@ -232,11 +263,12 @@ async function show(
   sql: Sql,
   projectId: number,
   traceId: string,
+  names: TableNames,
   rows: readonly SingleRow[]
 ): Promise<ShownTrace | undefined> {
   const [first] = rows
   if (first?.part !== 'trace') return undefined
-  const messages = first.hasMessages ? await readMessages(sql, projectId, [traceId]) : []
+  const messages = first.hasMessages ? await readMessages(sql, projectId, [traceId], names) : []
   const slices = new Slices()
   return showWith(rows, messages, 'utf8', () => slices.next())
 }
@@ -269,17 +301,20 @@ export function selectTraceDetail(
   sql: Sql,
   projectId: number,
   traceId: string,
+  names: TableNames = SCHEMA_NAMES,
   { texts = sql.unsafe(TEXT_COLUMNS), which = sql``, spans = sql`` }: Choice = {}
 ): PendingQuery<SingleRow[]> {
   return sql<SingleRow[]>`
     with trace as materialized (
-      select * from traces t where project_id = ${projectId} and id = ${traceId} ${which}
+      select * from ${sql.unsafe(names.traces)} t where project_id = ${projectId} and id = ${traceId} ${which}
     )
-    select ${hasMessages(sql, projectId)}, ${sql.unsafe(HEAD_COLUMNS)}, ${texts}, c.author_id as "authorId"
+    select ${hasMessages(sql, projectId, names)}, ${sql.unsafe(HEAD_COLUMNS)}, ${texts}, c.author_id as "authorId"
     from trace t
     full join (
-      select * from spans where project_id = ${projectId} and trace_seq = (select seq from trace) ${spans}
+      select * from ${sql.unsafe(names.spans)} where project_id = ${projectId} and trace_seq = (select seq from trace) ${spans}
     ) s on false
-    full join (select * from scores where project_id = ${projectId} and trace_seq = (select seq from trace)) c on false
+    full join (
+      select * from ${sql.unsafe(names.scores)} where project_id = ${projectId} and trace_seq = (select seq from trace)
+    ) c on false
     order by t.seq, ${sql.unsafe(DETAIL_ORDER)}`
 }

@@ -3,11 +3,11 @@
  * users; it ends with another, in which people and keys can do something. Between the two it imports traces.
  */
 import type { Sql } from 'postgres'
+import { NUMBERED_TABLES } from '../../database/tables.ts'
 import { writeAudit } from '../audit.ts'
 import type { Account, InstanceHead, Key, Member, Project, Secret } from './backup-head.ts'
 import { nextId } from './next-id.ts'
 import type { Restoration } from './restoration.ts'
-import { NUMBERED_TABLES } from './tables.ts'
 import { admitUsers, insertUser, type User } from './users.ts'
 
 /**

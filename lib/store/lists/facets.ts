@@ -1,5 +1,6 @@
 /** What filters can choose from, as a page of the dashboard offers it. */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 
 /** How many traces and scores are looked at for names, the newest, and how many names are given at most. */
 const LOOKED_AT = 1000
@@ -17,21 +18,22 @@ export interface Facets {
  * The statuses, models and environments of the project's families, which are those that its traces have or once had, and the
  * names of its newest traces, the most frequent first.
  */
-export async function readFacets(sql: Sql, projectId: number): Promise<Facets> {
+export async function readFacets(sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES): Promise<Facets> {
+  const [traces, families] = [sql.unsafe(names.traces), sql.unsafe(names.trace_families)]
   const [row] = await sql<[Facets]>`
     select
-      array(select distinct status from trace_families where project_id = ${projectId} order by 1) as statuses,
+      array(select distinct status from ${families} where project_id = ${projectId} order by 1) as statuses,
       array(
-        select distinct model from trace_families where project_id = ${projectId} and model is not null
+        select distinct model from ${families} where project_id = ${projectId} and model is not null
         order by 1 limit ${MOST}
       ) as models,
       array(
-        select distinct environment from trace_families where project_id = ${projectId} and environment is not null
+        select distinct environment from ${families} where project_id = ${projectId} and environment is not null
         order by 1 limit ${MOST}
       ) as environments,
       array(
         select name from (
-          select name from traces where project_id = ${projectId} order by started_at desc, id desc limit ${LOOKED_AT}
+          select name from ${traces} where project_id = ${projectId} order by started_at desc, id desc limit ${LOOKED_AT}
         ) newest group by name order by count(*) desc, name limit ${MOST}
       ) as names`
   return row
@@ -45,10 +47,14 @@ export interface ScoreName {
 }
 
 /** The names of the project's newest scores, the most frequent first. */
-export async function readScoreNames(sql: Sql, projectId: number): Promise<ScoreName[]> {
+export async function readScoreNames(
+  sql: Sql,
+  projectId: number,
+  names: TableNames = SCHEMA_NAMES
+): Promise<ScoreName[]> {
   return sql<ScoreName[]>`
     select name, data_type as "dataType", count(*)::int as count from (
-      select name, data_type from scores where project_id = ${projectId}
+      select name, data_type from ${sql.unsafe(names.scores)} where project_id = ${projectId}
       order by created_at desc, seq desc limit ${SCORES_LOOKED_AT}
     ) newest group by name, data_type order by count desc, name, data_type limit ${MOST}`
 }

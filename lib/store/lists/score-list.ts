@@ -2,6 +2,7 @@
  * The list of a project's scores (specification 4.14), newest first. Pages are found by keyset on (created_at, seq).
  */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { list } from '../answers/json-text.ts'
 import { renderScore, type ScoreRow } from '../answers/score-json.ts'
 import { SCORE_COLUMNS } from '../trace/scores.ts'
@@ -51,11 +52,16 @@ interface Row extends ScoreRow {
  * index of `seq`. While the tables are empty, other indexes seem just as good to the planner, and a connection keeps
  * its plan.
  */
-const TRACE_OF_SCORE = `select id, environment from traces
+const traceOfScore = ({ traces }: TableNames): string => `select id, environment from ${traces}
   where project_id = $1 and seq >= s.trace_seq and seq <= s.trace_seq order by seq limit 1`
 
 /** One page of a project's scores. With a filter that no index has, a page can be short or empty without being the last. */
-export async function listScores(sql: Sql, projectId: number, query: ScoreQuery): Promise<ScorePage> {
+export async function listScores(
+  sql: Sql,
+  projectId: number,
+  query: ScoreQuery,
+  names: TableNames = SCHEMA_NAMES
+): Promise<ScorePage> {
   const { name, environment, from, limit, picked } = query
   const edge = edgeBelow(SCORE_ORDER, query.after, query.to)
   const most = environment === undefined && picked === undefined ? limit : MAX_EXAMINED
@@ -71,14 +77,14 @@ export async function listScores(sql: Sql, projectId: number, query: ScoreQuery)
   const found = await sql.unsafe<Row[]>(
     `with examined as materialized (
       select s.*, row_number() over (order by created_at desc, seq desc) as place
-      from scores s
+      from ${names.scores} s
       where ${conditions.join(' and ')} and (s.created_at, s.seq) ${beyond} (${bind(edge.key)}, ${bind(edge.tie)})
       order by created_at desc, seq desc
       limit ${bind(most + 1)}
     )
     (
       select ${SCORE_COLUMNS}, s.seq, t.id as "traceId"
-      from examined s cross join lateral (${TRACE_OF_SCORE}) t
+      from examined s cross join lateral (${traceOfScore(names)}) t
       where s.place <= ${bind(most)} ${inEnvironment} ${isPicked.join(' ')}
       order by s.place
       limit ${bind(limit + 1)}

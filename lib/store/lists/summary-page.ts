@@ -4,18 +4,20 @@
  * page"): the driver takes long to decode single columns, and PostgreSQL takes long to make JSON. Moreover, PostgreSQL
  * writes times and the exponents of doubles in JSON in another way than answers do.
  */
+import type { TableNames } from '../../database/tables.ts'
 import { readTimestamp, readUuid } from '../../database/types.ts'
 import type { Texts } from '../answers/json-text.ts'
-import { readScoreMap, SCORE_MAP_TEXT } from '../answers/score-json.ts'
+import { readScoreMap, scoreMapText } from '../answers/score-json.ts'
 import { environmentMember, joinSummary, renderUsage, type SummaryParts } from '../answers/trace-json.ts'
 
 /** Stands between values. to_json escapes this character, and the values without to_json cannot hold it. */
 const SEPARATOR = '\u0001'
 
 /**
- * The values of a trace, over a row of traces as t; null becomes the empty text. readSummary takes them in this order.
+ * The values of a trace, over a row of traces as t; null becomes the empty text. readSummary takes them in this order, and
+ * the text of the trace's scores behind them.
  */
-const VALUES = [
+const COLUMNS = [
   't.id',
   'to_json(t.name)',
   't.status',
@@ -35,16 +37,17 @@ const VALUES = [
   't.span_count',
   't.error_count',
   't.estimated_bytes',
-  't.ingested_at',
-  SCORE_MAP_TEXT
+  't.ingested_at'
 ] as const
-type Values = Texts<typeof VALUES>
+type Values = Texts<readonly [...typeof COLUMNS, 'scores']>
+const VALUES = COLUMNS.join(", E'\\x01', ")
 
 /**
  * SQL of the aggregate that makes the text of a page. Its rows are traces of project $1 as t, in the order of the
  * page. The text is null if there are no rows.
  */
-export const PAGE_TEXT = `string_agg(concat(${VALUES.join(", E'\\x01', ")}), E'\\x01')`
+export const pageText = (names: TableNames): string =>
+  `string_agg(concat(${VALUES}, E'\\x01', ${scoreMapText(names)}), E'\\x01')`
 
 /** One trace of a page. */
 export interface Summary {
@@ -60,7 +63,7 @@ export interface Summary {
 /** Takes the text of a page apart. */
 export function readSummaries(page: string | null): Summary[] {
   const values = page === null ? [] : page.split(SEPARATOR)
-  const each = VALUES.length
+  const each = COLUMNS.length + 1
   return Array.from({ length: values.length / each }, (_, i) => readSummary(values.slice(i * each, (i + 1) * each)))
 }
 

@@ -9,6 +9,7 @@
  *    of 50 looks at 50,000 traces.
  */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { familyFilters, findLists } from './trace-merge.ts'
 import type { Found, Start, TraceQuery } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
@@ -23,12 +24,13 @@ export async function readDeep(
   projectId: number,
   query: TraceQuery,
   start: Start,
-  { near, few }: typeof DEPTH
+  { near, few }: typeof DEPTH,
+  names: TableNames = SCHEMA_NAMES
 ): Promise<Found> {
   return (
-    (await walkNear(sql, projectId, query, start, near)) ??
-    (await sortFew(sql, projectId, query, start, few)) ??
-    walkTraces(sql, projectId, query, start)
+    (await walkNear(sql, projectId, query, start, near, names)) ??
+    (await sortFew(sql, projectId, query, start, few, names)) ??
+    walkTraces(sql, projectId, query, start, names)
   )
 }
 
@@ -38,9 +40,10 @@ async function sortFew(
   projectId: number,
   query: TraceQuery,
   { edge, down, isCursor, limit }: Start,
-  few: number
+  few: number,
+  names: TableNames
 ): Promise<Found | undefined> {
-  const statement = new TraceStatement(projectId, query)
+  const statement = new TraceStatement(projectId, query, names)
   const { list, members, row } = findLists(statement, query)
   const most = statement.bind(few)
   const wanted = statement.bind(limit + 1)
@@ -51,7 +54,7 @@ async function sortFew(
   const behind = isCursor ? `exists (select from members where key is not null and not (${ahead}))` : 'false'
   const [{ areFew, ...found }] = await sql.unsafe<[Found & { readonly areFew: boolean }]>(
     `with lists as materialized (
-      select ${list} as list from trace_families where project_id = $1 ${familyFilters(statement, query)}
+      select ${list} as list from ${names.trace_families} where project_id = $1 ${familyFilters(statement, query)}
     ), members as materialized (
       select lists.list, m.key, m.id from lists cross join lateral (${members('lists.list', `${most} + 1`)}) m
       limit ${most} + 1

@@ -11,6 +11,7 @@
  * "Reading lists").
  */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { list } from '../answers/json-text.ts'
 import type { Edge } from './cursor.ts'
 import { behindEdge, edgeAbove, edgeBelow, TRACE_ORDERS } from './order.ts'
@@ -36,13 +37,19 @@ const BOUNDS = { mostFamilies: MOST_FAMILIES, ...DEPTH }
 const SORT_FIELDS = { newest: 'startedAt', slowest: 'durationMs', costliest: 'costUsd' } as const
 
 /** Reads one page of a project's traces. `bounds` is for tests. */
-export async function listTraces(sql: Sql, projectId: number, query: TraceQuery, bounds = BOUNDS): Promise<TracePage> {
+export async function listTraces(
+  sql: Sql,
+  projectId: number,
+  query: TraceQuery,
+  names: TableNames = SCHEMA_NAMES,
+  bounds = BOUNDS
+): Promise<TracePage> {
   const { after, before, sort, limit } = query
   const order = TRACE_ORDERS[sort]
   const down = before === undefined
   const edge = down ? edgeBelow(order, after, query.to) : edgeAbove(order, before, query.from)
   const start: Start = { edge, down, isCursor: after !== undefined || before !== undefined, limit }
-  const { page, behind } = await findPage(sql, projectId, query, start, bounds)
+  const { page, behind } = await findPage(sql, projectId, query, start, names, bounds)
   const found = readSummaries(page)
   const traces = found.slice(0, limit)
   if (!down) traces.reverse()
@@ -70,14 +77,16 @@ async function findPage(
   projectId: number,
   query: TraceQuery,
   start: Start,
+  names: TableNames,
   { mostFamilies, ...depth }: typeof BOUNDS
 ): Promise<Found> {
   const isNewest = query.sort === 'newest'
   const isMerged = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
   // Only in the order newest can a page be walked to instead, so only there is the number of merged families bounded.
-  const page = isMerged && (await mergeLists(sql, projectId, query, start, isNewest ? mostFamilies : ALL_FAMILIES))
+  const most = isNewest ? mostFamilies : ALL_FAMILIES
+  const page = isMerged && (await mergeLists(sql, projectId, query, start, most, names))
   if (page) return page
   return isMerged && !isNewest
-    ? readDeep(sql, projectId, query, start, depth)
-    : walkTraces(sql, projectId, query, start)
+    ? readDeep(sql, projectId, query, start, depth, names)
+    : walkTraces(sql, projectId, query, start, names)
 }

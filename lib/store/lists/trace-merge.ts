@@ -21,6 +21,7 @@
  * top of its slowest and costliest, so deeper pages are not found here (lib/store/lists/trace-depth.ts).
  */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { hashInSql } from '../../rows/list-numbers.ts'
 import { isRanked } from '../rankings/rankings.ts'
 import type { Edge } from './cursor.ts'
@@ -46,9 +47,10 @@ export async function mergeLists(
   projectId: number,
   query: TraceQuery,
   { edge, down, isCursor, limit }: Start,
-  mostFamilies: number
+  mostFamilies: number,
+  names: TableNames = SCHEMA_NAMES
 ): Promise<Found | undefined> {
-  const statement = new TraceStatement(projectId, query)
+  const statement = new TraceStatement(projectId, query, names)
   const { list, listed, nearest, row } = findLists(statement, query)
   const most = statement.bind(mostFamilies)
   // One trace more than asked for shows whether anything follows. One on the other side shows whether anything
@@ -63,7 +65,7 @@ export async function mergeLists(
   const behind = isCursor ? statement.hasRow(before()) : 'false'
   // Everything above the highest floor is in the rankings. The order newest has no floors.
   const hasFloor = query.sort !== 'newest'
-  const floor = `(select max(f.${statement.column}) from lists join ranking_floors f
+  const floor = `(select max(f.${statement.column}) from lists join ${names.ranking_floors} f
       on f.project_id = $1 and f.list = ${listed('lists.list')})`
   const isAbove = () =>
     down
@@ -72,9 +74,9 @@ export async function mergeLists(
   const [{ fits, ...found }] = await sql.unsafe<[Found & { readonly fits: boolean }]>(
     `with lists as materialized (
       select ${list} as list, row_number() over (order by seen.times desc nulls last) as place
-      from trace_families left join (
+      from ${names.trace_families} left join (
         select newest.family, count(*) as times from (
-          select family from traces where project_id = $1 order by started_at desc, id desc limit ${SAMPLE}
+          select family from ${names.traces} where project_id = $1 order by started_at desc, id desc limit ${SAMPLE}
         ) newest group by newest.family
       ) seen using (family)
       where project_id = $1 ${familyFilters(statement, query)} limit ${most} + 1
@@ -127,6 +129,7 @@ interface Lists {
 
 /** The lists that make up the result of a query. */
 export function findLists(statement: TraceStatement, { sort, name, tag, userId }: TraceQuery): Lists {
+  const { traces, trace_tags: traceTags } = statement.names
   const under = (value: string | undefined) => {
     const text = value === undefined ? undefined : `${statement.bind(value)}::text`
     return (list: string) => (text === undefined ? list : hashInSql(text, list))
@@ -138,7 +141,7 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
   const base = isFamily ? 'family' : 'named_family'
   const column = userId === undefined ? base : `user_${base}`
   const [table, listed] =
-    tag === undefined ? ['traces', column] : ['trace_tags', userId === undefined ? `tag_${base}` : 'tag_user']
+    tag === undefined ? [traces, column] : [traceTags, userId === undefined ? `tag_${base}` : 'tag_user']
   const ranked = sort === 'newest' ? '' : `and ${isRanked(base, sort)}`
   const nearest: Lists['nearest'] = (list, down, edge, limit, bound = '') => `
     select ${statement.column} as key, id from ${table}
@@ -154,7 +157,7 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
     const wanted = `(${found}.key, ${found}.id)`
     // The index of all of the project's slowest or costliest traces has each of them, also those that are not ranked.
     const inList = sort === 'newest' ? `and ${column} = ${ofUser(`${found}.list`)}` : ''
-    return `select * from traces where project_id = $1 ${inList}
+    return `select * from ${traces} where project_id = $1 ${inList}
       and ${place} >= ${wanted} and ${place} <= ${wanted} ${statement.hasKey}
       ${statement.order(true)} limit 1`
   }

@@ -1,9 +1,9 @@
 /** Puts the text of a statement that reads a page of traces together from fixed pieces. Every value is a parameter. */
-
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { RANKING_COLUMNS } from '../rankings/rankings.ts'
 import type { Edge } from './cursor.ts'
 import { type Sort, TRACE_ORDERS } from './order.ts'
-import { PAGE_TEXT } from './summary-page.ts'
+import { pageText } from './summary-page.ts'
 import type { TraceQuery } from './trace-query.ts'
 
 export const SORT_COLUMNS: Readonly<Record<Sort, string>> = { newest: 'started_at', ...RANKING_COLUMNS }
@@ -14,12 +14,14 @@ export const FAMILY_FILTERS = ['status', 'environment', 'model'] as const
 export class TraceStatement {
   readonly values: (string | number | null)[] = []
   readonly column: string
+  readonly names: TableNames
   readonly #query: TraceQuery
 
-  constructor(projectId: number, query: TraceQuery) {
+  constructor(projectId: number, query: TraceQuery, names: TableNames = SCHEMA_NAMES) {
     this.values.push(projectId)
     this.column = SORT_COLUMNS[query.sort]
     this.#query = query
+    this.names = names
   }
 
   /** Adds a parameter, and returns its placeholder. */
@@ -87,6 +89,6 @@ export class TraceStatement {
 
   /** An expression for the text of a page of these traces. */
   pageOfRows(rows: string): string {
-    return `(select ${PAGE_TEXT} from ${rows} t)`
+    return `(select ${pageText(this.names)} from ${rows} t)`
   }
 }

@@ -1,13 +1,20 @@
 /** Finds pages of traces by walking along the index of their order. */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import type { Edge } from './cursor.ts'
 import { behindEdge } from './order.ts'
 import type { Found, Start, TraceQuery } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
 
 /** Reads the page. Other filters are checked on each trace on the way. */
-export async function walkTraces(sql: Sql, projectId: number, query: TraceQuery, start: Start): Promise<Found> {
-  const { statement, filters, page, behind } = walkOf(projectId, query, start)
+export async function walkTraces(
+  sql: Sql,
+  projectId: number,
+  query: TraceQuery,
+  start: Start,
+  names: TableNames = SCHEMA_NAMES
+): Promise<Found> {
+  const { statement, filters, page, behind } = walkOf(projectId, query, start, names)
   const [found] = await sql.unsafe<[Found]>(
     `select ${statement.pageOfRows(`(${page()})`)} as page, ${behind} as behind`,
     statement.values,
@@ -23,9 +30,10 @@ export async function walkNear(
   projectId: number,
   query: TraceQuery,
   start: Start,
-  most: number
+  most: number,
+  names: TableNames
 ): Promise<Found | undefined> {
-  const { statement, filters, wanted, order, page, behind } = walkOf(projectId, query, start)
+  const { statement, filters, wanted, order, page, behind } = walkOf(projectId, query, start, names)
   const [{ isFull, ...found }] = await sql.unsafe<[Found & { readonly isFull: boolean }]>(
     `with picked as materialized (${page(statement.bind(most))})
     select (select count(*) from picked) = ${wanted} as "isFull",
@@ -39,11 +47,11 @@ export async function walkNear(
 /**
  * The pieces of the statement. `page` takes the number of traces that may be looked at; without it there is no bound.
  */
-function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, limit }: Start) {
-  const statement = new TraceStatement(projectId, query)
+function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, limit }: Start, names: TableNames) {
+  const statement = new TraceStatement(projectId, query, names)
   const filters = statement.columnFilters()
   const walk = (down: boolean, edge: Edge, limit: string, most?: string) => {
-    const next = `select * from traces where ${statement.beyond(down, edge)}`
+    const next = `select * from ${names.traces} where ${statement.beyond(down, edge)}`
     const looked =
       most === undefined ? next : `select * from (${next} ${statement.order(down)} limit ${most}) next where true`
     return `${looked} ${filters.join(' ')} ${statement.order(down)} limit ${limit}`

@@ -3,9 +3,10 @@ import type { Sql } from 'postgres'
 import { isUniqueViolation } from '../../database/failure.ts'
 import type { Client } from '../../database/pooled/cancellation.ts'
 import type { SqlAccess } from '../../database/sql-access.ts'
+import { PROJECT_TABLES, SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { lockRollups } from '../analytics/rollups/lock.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
-import { DISTRIBUTED_TABLES, emptying } from '../instance/tables.ts'
+import { emptying } from '../emptying.ts'
 import { inTransaction } from '../transactions.ts'
 import { announceProject } from './keys.ts'
 
@@ -57,16 +58,16 @@ export async function readProject(sql: Sql, id: number): Promise<ProjectRow | un
   return row
 }
 
-/** The same for requests: on a cluster both at once, and what it holds on the node that has it. */
+/** The same for requests: where its tables are on another server, both at once. */
 export async function readProjectNear(
   sql: Pick<SqlAccess, 'read' | 'readOf' | 'isApart'>,
   id: number,
   client: Client
 ): Promise<ProjectRow | undefined> {
   if (!sql.isApart(id)) return sql.read(each => readProject(each, id), client)
-  // The node is asked first, for that takes longer.
+  // The other server is asked first, for that takes longer.
   const [[holdings], [row]] = await Promise.all([
-    sql.readOf(id, async each => each.unsafe<[Holdings]>(HOLDINGS, [id], { prepare: true }), client),
+    sql.readOf(id, async (each, names) => each.unsafe<[Holdings]>(holdingsOf(names), [id], { prepare: true }), client),
     sql.read(async each => each.unsafe<Omit<ProjectRow, keyof Holdings>[]>(BARE, [id], { prepare: true }), client)
   ])
   return row && { ...row, ...holdings }
@@ -75,16 +76,22 @@ export async function readProjectNear(
 const COLUMNS = `p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
   p.created_at as "createdAt", p.search`
 
-/** Of the project $1, as the other two. A sum of bigints is numeric, which the driver returns as text, and so it is cast. */
-const HOLDINGS = `
+/**
+ * Of the project $1, as the other two. A sum of bigints is numeric, which the driver returns as text, and so it is
+ * cast.
+ */
+const holdingsOf = ({ traces, project_totals: totals }: TableNames): string => `
   select coalesce(sum(traces), 0)::bigint as "traceCount", coalesce(sum(spans), 0)::bigint as "spanCount",
     coalesce(sum(bytes), 0)::bigint as "estimatedBytes",
-    (select max(ingested_at) from traces where project_id = $1) as "lastTraceAt"
-  from project_totals where project_id = $1`
+    (select max(ingested_at) from ${traces} where project_id = $1) as "lastTraceAt"
+  from ${totals} where project_id = $1`
 const BARE = `select ${COLUMNS} from projects p where p.id = $1`
-/** What it holds is added up before it is joined: on a cluster the two are in different places. Materialized it took 7 µs more. */
+/**
+ * What it holds is added up before it is joined, since the two may be on different servers. Materialized it took 7 µs
+ * more.
+ */
 const ONE_PROJECT = `
-  with held as (${HOLDINGS})
+  with held as (${holdingsOf(SCHEMA_NAMES)})
   select ${COLUMNS}, held.* from projects p cross join held where p.id = $1`
 
 /** Gives a project another name, and writes the audit entry. False if there is no such project. */
@@ -131,8 +138,8 @@ export async function updateProject(
 }
 
 /**
- * Deletes a project with all that is left under it: its keys, its traces, what is counted and remembered of them. Nobody
- * may write to it any more. False if there is no such project.
+ * Deletes a project with all that is left under it: its keys, its traces, what is counted and remembered of them.
+ * Nobody may write to it any more. False if there is no such project.
  */
 export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Promise<boolean> {
   return inTransaction(sql, async () => {
@@ -150,7 +157,7 @@ export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Pr
   })
 }
 
-const EMPTYING = emptying(DISTRIBUTED_TABLES)
+const EMPTYING = emptying(PROJECT_TABLES)
 
 /** The id of the project with this slug, or undefined. */
 export async function findProject(sql: Sql, slug: string): Promise<number | undefined> {

@@ -112,7 +112,7 @@ export async function cutRanking(
 ): Promise<void> {
   const column = RANKING_COLUMNS[ranking]
   const listed = table === 'traces' ? base : `tag_${base}`
-  // Two statements: a cluster (Citus) does not take an insert that selects so much. Floors only rise, whoever writes between.
+  // Two statements: an insert that selects so much is not taken everywhere. Floors only rise, whoever writes between.
   const [lowest] = await sql.unsafe<{ key: number }[]>(
     `with top as materialized (
       select ${column} as key from ${table} where project_id = $1 and ${listed} = $2 and ${isRanked(base, ranking)}

@@ -1,7 +1,8 @@
 /** Whether a project is searched by words, and how far its index goes. */
 import type { Sql } from 'postgres'
+import { INDEX_TABLES, SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
-import { emptying, INDEX_TABLES } from '../instance/tables.ts'
+import { emptying } from '../emptying.ts'
 import { inTransaction } from '../transactions.ts'
 import { readSearched } from './searched-projects.ts'
 
@@ -36,12 +37,19 @@ export async function isSearched(sql: Sql, projectId: number): Promise<boolean> 
 }
 
 /** Of a project that is searched. */
-export async function readSearchState(sql: Sql, projectId: number): Promise<SearchState> {
+export async function readSearchState(
+  sql: Sql,
+  projectId: number,
+  names: TableNames = SCHEMA_NAMES
+): Promise<SearchState> {
+  const fills = sql.unsafe(names.search_fills)
   const [row] = await sql<[SearchState]>`
-    select (select back_to from search_fills where project_id = ${projectId}) as "backTo",
-      not exists (select from traces where project_id = ${projectId})
-        or exists (select from search_fills where project_id = ${projectId} and is_done) as "isFilled",
-      (select count(*)::int from (select from search_news where project_id = ${projectId} limit ${MOST_COUNTED}) news) as waiting`
+    select (select back_to from ${fills} where project_id = ${projectId}) as "backTo",
+      not exists (select from ${sql.unsafe(names.traces)} where project_id = ${projectId})
+        or exists (select from ${fills} where project_id = ${projectId} and is_done) as "isFilled",
+      (select count(*)::int from (
+        select from ${sql.unsafe(names.search_news)} where project_id = ${projectId} limit ${MOST_COUNTED}
+      ) news) as waiting`
   return row.isFilled ? { ...row, backTo: null } : row
 }
 

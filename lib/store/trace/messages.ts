@@ -1,5 +1,6 @@
 /** Messages that came as log records, apart from the spans that they belong to (lib/trace/span-messages.ts). */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { MAX_DOCUMENT_BYTES } from '../../schema/input.ts'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import { isSearched } from '../search/state.ts'
@@ -40,13 +41,18 @@ async function insertMessages(sql: Sql, projectId: number, messages: readonly Pl
  * The messages of these traces, in their order. Of a span with more than a document may have, the first that make one are
  * read.
  */
-export function readMessages(sql: Sql, projectId: number, traceIds: readonly string[]): Promise<PlacedMessages[]> {
+export function readMessages(
+  sql: Sql,
+  projectId: number,
+  traceIds: readonly string[],
+  names: TableNames = SCHEMA_NAMES
+): Promise<PlacedMessages[]> {
   return sql<PlacedMessages[]>`
     select trace_id as "traceId", span_id as "spanId", micros, place, digest, input, output
     from (
       select *, sum(coalesce(octet_length(input::text), 0) + coalesce(octet_length(output::text), 0))
         over (partition by trace_id, span_id order by micros, place, digest) as bytes
-      from span_messages where project_id = ${projectId} and trace_id = any (${traceIds as string[]}::uuid[])
+      from ${sql.unsafe(names.span_messages)} where project_id = ${projectId} and trace_id = any (${traceIds as string[]}::uuid[])
     ) counted
     where bytes <= ${MAX_DOCUMENT_BYTES}
     order by trace_id, span_id, micros, place, digest`

@@ -1,7 +1,9 @@
-/** Deletes many traces of a project, a batch at a time. Only a command does that: the server never deletes by itself. */
+/**
+ * Deletes many traces of a project, a batch at a time. Only a command does that: the server never deletes by itself.
+ */
 import type { Sql } from 'postgres'
+import { VACUUMED_TABLES } from '../../database/tables.ts'
 import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
-import { VACUUMED_TABLES } from '../instance/tables.ts'
 import { inTransaction } from '../transactions.ts'
 import { addTotals, makeTotals } from '../write/totals.ts'
 import { removingParts } from './deletion.ts'
@@ -52,12 +54,13 @@ const storedBytes = (table: string, columns: readonly string[]) =>
   columns.map(column => `coalesce(pg_column_size(${table}.${column}), 0)`).join(' + ')
 
 /**
- * Looks at the next traces behind `after`, and deletes those that are selected, with all that is under them. The totals
- * and the sums over time are corrected in the same transaction, so a batch is done as a whole or not at all. As in lib/store/trace/deletion.ts a trace
- * is deleted only if it has the version that the statement found, so that no span that arrives meanwhile is left behind.
+ * Looks at the next traces behind `after`, and deletes those that are selected, with all that is under them. The
+ * totals and the sums over time are corrected in the same transaction, so a batch is done as a whole or not at all. As
+ * in lib/store/trace/deletion.ts a trace is deleted only if it has the version that the statement found, so that no
+ * span that arrives meanwhile is left behind.
  *
- * `is true` makes PostgreSQL walk along the index by startedAt: an index of one of the conditions would find all traces
- * that meet it, again for every batch. `onDeleted` writes in the same transaction.
+ * `is true` makes PostgreSQL walk along the index by startedAt: an index of one of the conditions would find all
+ * traces that meet it, again for every batch. `onDeleted` writes in the same transaction.
  */
 export function pruneBatch(
   sql: Sql,
@@ -96,7 +99,7 @@ async function prune(
     ), found as materialized (
       select seq, version from looked where selected
     ), texts as materialized (
-      -- Sizes depend on how a value is stored, so they are no part of what a cluster lets a deletion return.
+      -- Sizes depend on how a value is stored, so not every server lets a deletion return them.
       select seq, sum(bytes) as bytes from (
         select t.seq, ${sql.unsafe(storedBytes('t', TRACE_TEXTS))} as bytes
         from traces t join found on t.seq = found.seq where t.project_id = ${projectId}
@@ -132,7 +135,9 @@ interface PrunedRow extends Omit<PrunedBatch, 'last'> {
 }
 const NEWS_OF_GONE = newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)
 
-/** Makes the room of deleted rows known for reuse, and gives back to the system what is free at the ends of the tables. */
+/**
+ * Makes the room of deleted rows known for reuse, and gives back to the system what is free at the ends of the tables.
+ */
 export async function reclaimRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`vacuum ${VACUUMED_TABLES.join(', ')}`)
 }

@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Refusal } from '../../errors.ts'
 import { MAX_SCORES } from '../../schema/input.ts'
 import { list } from '../answers/json-text.ts'
@@ -32,11 +33,16 @@ export const SCORE_COLUMNS = `
   s.evaluator_id as "evaluatorId", s.run_id as "runId", s.created_at as "createdAt"`
 
 /** The scores of a trace, newest first, as the text of a JSON array; undefined if there is no such trace. */
-export async function readTraceScores(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
+export async function readTraceScores(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  names: TableNames = SCHEMA_NAMES
+): Promise<string | undefined> {
   const rows = await sql<(ScoreRow | { readonly id: null })[]>`
     select ${sql.unsafe(SCORE_COLUMNS)}
-    from traces t
-    left join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
+    from ${sql.unsafe(names.traces)} t
+    left join ${sql.unsafe(names.scores)} s on s.project_id = ${projectId} and s.trace_seq = t.seq
     where t.project_id = ${projectId} and t.id = ${traceId}
     order by s.created_at desc, s.seq desc`
   if (rows.length === 0) return undefined
@@ -115,11 +121,12 @@ export async function readAuthor(
   sql: Sql,
   projectId: number,
   traceId: string,
-  scoreId: string
+  scoreId: string,
+  names: TableNames = SCHEMA_NAMES
 ): Promise<number | null | undefined> {
   const [row] = await sql<{ authorId: number | null }[]>`
     select s.author_id as "authorId"
-    from traces t join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
+    from ${sql.unsafe(names.traces)} t join ${sql.unsafe(names.scores)} s on s.project_id = ${projectId} and s.trace_seq = t.seq
     where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${scoreId}`
   return row?.authorId
 }

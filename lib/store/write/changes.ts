@@ -5,6 +5,7 @@
  * Each statement changes many traces of one project, and takes an array for each column. It fails (22012, division by
  * zero) if a trace no longer has the version that the change was decided on, which undoes the whole transaction.
  */
+import type { TableNames } from '../../database/tables.ts'
 import {
   advanceValues,
   appendValues,
@@ -31,7 +32,7 @@ import { parameter, rowSource, typed } from '../../rows/text-arrays.ts'
 import type { Ending, TraceChange, TraceState } from '../../trace/states/decide.ts'
 import type { Advance } from '../../trace/states/decide-restore.ts'
 import type { Growth } from '../../trace/states/gathered.ts'
-import type { TableNames } from './table-names.ts'
+import type { Tables } from './homes.ts'
 
 /** A stored trace with the change that is to be written. */
 export interface ChangedTrace {
@@ -145,7 +146,7 @@ const isCountedAlike = (before: ListedTrace, after: ListedTrace): boolean =>
  */
 interface Statement<T> {
   readonly name: string
-  readonly text: (tables: TableNames['tables']) => string
+  readonly text: (tables: TableNames) => string
   readonly parameters: (items: readonly T[]) => string[]
 }
 
@@ -195,8 +196,8 @@ const REMOVE_TAGS: Statement<RemovedTag> = {
 }
 
 /** The statements that a connection must have prepared before it executes those of `changesOf`. */
-export const prepareChanges = ({ tables, suffix }: TableNames): string[] =>
-  [...Object.values(UPDATES), REMOVE_TAGS].map(({ name, text }) => `prepare ${name}${suffix} as ${text(tables)}`)
+export const prepareChanges = ({ names, suffix }: Tables): string[] =>
+  [...Object.values(UPDATES), REMOVE_TAGS].map(({ name, text }) => `prepare ${name}${suffix} as ${text(names)}`)
 
 /** One execution of a prepared statement. */
 export interface Execution {

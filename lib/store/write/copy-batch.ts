@@ -5,7 +5,9 @@
  * COPY has no `on conflict`. If a new trace exists already, or a changed trace no longer has the expected version,
  * PostgreSQL undoes the whole batch. The lane (lib/ingest/writer.ts) then reads the states and decides again.
  */
+
 import type { CopyConnection } from '../../database/copy-connection.ts'
+import type { TableNames } from '../../database/tables.ts'
 import {
   type Column,
   INDEXED_COLUMNS,
@@ -23,12 +25,11 @@ import { fieldWriter } from '../../rows/copy-format.ts'
 import type { ListedRows, SpanRows, TraceRows } from '../../rows/copy-rows.ts'
 import type { ScoreRows } from '../../rows/score-rows.ts'
 import type { KnownFloors } from '../rankings/known-floors.ts'
-import { CHECK_SHARDS, HOLD_SHARDS, type Shard } from '../server/shards.ts'
 import { type ChangedTrace, changesOf, type Execution, prepareChanges } from './changes.ts'
 import { CHARGE, chargeOf, type TrialCharge } from './charge.ts'
 import { CopyMessages } from './copy-messages.ts'
+import { type Home, type Homes, type Tables, tablesOf } from './homes.ts'
 import { KnownFamilies } from './known-families.ts'
-import { namesIn, type TableNames } from './table-names.ts'
 import { ADD_UP } from './totals.ts'
 
 /** A new trace: its rows, and the fields that the service adds. */
@@ -52,11 +53,8 @@ export interface Batch {
   readonly charge: TrialCharge | undefined
   /** The writes whose words are to be indexed, since their projects are searched. */
   readonly indexed: readonly Indexed[]
-  /**
-   * The shard of each project, where the batch is written on the node that has all of them; undefined: the tables are those
-   * of the schema. With shards there is no charge: accounts are elsewhere.
-   */
-  readonly shardOf?: ((projectId: number) => Shard) | undefined
+  /** Undefined: the tables are those of the schema. With homes there is no charge: accounts are on another server. */
+  readonly homes?: Homes | undefined
 }
 
 /** A write to a trace, by the version that the trace has after it. */
@@ -68,8 +66,8 @@ export interface Indexed {
 
 /** What of a batch goes to the same tables. */
 interface Part {
-  readonly shard: Shard | undefined
-  readonly names: TableNames
+  readonly home: Home | undefined
+  readonly tables: Tables
   readonly traces: readonly RecordedTrace[]
   readonly changed: readonly ChangedTrace[]
   readonly indexed: readonly Indexed[]
@@ -149,7 +147,7 @@ export class CopyBatches {
    */
   async write(connection: CopyConnection, batch: Batch, slot: number): Promise<void> {
     const parts = partsOf(batch)
-    await this.#prepare(connection, parts)
+    await this.#prepare(connection, parts, batch)
     const strange: RowsOf<ListedRows>[] = []
     const answers = this.#build(parts, batch, slot, strange)
     await connection.send(this.#messages.written, answers)
@@ -158,42 +156,41 @@ export class CopyBatches {
   }
 
   /** Prepares the statements for the tables of these parts, where this connection does not have them yet. */
-  async #prepare(connection: CopyConnection, parts: readonly Part[]): Promise<void> {
+  async #prepare(connection: CopyConnection, parts: readonly Part[], { homes }: Batch): Promise<void> {
     const known = this.#prepared.get(connection)
-    const missing = parts.filter(({ names }) => known?.has(names.suffix) !== true)
+    const missing = parts.filter(({ tables }) => known?.has(tables.suffix) !== true)
     if (missing.length === 0) return
     this.#prepared.delete(connection)
-    const statements = missing.flatMap(({ shard, names }) => [
-      prepareTotals(names),
-      ...(shard === undefined ? [CHARGE] : []),
-      ...prepareChanges(names)
+    const statements = missing.flatMap(({ tables }) => [
+      prepareTotals(tables),
+      ...(homes === undefined ? [CHARGE] : []),
+      ...prepareChanges(tables)
     ])
     const messages = this.#messages
     messages.reset()
     // An earlier attempt may have failed halfway and left statements prepared: rolling back does not undo `prepare`.
-    if (known === undefined)
-      statements.unshift('deallocate all', ...(parts[0]?.shard === undefined ? [] : PREPARE_HOLD))
+    if (known === undefined) statements.unshift('deallocate all', ...prepareGuards(homes))
     messages.query(statements)
     await connection.send(messages.written)
-    this.#prepared.set(connection, new Set([...(known ?? []), ...missing.map(({ names }) => names.suffix)]))
+    this.#prepared.set(connection, new Set([...(known ?? []), ...missing.map(({ tables }) => tables.suffix)]))
   }
 
   /**
    * Builds the messages of a batch. Returns how many times PostgreSQL will say that it is ready. Adds to `strange` the
    * traces whose families may not be stored yet.
    */
-  #build(parts: readonly Part[], { charge }: Batch, slot: number, strange: RowsOf<ListedRows>[]): number {
+  #build(parts: readonly Part[], { charge, homes }: Batch, slot: number, strange: RowsOf<ListedRows>[]): number {
     const messages = this.#messages
     messages.reset()
     const statements: string[] = []
     // These come first, because they are the most likely to fail.
-    const first = [...holdShards(parts), ...(charge === undefined ? [] : [chargeOf(charge)])]
+    const first = [...guard(homes, parts), ...(charge === undefined ? [] : [chargeOf(charge)])]
     const copies: (() => void)[] = []
-    for (const { names, traces, changed, indexed } of parts) {
-      const { tables, suffix } = names
+    for (const { tables, traces, changed, indexed } of parts) {
+      const { names, suffix } = tables
       const copy = <T>(table: keyof typeof COPY, items: readonly T[], write: (item: T) => void) => {
         if (items.length === 0) return
-        statements.push(`copy ${tables[table]} ${COPY[table]}`)
+        statements.push(`copy ${names[table]} ${COPY[table]}`)
         copies.push(() => messages.copy(items, write))
       }
       const listed = [...traces, ...changed.flatMap(listedRows)]
@@ -209,7 +206,7 @@ export class CopyBatches {
       copy('rollup_news', counted, trace => this.#news(trace))
       copy('search_news', indexed, each => this.#indexed(each))
       copy('scores', scored, trace => this.#scores(trace))
-      statements.push(...addFamilies(unknown, names), ...addTotals({ traces, changed }, slot, names))
+      statements.push(...addFamilies(unknown, names), ...addTotals({ traces, changed }, slot, tables))
       first.push(...changesOf(changed, trace => this.#rank(trace), suffix))
     }
     if (first.length > 0) {
@@ -286,14 +283,14 @@ const spanRows = ({ projectId, seq, spans }: ChangedTrace): RowsOf<SpanRows>[] =
 const scoreRows = ({ projectId, seq, scores }: ChangedTrace): RowsOf<ScoreRows>[] =>
   scores === undefined ? [] : [{ projectId, seq, rows: scores }]
 
-/** Every batch has shards in the same order, as it has projects, so that two batches never wait for each other's rows. */
-function partsOf({ traces, changed, indexed, shardOf }: Batch): readonly Part[] {
-  if (shardOf === undefined) return [{ shard: undefined, names: namesIn(undefined), traces, changed, indexed }]
+/** Every batch has homes in the same order, as it has projects, so that two batches never wait for each other's rows. */
+function partsOf({ traces, changed, indexed, homes }: Batch): readonly Part[] {
+  if (homes === undefined) return [{ home: undefined, tables: tablesOf(undefined), traces, changed, indexed }]
   const parts = new Map<number, OpenPart>()
   const partOf = ({ projectId }: { readonly projectId: number }) => {
-    const shard = shardOf(projectId)
-    const part = parts.get(shard.id) ?? { shard, names: namesIn(shard), traces: [], changed: [], indexed: [] }
-    parts.set(shard.id, part)
+    const home = homes.of(projectId)
+    const part = parts.get(home.id) ?? { home, tables: tablesOf(home), traces: [], changed: [], indexed: [] }
+    parts.set(home.id, part)
     return part
   }
   for (const trace of traces) partOf(trace).traces.push(trace)
@@ -302,52 +299,45 @@ function partsOf({ traces, changed, indexed, shardOf }: Batch): readonly Part[] 
   return [...parts].sort(([a], [b]) => a - b).map(([, part]) => part)
 }
 
-type OpenPart = Pick<Part, 'shard' | 'names'> & {
+type OpenPart = Pick<Part, 'home' | 'tables'> & {
   readonly traces: RecordedTrace[]
   readonly changed: ChangedTrace[]
   readonly indexed: Indexed[]
 }
 
-const PREPARE_HOLD = [
-  `prepare hold_shards (bigint[]) as ${HOLD_SHARDS}`,
-  `prepare check_shards (bigint[]) as ${CHECK_SHARDS}`
-]
+const prepareGuards = (homes: Homes | undefined): string[] =>
+  homes === undefined ? [] : homes.guards.map(({ name, text }) => `prepare ${name} (bigint[]) as ${text}`)
 
-/** Nothing where the tables are those of the schema. */
-function holdShards(parts: readonly Part[]): Execution[] {
-  const shards = parts.flatMap(({ shard }) => (shard === undefined ? [] : [shard.id]))
-  const parameters = [`{${shards.join(',')}}`]
-  return shards.length === 0 ? [] : ['hold_shards', 'check_shards'].map(name => ({ name, parameters }))
+function guard(homes: Homes | undefined, parts: readonly Part[]): Execution[] {
+  if (homes === undefined) return []
+  const parameters = [`{${parts.flatMap(({ home }) => home?.id ?? []).join(',')}}`]
+  return homes.guards.map(({ name }) => ({ name, parameters }))
 }
 
 /**
  * Statements that add the families of traces. They read the families from the rows of the traces, which have been
  * written by then. Every batch adds them in the same order, so that two batches never wait for each other's rows.
  */
-function addFamilies(traces: readonly RowsOf<ListedRows>[], { tables }: TableNames): string[] {
+function addFamilies(traces: readonly RowsOf<ListedRows>[], names: TableNames): string[] {
   const projects = new Map<number, number[]>()
   for (const { projectId, seq } of traces) projects.set(projectId, [...(projects.get(projectId) ?? []), seq])
   return [...projects]
     .sort(([a], [b]) => a - b)
     .map(
-      ([projectId, numbers]) => `insert into ${tables.trace_families} (project_id, family, status, environment, model)
-      select distinct on (family) project_id, family, status, environment, model from ${tables.traces}
+      ([projectId, numbers]) => `insert into ${names.trace_families} (project_id, family, status, environment, model)
+      select distinct on (family) project_id, family, status, environment, model from ${names.traces}
       where project_id = ${projectId} and seq = any ('{${numbers.join(',')}}'::bigint[]) order by family
       on conflict (project_id, family) do nothing`
     )
 }
 
 /** Prepared, so that PostgreSQL parses and plans it once for each connection. */
-const prepareTotals = ({ tables, suffix }: TableNames) => `
+const prepareTotals = ({ names, suffix }: Tables) => `
   prepare add_totals${suffix} (int, smallint, bigint, bigint, bigint) as
-    insert into ${tables.project_totals} as p (project_id, slot, traces, spans, bytes) values ($1, $2, $3, $4, $5)
+    insert into ${names.project_totals} as p (project_id, slot, traces, spans, bytes) values ($1, $2, $3, $4, $5)
     ${ADD_UP}`
 
-function addTotals(
-  { traces, changed }: Pick<Batch, 'traces' | 'changed'>,
-  slot: number,
-  { suffix }: TableNames
-): string[] {
+function addTotals({ traces, changed }: Pick<Batch, 'traces' | 'changed'>, slot: number, { suffix }: Tables): string[] {
   const totals = new Map<number, { traces: number; spans: number; bytes: number }>()
   const add = (projectId: number, newTraces: number, rows: SpanRows | undefined, bytes: number) => {
     const sum = totals.get(projectId) ?? { traces: 0, spans: 0, bytes: 0 }

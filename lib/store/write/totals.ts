@@ -19,8 +19,9 @@ export const ADD_UP = `on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 
 /**
- * SQL of a step that adds counts. `rows` names an earlier step with the columns traces, spans and bytes, and one row at most.
- * The earlier step must do nothing unless `hasTotals`: a cluster takes no step that inserts beside others.
+ * SQL of a step that adds counts. `rows` names an earlier step with the columns traces, spans and bytes, and one row
+ * at most. The earlier step must do nothing unless `hasTotals`: a statement may have no step that inserts beside
+ * others (test/fixtures/statements/lint.ts).
  */
 export const addTotals = (project: string, rows: string) => `
   update project_totals p
@@ -33,8 +34,8 @@ export const hasTotals = (project: string) => `exists (
   select from project_totals where project_id = ${project} and slot = ${SLOT})`
 
 /**
- * Makes the row to count corrections in, if it is not there. To be called when a statement with `hasTotals` has done nothing,
- * whatever the reason, before it is sent again.
+ * Makes the row to count corrections in, if it is not there. To be called when a statement with `hasTotals` has done
+ * nothing, whatever the reason, before it is sent again.
  */
 export async function makeTotals(sql: Sql, projectId: number): Promise<void> {
   await sql`
@@ -64,8 +65,8 @@ interface Row {
 }
 
 /**
- * Compares a project's counters with its traces and spans. With `repair`, adds the difference to the counters. Spans are
- * counted by their rows, since the number in the row of a trace may be wrong (lib/store/trace/span-counts.ts).
+ * Compares a project's counters with its traces and spans. With `repair`, adds the difference to the counters. Spans
+ * are counted by their rows, since the number in the row of a trace may be wrong (lib/store/trace/span-counts.ts).
  *
  * The repair is exact even while others write. Every write changes rows and counters by the same amount in one
  * transaction, so the difference between the two is the same in every snapshot, whatever is being written. This one

@@ -43,6 +43,7 @@ export class TraceNumbers {
 
 /**
  * A number for traces.version that the trace never had. Numbers of the sequence trace_numbers are positive; these are
- * negative and random, because a statement on a table of a cluster may not draw from a sequence.
+ * negative and random, because a statement on a project's tables may not draw from a sequence
+ * (test/fixtures/statements/lint.ts).
  */
 export const freshVersion = (): number => -1 - randomBytes(6).readUIntBE(0, 6)

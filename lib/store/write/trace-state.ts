@@ -124,8 +124,8 @@ const SEPARATOR = '\u0001'
 const byteaArray = (ids: readonly string[]) => `{${ids.map(id => `"\\\\x${id}"`).join(',')}}`
 
 /**
- * The project of the rows k: the one that all of them are of, so that a cluster asks its node alone, or the one of each row.
- * On a cluster those of several projects are never asked for together.
+ * The project of the rows k: the one that all of them are of, so that its server alone is asked, or the one of each row.
+ * Where projects are on several servers, those of several are never asked for together.
  */
 const PROJECT = { one: '$1::int', several: 'k.project_id' } as const
 
@@ -220,7 +220,7 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
 
 type Read<K extends TraceKey, S> = (sql: Sql, keys: readonly K[]) => Promise<(S | undefined)[]>
 
-/** The same reading, by a statement for each project, as a cluster wants it. */
+/** The same reading, by a statement for each project, where they may be on several servers. */
 function byProject<K extends TraceKey, S>(read: Read<K, S>): Read<K, S> {
   return async (sql, keys) => {
     const projects = [...new Set(keys.map(({ projectId }) => projectId))]

@@ -2,10 +2,10 @@
 
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
+import { dashboardAddress } from '../../../lib/dashboard-address.ts'
 import { Refusal } from '../../../lib/errors.ts'
 import { found, refuseField } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
-import { dashboardAddress } from '../../../lib/people/address.ts'
 import { EMAIL_RULE, readEmail } from '../../../lib/people/email.ts'
 import { digestToken, makeToken } from '../../../lib/people/tokens.ts'
 import { closed } from '../../../lib/schema/object.ts'

@@ -1,8 +1,8 @@
 /** The keys of a project, for its owners. The whole key is in the answer that makes it, and in no other. */
 
 import Type from 'typebox'
-import { AdminError } from '../../../lib/admin/admin-error.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../../lib/admin/keys.ts'
+import { AdminError } from '../../../lib/admin-error.ts'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
 import { checkTexts } from '../../../lib/http/refuse.ts'

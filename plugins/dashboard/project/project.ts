@@ -57,7 +57,7 @@ export default function project(app: App): void {
     const { id, role } = request.project
     const row = found(await readProjectNear(sql, id, request), 'project')
     const { accountId: _, search: isOn, ...shown } = describeProject(row, config.storageLimitBytes)
-    const search = isOn ? await sql.readOf(id, each => readSearchState(each, id), request) : null
+    const search = isOn ? await sql.readOf(id, (each, names) => readSearchState(each, id, names), request) : null
     return { body: { ...shown, role, search } }
   }
 }

@@ -1,39 +1,39 @@
 /**
- * A lane that writes to shards. What a node of a cluster has is made here on one PostgreSQL: tables that are called as shards
- * are, and those things of Citus that batches ask. On a cluster `npm run cluster -- --move` tries it.
+ * A lane that writes to shards. What a node of a cluster has is made here on one PostgreSQL: tables that are called as
+ * shards are, and those things of Citus that batches ask. On a cluster `npm run cluster -- --move` tries it.
  */
 import t, { type Test } from 'tap'
+import { GUARDS } from '../../../lib/cluster/routes.ts'
 import { CopyConnection } from '../../../lib/database/copy-connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
+import { PROJECT_TABLES, type TableNames } from '../../../lib/database/tables.ts'
 import type { Pending } from '../../../lib/ingest/pending.ts'
 import { StateCache } from '../../../lib/ingest/state-cache.ts'
 import { Writer } from '../../../lib/ingest/writer.ts'
 import { createLog } from '../../../lib/log.ts'
-import { BATCHED_TABLES } from '../../../lib/store/instance/tables.ts'
 import { KnownFloors } from '../../../lib/store/rankings/known-floors.ts'
 import { SearchedProjects } from '../../../lib/store/search/searched-projects.ts'
-import type { Shard } from '../../../lib/store/server/shards.ts'
+import type { Home, Homes } from '../../../lib/store/write/homes.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
 import { makePending } from './make-pending.ts'
 
-const NODE = { id: 1, host: 'node', port: 5432 }
+const NODE = { host: 'node', port: 5432 }
 /** Of the projects 1 and 2. */
 const SHARDS = [102_001, 102_002].map(
-  (id): Shard => ({
+  (id): Home => ({
     id,
-    node: NODE,
-    tables: Object.fromEntries(BATCHED_TABLES.map(table => [table, `shards.${table}_${id}`]))
+    names: Object.fromEntries(PROJECT_TABLES.map(table => [table, `shards.${table}_${id}`])) as TableNames
   })
 )
-const shardOf = (projectId: number) => SHARDS[projectId - 1] as Shard
+const homes: Homes = { of: projectId => SHARDS[projectId - 1] as Home, guards: GUARDS }
 
 const database = await testDatabase(t)
 await database.pool.run(async sql => {
   await sql.unsafe('create schema shards')
-  for (const { tables } of SHARDS) {
-    for (const [table, name] of Object.entries(tables))
+  for (const { names } of SHARDS) {
+    for (const [table, name] of Object.entries(names))
       await sql.unsafe(`create table ${name} (like ${table} including all)`)
   }
   await sql.unsafe(`create schema node; create table node.pg_dist_local_group as select 1 as groupid;
@@ -77,19 +77,19 @@ function lane(t: Test, connect = database.connect) {
   const write = (...batch: readonly { readonly pending: Pending }[]) =>
     writer.process(
       batch.map(({ pending }) => pending),
-      { node: NODE, shardOf }
+      { host: NODE, homes }
     )
   return { write, sentBack, told }
 }
 
 const recording = (projectId: number, body: ReturnType<typeof ingestBody> = ingestBody({ spans: [span()] })) =>
   makePending(projectId, 'record', body.trace.id, body)
-const readShard = ({ tables }: Shard) =>
+const readShard = ({ names }: Home) =>
   database.pool.run(async sql => {
     const [row] = await sql.unsafe(`
-      select (select json_agg(json_build_array(project_id, status, span_count) order by started_at, id) from ${tables.traces})::text as traces,
-        (select count(*)::int from ${tables.spans}) as spans, (select count(*)::int from ${tables.trace_families}) as families,
-        (select json_agg(json_build_array(project_id, traces, spans)) from ${tables.project_totals})::text as totals`)
+      select (select json_agg(json_build_array(project_id, status, span_count) order by started_at, id) from ${names.traces})::text as traces,
+        (select count(*)::int from ${names.spans}) as spans, (select count(*)::int from ${names.trace_families}) as families,
+        (select json_agg(json_build_array(project_id, traces, spans)) from ${names.project_totals})::text as totals`)
     return { ...row, traces: JSON.parse(row?.traces), totals: JSON.parse(row?.totals) }
   })
 

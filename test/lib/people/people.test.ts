@@ -1,7 +1,7 @@
 /** What the dashboard decides about people, without a database. */
 import fc from 'fast-check'
 import t from 'tap'
-import { dashboardAddress } from '../../../lib/people/address.ts'
+import { dashboardAddress } from '../../../lib/dashboard-address.ts'
 import { networkOf, subjectsOf } from '../../../lib/people/attempts.ts'
 import { readEmail } from '../../../lib/people/email.ts'
 import { faultOfPassword, hashPassword, isPassword } from '../../../lib/people/passwords.ts'

@@ -11,8 +11,8 @@ import { lockRollups } from './lock.ts'
 import { held, ORIGIN } from './news.ts'
 
 /**
- * SQL of the level of fortnights, as a text, that sums a level of days. It avoids `case level when`, which a cluster's
- * coordinator passes on wrongly.
+ * SQL of the level of fortnights, as a text, that sums a level of days. It avoids `case level when`, which
+ * test/fixtures/statements/lint.ts refuses.
  */
 export const fortnightLevelOf = (level: string): string => {
   const cases = GROUPS.map(group => `when ${level} = '${LEVELS.day[group]}' then '${LEVELS.fortnight[group]}'`)

@@ -1,10 +1,11 @@
 /**
  * Compares rollups with the traces they are made of, and makes them anew.
  *
- * A comparison is one statement, so one snapshot. A day is made anew by one transaction: what rollups have of it is deleted,
- * and the difference between the traces and the news of the day is written as news, which the next fold takes. That is exact
- * while others write: each write changes traces and news by the same amount in one transaction, so the difference is the same
- * in every snapshot, and no fold comes between, since the lock of the project's rollups is held.
+ * A comparison is one statement, so one snapshot. A day is made anew by one transaction: what rollups have of it is
+ * deleted, and the difference between the traces and the news of the day is written as news, which the next fold
+ * takes. That is exact while others write: each write changes traces and news by the same amount in one transaction,
+ * so the difference is the same in every snapshot, and no fold comes between, since the lock of the project's rollups
+ * is held.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -36,8 +37,8 @@ const WANTED = `
 const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
 
 /**
- * Fortnights are compared with their days. Names are compared by what they add up to in their environment or family: which
- * have rows depends on the room there was. Users are compared by what all of them add up to.
+ * Fortnights are compared with their days. Names are compared by what they add up to in their environment or family:
+ * which have rows depends on the room there was. Users are compared by what all of them add up to.
  */
 const WRONG_DAYS = `
   with hours as materialized (
@@ -71,14 +72,19 @@ const WRONG_DAYS = `
     select level, start, within from sides group by 1, 2, 3 having ${ANYTHING}
   ) wrong order by day`
 
-/** The days (UTC) of which rollups do not have what the traces add up to. Days that are yet to be counted are left out. */
+/**
+ * The days (UTC) of which rollups do not have what the traces add up to. Days that are yet to be counted are left out.
+ */
 export async function findWrongDays(sql: Sql, projectId: number): Promise<string[]> {
   const from = (await readUncounted(sql, projectId)) ?? '-infinity'
   const rows = await sql.unsafe<{ day: string }[]>(WRONG_DAYS, [projectId, from, 'infinity'])
   return rows.map(({ day }) => day)
 }
 
-/** The project of each row is that of what is read, and not $1, so that a cluster has the node of the project do all of it. */
+/**
+ * The project of each row is that of what is read, and not $1, so that the project's server does all of it
+ * (test/fixtures/statements/lint.ts).
+ */
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})
   select project_id, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted

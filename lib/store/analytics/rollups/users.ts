@@ -1,7 +1,7 @@
 /**
- * What the traces of each user add up to, by day and environment. It is folded from the news that rollups are folded from,
- * in the same transaction. There may be as many users as traces, so these sums do not go through node: one statement adds
- * them, to a table with one index and no latencies (test/bench/RESULTS.md, "Users").
+ * What the traces of each user add up to, by day and environment. It is folded from the news that rollups are folded
+ * from, in the same transaction. There may be as many users as traces, so these sums do not go through node: one
+ * statement adds them, to a table with one index and no latencies (test/bench/RESULTS.md, "Users").
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -20,7 +20,10 @@ export async function foldUsers(sql: Sql, projectId: number, rowIds: string): Pr
   await sql.unsafe(ADD_USERS, [projectId, rowIds], { prepare: true })
 }
 
-/** The project of each row is that of the news, and not $1, so that a cluster has the node of the project do all of it. */
+/**
+ * The project of each row is that of the news, and not $1, so that the project's server does all of it
+ * (test/fixtures/statements/lint.ts).
+ */
 const ADD_USERS = `
   insert into user_sums as u (project_id, list, start, ${USER_AMOUNTS.join(', ')})
   select n.project_id, ${userListInSql('n.user_id', 'f.environment')}, ${dayOf('n.started_at')},
@@ -31,7 +34,10 @@ const ADD_USERS = `
   on conflict (project_id, list, start) do update
     set ${USER_AMOUNTS.map(name => `${name} = u.${name} + excluded.${name}`).join(', ')}`
 
-/** Takes the sums of a day away, whoever they are of. The key has users first, so all of the project's are looked through. */
+/**
+ * Takes the sums of a day away, whoever they are of. The key has users first, so all of the project's are looked
+ * through.
+ */
 export async function forgetUsersOf(sql: Sql, projectId: number, day: string): Promise<void> {
   await sql`delete from user_sums where project_id = ${projectId} and start = ${day}`
 }

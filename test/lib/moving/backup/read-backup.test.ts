@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { AdminError } from '../../../../lib/admin/admin-error.ts'
+import { AdminError } from '../../../../lib/admin-error.ts'
 import { readBackup } from '../../../../lib/moving/backup/read-backup.ts'
 import { backupOf, bytesOf, fullInstance, inPieces, linesOf } from '../../../fixtures/database/backups.ts'
 import { runs } from '../../../torture/orders.ts'

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Sql } from 'postgres'
 import t from 'tap'
+import { SCHEMA_NAMES } from '../../../../lib/database/tables.ts'
 import { readTraceDetail } from '../../../../lib/store/answers/traces.ts'
 import type { Edge } from '../../../../lib/store/lists/cursor.ts'
 import type { Sort } from '../../../../lib/store/lists/order.ts'
@@ -24,10 +25,10 @@ interface Page {
   readonly previous: Edge | undefined
 }
 
-type Bounds = Parameters<typeof listTraces>[3]
+type Bounds = Parameters<typeof listTraces>[4]
 
 async function readPage(sql: Sql, projectId: number, query: TraceQuery, bounds?: Bounds): Promise<Page> {
-  const { traces, next, previous } = await listTraces(sql, projectId, query, bounds)
+  const { traces, next, previous } = await listTraces(sql, projectId, query, SCHEMA_NAMES, bounds)
   return { ids: JSON.parse(traces).map((trace: { id: string }) => trace.id), next, previous }
 }
 

@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { changedTrace, changesOf, type Execution, prepareChanges } from '../../../../lib/store/write/changes.ts'
-import { namesIn } from '../../../../lib/store/write/table-names.ts'
+import { tablesOf } from '../../../../lib/store/write/homes.ts'
 import { readTraceStates } from '../../../../lib/store/write/trace-state.ts'
 import { makeReady } from '../../../../lib/threads/ready.ts'
 import { decide, type Operation } from '../../../../lib/trace/states/decide.ts'
@@ -18,7 +18,7 @@ const onConnection = (work: (sql: Sql) => Promise<void>) =>
   database.pool.run(async sql => {
     const [{ count }] = await sql<[{ count: number }]>`
       select count(*)::int from pg_prepared_statements where name = 'change_append'`
-    if (count === 0) for (const statement of prepareChanges(namesIn(undefined))) await sql.unsafe(statement)
+    if (count === 0) for (const statement of prepareChanges(tablesOf(undefined))) await sql.unsafe(statement)
     await work(sql)
   })
 

@@ -1,5 +1,5 @@
-/** What is amiss with the nodes of a cluster, in sentences that say what to do. */
-import type { NodePlacement } from '../../store/server/placement.ts'
+/** Says what is wrong with the nodes of a cluster, in sentences that tell what to do. */
+import type { NodePlacement } from './placement.ts'
 
 /** A node that holds so many times the average is said to be too full, once there is enough to speak of. */
 const SKEW = 1.5
@@ -7,7 +7,7 @@ const LEAST_BYTES = 1e9
 
 const named = ({ name, port }: NodePlacement) => `${name}:${port}`
 
-/** Of one PostgreSQL (no nodes) nothing. */
+/** One PostgreSQL has no nodes, and no problems here. */
 export function nodeProblems(nodes: readonly NodePlacement[]): string[] {
   const away = nodes
     .filter(({ isActive }) => !isActive)
@@ -20,7 +20,8 @@ export function nodeProblems(nodes: readonly NodePlacement[]): string[] {
     .filter(({ bytes }) => bytes > most)
     .map(node => {
       const share = Math.round((100 * node.bytes) / total)
-      return `The node ${named(node)} holds ${share} % of all: move shards to others (citus_rebalance_start), while it serves.`
+      const remedy = 'move shards to others (citus_rebalance_start), while it serves.'
+      return `The node ${named(node)} holds ${share} % of all: ${remedy}`
     })
   return [...away, ...full]
 }

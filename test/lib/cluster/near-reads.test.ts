@@ -1,42 +1,44 @@
 /**
- * Reads of a project on the node that has it. On one PostgreSQL views stand for the shard's tables, and two tables for what
- * Citus knows of shards; on a cluster (test/cluster) all is as it is.
+ * Reads of a project on the node that has it. On one PostgreSQL views stand for the shard's tables, and two tables for
+ * what Citus knows of shards; on a cluster (test/cluster) all is as it is.
  */
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
-import { createSqlAccess, ELSEWHERE } from '../../../../lib/database/sql-access.ts'
-import { Routes } from '../../../../lib/ingest/routes.ts'
-import { createLog } from '../../../../lib/log.ts'
-import { readSpan, readTraceBody, renderTexts } from '../../../../lib/store/answers/outline.ts'
-import { fetchTrace, readTraceDetail } from '../../../../lib/store/answers/traces.ts'
-import { DISTRIBUTED_TABLES } from '../../../../lib/store/instance/tables.ts'
-import { readFacets, readScoreNames } from '../../../../lib/store/lists/facets.ts'
-import { listScores } from '../../../../lib/store/lists/score-list.ts'
-import { listTraces } from '../../../../lib/store/lists/trace-list.ts'
-import { readTracesById } from '../../../../lib/store/lists/traces-by-id.ts'
-import { readProjectNear } from '../../../../lib/store/projects/projects.ts'
-import { type Directory, NearReads } from '../../../../lib/store/server/near-reads.ts'
-import { nameTables } from '../../../../lib/store/server/shard-names.ts'
-import type { Shard } from '../../../../lib/store/server/shards.ts'
-import { readAuthor, readTraceScores } from '../../../../lib/store/trace/scores.ts'
-import { fullInstance } from '../../../fixtures/database/backups.ts'
-import { isOnCluster, type TestDatabase, testDatabase } from '../../../fixtures/database/database.ts'
-import { until } from '../../../fixtures/until.ts'
+import { type Directory, NearReads } from '../../../lib/cluster/near-reads.ts'
+import { Routes } from '../../../lib/cluster/routes.ts'
+import type { Shard } from '../../../lib/cluster/shards.ts'
+import { createSqlAccess, ELSEWHERE, type ProjectRead } from '../../../lib/database/sql-access.ts'
+import { PROJECT_TABLES, SCHEMA_NAMES, type TableNames } from '../../../lib/database/tables.ts'
+import { createLog } from '../../../lib/log.ts'
+import { readSpan, readTraceBody, renderTexts } from '../../../lib/store/answers/outline.ts'
+import { fetchTrace, measureTrace, readTraceDetail } from '../../../lib/store/answers/traces.ts'
+import { readFacets, readScoreNames } from '../../../lib/store/lists/facets.ts'
+import { listScores } from '../../../lib/store/lists/score-list.ts'
+import { listTraces } from '../../../lib/store/lists/trace-list.ts'
+import { readTracesById } from '../../../lib/store/lists/traces-by-id.ts'
+import { readProjectNear } from '../../../lib/store/projects/projects.ts'
+import { readSearchState } from '../../../lib/store/search/state.ts'
+import { readAuthor, readTraceScores } from '../../../lib/store/trace/scores.ts'
+import { fullInstance } from '../../fixtures/database/backups.ts'
+import { isOnCluster, type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { isOnTraces } from '../../fixtures/statements/lint.ts'
+import { Recording, recorded } from '../../fixtures/statements/record.ts'
+import { until } from '../../fixtures/until.ts'
 
 const PROJECT = 1
 const SHARD = 102008
-const tables = Object.fromEntries(DISTRIBUTED_TABLES.map(name => [name, `${name}_${SHARD}`]))
-const local: Shard = { id: SHARD, node: { id: 1, host: 'localhost', port: 5432 }, tables }
+const names = Object.fromEntries(PROJECT_TABLES.map(name => [name, `${name}_${SHARD}`])) as TableNames
+const local: Shard = { id: SHARD, node: { id: 1, host: 'localhost', port: 5432 }, names }
 
 /** Views, and what the coordinator and the nodes know. */
 async function standIn(sql: Sql): Promise<void> {
-  for (const [name, own] of Object.entries(tables)) await sql.unsafe(`create view ${own} as select * from ${name}`)
+  for (const [name, own] of Object.entries(names)) await sql.unsafe(`create view ${own} as select * from ${name}`)
   await sql.unsafe(`
     create table pg_dist_local_group as select 1 as groupid;
     create table pg_dist_placement as select ${SHARD}::bigint as shardid, 1 as groupid`)
 }
 
-/** What a directory was told. */
+/** A directory, and the calls that it got. */
 interface Told {
   readonly directory: Directory
   readonly told: string[]
@@ -61,29 +63,34 @@ async function directoryOf(t: Test, { pool, node }: TestDatabase): Promise<Told>
   return { directory, told }
 }
 
-async function nearOf(t: Test, database: TestDatabase, { directory }: Told): Promise<NearReads> {
-  const nodeOf = isOnCluster() ? database.node : () => database
+async function nearOf(
+  t: Test,
+  database: TestDatabase,
+  { directory }: Told,
+  recording = new Recording()
+): Promise<NearReads> {
+  const nodeOf: typeof database.node = host => recorded(isOnCluster() ? database.node(host) : database, recording)
   const near = new NearReads(nodeOf, directory, { connection: {}, size: 2 })
   t.teardown(() => near.end())
   return near
 }
 
-t.test('a statement names the tables of the shard wherever it reads one, and nothing else', t => {
-  const names = { traces: 'traces_7', spans: 'spans_7' }
-  const cases = {
-    'select traces from traces t where a = 1': 'select traces from traces_7 t where a = 1',
-    'from traces\n left join  spans s on true': 'from traces_7\n left join  spans_7 s on true',
-    'extract(epoch from started_at), (select 1 from trace)': 'extract(epoch from started_at), (select 1 from trace)',
-    'from scores': 'from scores'
-  }
-  for (const [text, named] of Object.entries(cases)) t.equal(nameTables(text, names), named)
-  t.end()
+t.test('a step of a statement, and an alias, may have the name of a table', async t => {
+  const database = await testDatabase(t)
+  const near = await nearOf(t, database, await directoryOf(t, database))
+  const named = (sql: Sql, { traces, spans }: TableNames) => sql`
+    with scores as (select 1 as one), counted as (select count(*)::int as none from ${sql.unsafe(traces)} spans)
+    select one, none, (select count(*)::int from ${sql.unsafe(spans)} traces) as "noneEither" from scores, counted`
+  const expected = [{ one: 1, none: 0, noneEither: 0 }]
+  t.same(await database.pool.run(sql => named(sql, SCHEMA_NAMES)), expected)
+  t.same(await near.read(PROJECT, named), expected)
 })
 
 t.test('whatever is read of a project is the same where the project is', async t => {
   const { database } = await fullInstance(t)
   const told = await directoryOf(t, database)
-  const near = await nearOf(t, database, told)
+  const recording = new Recording()
+  const near = await nearOf(t, database, told, recording)
   const [one] = await database.pool.run(
     sql => sql`
       select t.id, encode(s.id, 'hex') as span, encode(c.id, 'hex') as score from traces t
@@ -92,25 +99,28 @@ t.test('whatever is read of a project is the same where the project is', async t
       where t.project_id = ${PROJECT} order by t.seq limit 1`
   )
   const { id, span, score } = one as { id: string; span: string; score: string }
-  const list = (query: object) => (sql: Sql) => listTraces(sql, PROJECT, { sort: 'newest', limit: 5, ...query })
-  const reads: readonly ((sql: Sql) => Promise<unknown>)[] = [
+  const list = (query: object) => (sql: Sql, names: TableNames) =>
+    listTraces(sql, PROJECT, { sort: 'newest', limit: 5, ...query }, names)
+  const reads: readonly ProjectRead<unknown>[] = [
     ...[{}, { sort: 'slowest' }, { sort: 'costliest', tag: 'a' }, { status: 'ok' }, { name: 'run 0' }].map(list),
     list({ tag: 'a', name: 'run 0', userId: 'nobody' }),
     list({ status: 'ok', before: { key: '2027-01-01T00:00:00.000Z', tie: 'f'.repeat(32), inclusive: false } }),
-    sql => readTraceDetail(sql, PROJECT, id),
-    sql => readTraceScores(sql, PROJECT, id),
-    sql => listScores(sql, PROJECT, { limit: 5 }),
-    sql => listScores(sql, PROJECT, { limit: 5, environment: 'production' }),
-    sql => readFacets(sql, PROJECT),
-    sql => readScoreNames(sql, PROJECT),
-    sql => readTracesById(sql, PROJECT, [id]),
-    sql => readSpan(sql, PROJECT, id, span),
-    sql => readTraceBody(sql, PROJECT, id),
-    async sql => Buffer.concat(await renderTexts((await fetchTrace(sql, PROJECT, id))!)).toString(),
-    sql => readAuthor(sql, PROJECT, id, score)
+    (sql, names) => readTraceDetail(sql, PROJECT, id, names),
+    (sql, names) => readTraceScores(sql, PROJECT, id, names),
+    (sql, names) => listScores(sql, PROJECT, { limit: 5 }, names),
+    (sql, names) => listScores(sql, PROJECT, { limit: 5, environment: 'production' }, names),
+    (sql, names) => readFacets(sql, PROJECT, names),
+    (sql, names) => readScoreNames(sql, PROJECT, names),
+    (sql, names) => readTracesById(sql, PROJECT, [id], names),
+    (sql, names) => readSpan(sql, PROJECT, id, span, names),
+    (sql, names) => readTraceBody(sql, PROJECT, id, names),
+    async (sql, names) => Buffer.concat(await renderTexts((await fetchTrace(sql, PROJECT, id, names))!)).toString(),
+    (sql, names) => readSearchState(sql, PROJECT, names),
+    (sql, names) => measureTrace(sql, PROJECT, id, names),
+    (sql, names) => readAuthor(sql, PROJECT, id, score, names)
   ]
   for (const read of reads) {
-    const expected = await database.pool.run(read)
+    const expected = await database.pool.run(sql => read(sql, SCHEMA_NAMES))
     t.ok(expected !== undefined, String(read))
     for (let n = 0; n < 2; n++) t.same(await near.read(PROJECT, read), expected, String(read))
   }
@@ -120,6 +130,8 @@ t.test('whatever is read of a project is the same where the project is', async t
   t.not(project?.traceCount, 0)
   t.same(await readProjectNear(apart, PROJECT, client), project, 'joined of what two servers say')
   t.same(told.told, [], 'nothing was found elsewhere')
+  t.ok(recording.texts.size > reads.length)
+  t.same([...recording.texts].filter(isOnTraces), [], 'every statement names the tables of the shard')
 })
 
 if (!isOnCluster()) {
@@ -131,7 +143,7 @@ if (!isOnCluster()) {
     t.same(await near.read(PROJECT, count), [{ count: 0 }])
     await database.pool.run(sql => sql`update pg_dist_placement set groupid = 2`)
     t.equal(await near.read(PROJECT, count), ELSEWHERE)
-    await database.pool.run(sql => sql.unsafe(`drop view ${tables.traces}`))
+    await database.pool.run(sql => sql.unsafe(`drop view ${names.traces}`))
     t.equal(await near.read(PROJECT, count), ELSEWHERE, 'its tables are gone')
     t.same(told.told, ['forget', 'forget'])
   })
@@ -170,13 +182,13 @@ if (!isOnCluster()) {
     t.same(told.told, [])
   })
 
-  t.test('a connection that has been asked very many texts is replaced', async t => {
+  t.test('a connection that has prepared very many statements is replaced', async t => {
     const database = await testDatabase(t)
     const near = await nearOf(t, database, await directoryOf(t, database))
     const pids = new Set<number>()
     for (let n = 0; n < 200; n++) {
       const rows = await near.read(PROJECT, sql =>
-        sql.unsafe<[{ pid: number }]>(`select ${n}, pg_backend_pid() as pid`)
+        sql.unsafe<[{ pid: number }]>(`select ${n}, pg_backend_pid() as pid where $1`, [true], { prepare: true })
       )
       if (rows !== ELSEWHERE) pids.add(rows[0].pid)
     }

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { readDistributionPlan } from '../../../../lib/admin/distribution/distribute.ts'
-import { type FoundCluster, type FoundTable, planDistribution } from '../../../../lib/admin/distribution/plan.ts'
-import { DISTRIBUTED_TABLES, LOCAL_TABLES } from '../../../../lib/store/instance/tables.ts'
-import { isOnCluster, testDatabase } from '../../../fixtures/database/database.ts'
+import { readDistributionPlan } from '../../../lib/cluster/distribute.ts'
+import { type FoundCluster, type FoundTable, planDistribution } from '../../../lib/cluster/plan.ts'
+import { LOCAL_TABLES, PROJECT_TABLES } from '../../../lib/database/tables.ts'
+import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
 
 const COORDINATOR = {
   name: 'c',
@@ -27,7 +27,7 @@ const found = (more: Partial<FoundCluster> = {}): FoundCluster => ({
   citus: '13.2-1',
   isAvailable: true,
   nodes: [COORDINATOR, WORKER],
-  tables: DISTRIBUTED_TABLES.map(name => table(name)),
+  tables: PROJECT_TABLES.map(name => table(name)),
   users: [],
   ...more
 })
@@ -38,21 +38,21 @@ t.test('traces come first, and the others are laid beside them', async t => {
   t.same(done, [])
   t.same(
     steps.map(({ table, beside, shards }) => [table, beside, shards]),
-    DISTRIBUTED_TABLES.map(name => (name === 'traces' ? [name, undefined, 32] : [name, 'traces', undefined]))
+    PROJECT_TABLES.map(name => (name === 'traces' ? [name, undefined, 32] : [name, 'traces', undefined]))
   )
   t.equal(planDistribution(found(), 64).steps[0]?.shards, 64)
 })
 
 t.test('after an interruption the rest is done', async t => {
-  const tables = DISTRIBUTED_TABLES.map((name, i) => (i < 3 ? laid(name) : table(name)))
+  const tables = PROJECT_TABLES.map((name, i) => (i < 3 ? laid(name) : table(name)))
   const { steps, done, obstacles } = planDistribution(found({ tables }))
   t.same(obstacles, [])
   t.same(done, ['traces', 'spans', 'scores'])
   t.same(
     steps.map(step => step.table),
-    DISTRIBUTED_TABLES.slice(3)
+    PROJECT_TABLES.slice(3)
   )
-  t.same(planDistribution(found({ tables: DISTRIBUTED_TABLES.map(laid) })).steps, [])
+  t.same(planDistribution(found({ tables: PROJECT_TABLES.map(laid) })).steps, [])
 })
 
 t.test('what stands in the way is said, with what to do', async t => {
@@ -73,7 +73,7 @@ t.test('what stands in the way is said, with what to do', async t => {
   ] as const) {
     t.match(planDistribution(found(more as Partial<FoundCluster>)).obstacles.join('\n'), rule, claim)
   }
-  const tables = DISTRIBUTED_TABLES.map(laid)
+  const tables = PROJECT_TABLES.map(laid)
   t.match(planDistribution(found({ tables }), 64).obstacles.join(), /traces has 32 shards already/)
   t.same(planDistribution(found({ tables }), 32).obstacles, [])
 })
@@ -90,8 +90,8 @@ t.test('each table of the schema has its place, and the distributed ones allow i
       select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`
     t.same(
       tables.map(({ name }) => name).sort(),
-      [...DISTRIBUTED_TABLES, ...LOCAL_TABLES].sort(),
-      'a new table is named in lib/store/instance/tables.ts'
+      [...PROJECT_TABLES, ...LOCAL_TABLES].sort(),
+      'a new table is named in lib/database/tables.ts'
     )
     const owned = await sql<{ name: string }[]>`
       select table_name as name from information_schema.columns
@@ -105,11 +105,11 @@ t.test('each table of the schema has its place, and the distributed ones allow i
       select c.relname as table, a.attname as first from pg_index i
       join pg_class c on c.oid = i.indrelid
       join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-      where i.indisunique and c.relname = any (${[...DISTRIBUTED_TABLES]}::text[])`
+      where i.indisunique and c.relname = any (${[...PROJECT_TABLES]}::text[])`
     t.ok(unique.length > 0)
     for (const { table, first } of unique) t.equal(first, 'project_id', `a unique index of ${table}`)
     const { obstacles, steps, done } = await readDistributionPlan(sql)
-    if (isOnCluster()) t.same([steps, done], [[], DISTRIBUTED_TABLES])
-    else t.match([obstacles.join('\n'), steps.length], [/This PostgreSQL has no Citus/, DISTRIBUTED_TABLES.length])
+    if (isOnCluster()) t.same([steps, done], [[], PROJECT_TABLES])
+    else t.match([obstacles.join('\n'), steps.length], [/This PostgreSQL has no Citus/, PROJECT_TABLES.length])
   })
 })

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { readMigrations } from '../../../../lib/database/migrate.ts'
-import { describeLeftBehind } from '../../../../lib/health/left-behind.ts'
-import { createLog } from '../../../../lib/log.ts'
-import { readLeftBehind, readTables } from '../../../../lib/store/instance/distribution.ts'
-import { migrateSchema } from '../../../../lib/store/instance/schema.ts'
-import { DISTRIBUTED_TABLES } from '../../../../lib/store/instance/tables.ts'
-import { isOnCluster, testDatabase } from '../../../fixtures/database/database.ts'
-import { seedProject } from '../../../fixtures/database/seed.ts'
+import { readLeftBehind, readTables } from '../../../lib/cluster/distribution.ts'
+import { describeLeftBehind } from '../../../lib/cluster/left-behind.ts'
+import { migrateSchema } from '../../../lib/cluster/schema.ts'
+import { readMigrations } from '../../../lib/database/migrate.ts'
+import { PROJECT_TABLES } from '../../../lib/database/tables.ts'
+import { createLog } from '../../../lib/log.ts'
+import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
+import { seedProject } from '../../fixtures/database/seed.ts'
 
 const log = createLog('silent')
 /** Makes the schema what it was before migration 6. */
@@ -28,7 +28,7 @@ t.test('the tables that a migration makes are distributed where traces are, with
   const ids = await pool.run(async sql => [await seedProject(sql), await seedProject(sql)])
   const where = () =>
     pool.run(async sql =>
-      (await readTables(sql, DISTRIBUTED_TABLES)).map(({ name, column, colocation }) => ({ name, column, colocation }))
+      (await readTables(sql, PROJECT_TABLES)).map(({ name, column, colocation }) => ({ name, column, colocation }))
     )
   const before = await where()
   await pool.run(async sql => {

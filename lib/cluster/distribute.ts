@@ -1,5 +1,7 @@
 /** The work of `spoor migrate --distributed`: spreads the tables of traces over the nodes of a Citus cluster. */
 import type { Sql } from 'postgres'
+import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
+import { inTransaction } from '../store/transactions.ts'
 import {
   distributeTable,
   readCitus,
@@ -8,10 +10,7 @@ import {
   readOthers,
   readTables,
   type TableRow
-} from '../../store/instance/distribution.ts'
-import { DISTRIBUTED_TABLES, type DistributedTable } from '../../store/instance/tables.ts'
-import { inTransaction } from '../../store/transactions.ts'
-import { AdminError } from '../admin-error.ts'
+} from './distribution.ts'
 import {
   type DistributionPlan,
   type FoundCluster,
@@ -28,12 +27,12 @@ export async function readDistributionPlan(sql: Sql, shards?: number): Promise<D
 
 async function findCluster(sql: Sql): Promise<FoundCluster> {
   const { version, isAvailable } = await readCitus(sql)
-  const tables = await readTables(sql, DISTRIBUTED_TABLES)
+  const tables = await readTables(sql, PROJECT_TABLES)
   return {
     citus: version,
     isAvailable,
     nodes: version === undefined ? [] : await findNodes(sql),
-    tables: DISTRIBUTED_TABLES.map(name =>
+    tables: PROJECT_TABLES.map(name =>
       foundTable(
         name,
         tables.find(table => table.name === name)
@@ -44,7 +43,7 @@ async function findCluster(sql: Sql): Promise<FoundCluster> {
 }
 
 /** A table that does not exist yet is taken for an empty one. */
-function foundTable(name: DistributedTable, row: TableRow | undefined): FoundTable {
+function foundTable(name: ProjectTable, row: TableRow | undefined): FoundTable {
   if (row === undefined) return { name, rows: 0, localBytes: 0, isOurs: true, distributed: undefined }
   const { rows, localBytes, isOurs, column, shards, colocation } = row
   const distributed = column === null ? undefined : { column, shards: shards ?? 0, colocation: colocation ?? 0 }
@@ -66,20 +65,20 @@ export interface DistributionOptions {
   readonly signal?: AbortSignal
 }
 
-/** Does what a plan says, table by table. What is done stays done: after an interruption the same command does the rest. */
+/**
+ * Carries a plan out, table by table, and returns how many tables are distributed by then: all of them, unless it was
+ * aborted. What is done stays done, so the same command does the rest.
+ */
 export async function applyDistribution(
   sql: Sql,
   { obstacles, steps }: DistributionPlan,
   { onStep, signal }: DistributionOptions = {}
-): Promise<void> {
-  if (obstacles.length > 0) throw new AdminError(obstacles.join('\n'))
+): Promise<number> {
+  if (obstacles.length > 0) throw new Error(obstacles.join('\n'))
   for (const [i, step] of steps.entries()) {
-    if (signal?.aborted) {
-      throw new AdminError(
-        `interrupted: ${i} of ${steps.length} tables are distributed; run it again before a server starts`
-      )
-    }
+    if (signal?.aborted) return i
     onStep?.(step, i + 1)
     await inTransaction(sql, () => distributeTable(sql, step.table, step))
   }
+  return steps.length
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { nodeProblems } from '../../../../lib/admin/distribution/nodes.ts'
-import { readPlacement } from '../../../../lib/store/server/placement.ts'
-import { isOnCluster, testDatabase } from '../../../fixtures/database/database.ts'
+import { nodeProblems } from '../../../lib/cluster/node-problems.ts'
+import { readPlacement } from '../../../lib/cluster/placement.ts'
+import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
 
 const node = (name: string, bytes: number, isActive = true) => ({ name, port: 5432, isActive, shards: 16, bytes })
 

@@ -1,7 +1,8 @@
 /** Which operations may share a batch, and where it is written; that it is written there, says test/cluster. */
 import t from 'tap'
-import { Routes } from '../../../lib/ingest/routes.ts'
+import { Routes } from '../../../lib/cluster/routes.ts'
 import { createLog } from '../../../lib/log.ts'
+import { BY_ADDRESS } from '../../../lib/store/write/route.ts'
 import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -26,19 +27,19 @@ t.test(
     t.teardown(() => routes.close())
     const batch = [{ projectId: 7 }]
     t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'nobody knows yet')
-    t.strictSame(routes.routeOf(batch), { node: undefined, shardOf: undefined })
+    t.strictSame(routes.routeOf(batch), BY_ADDRESS)
     routes.learn(batch)
     routes.learn(batch)
     t.equal(times, 1)
     await until(() => answered === 1)
     if (isOnCluster()) {
       await until(() => (routes.groupOf?.({ projectId: 7 }) ?? -1) >= 0)
-      t.match(routes.routeOf(batch), { node: { port: Number }, shardOf: Function })
+      t.match(routes.routeOf(batch), { host: { port: Number }, homes: { of: Function } })
       routes.forget()
       t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'after it was moved')
     } else {
       t.equal(routes.groupOf, undefined)
-      t.strictSame(routes.routeOf(batch), { node: undefined, shardOf: undefined })
+      t.strictSame(routes.routeOf(batch), BY_ADDRESS)
     }
     routes.learn([])
     t.equal(times, 1)

@@ -1,6 +1,6 @@
 /** Why a port cannot be listened on, in words that name the variable. */
 import { createServer } from 'node:net'
-import { ConfigError } from '../../config.ts'
+import { ConfigError } from './config.ts'
 
 export function listenError(error: NodeJS.ErrnoException, host: string, port: number, variable = 'PORT'): Error {
   switch (error.code) {

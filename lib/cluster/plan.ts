@@ -1,8 +1,9 @@
 /**
- * What becomes of each table when a database is spread over a cluster of Citus, and what is still to be done. No SQL: what
- * there is comes from lib/store/instance/distribution.ts.
+ * Plans what becomes of each table when a database is spread over a cluster of Citus, and what is still to be done. No
+ * SQL: what there is comes from lib/cluster/distribution.ts.
  */
-import { DISTRIBUTED_TABLES, DISTRIBUTION_COLUMN, type DistributedTable } from '../../store/instance/tables.ts'
+import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
+import { DISTRIBUTION_COLUMN } from './shards.ts'
 
 /** Citus before that cannot do some of what the statements of the server need. */
 const LEAST_CITUS = 12
@@ -13,10 +14,10 @@ export const MOST_SHARDS = 1024
 
 /** A table that is to be distributed, as it is now. */
 export interface FoundTable {
-  readonly name: DistributedTable
+  readonly name: ProjectTable
   /** Rows as PostgreSQL estimates them; undefined if it was never analyzed. */
   readonly rows: number | undefined
-  /** What lies on the coordinator, without indexes. */
+  /** The size of the table on the coordinator, without indexes. */
   readonly localBytes: number
   /** Undefined if it is not distributed. */
   readonly distributed: { readonly column: string; readonly shards: number; readonly colocation: number } | undefined
@@ -33,7 +34,7 @@ export interface FoundNode {
   readonly hindrance: string | undefined
 }
 
-/** What a database says of itself. */
+/** The answers of a database about itself. */
 export interface FoundCluster {
   /** The version of the extension in this database; undefined if it is not there. */
   readonly citus: string | undefined
@@ -46,9 +47,9 @@ export interface FoundCluster {
 }
 
 export interface Step {
-  readonly table: DistributedTable
+  readonly table: ProjectTable
   /** The table that it is laid beside; undefined for the first one. */
-  readonly beside: DistributedTable | undefined
+  readonly beside: ProjectTable | undefined
   /** Undefined if the table follows another one. */
   readonly shards: number | undefined
   readonly rows: number | undefined
@@ -56,20 +57,20 @@ export interface Step {
 }
 
 export interface DistributionPlan {
-  /** What stands in the way, in sentences that say what to do. Nothing is done while there is any. */
+  /** The reasons against it, in sentences that say what to do. Nothing is done while there is any. */
   readonly obstacles: readonly string[]
   readonly steps: readonly Step[]
   /** Tables that need nothing any more. */
-  readonly done: readonly DistributedTable[]
+  readonly done: readonly ProjectTable[]
   readonly nodes: readonly FoundNode[]
 }
 
 /** `shards` is the number asked for; undefined: the default, or what is there already. */
 export function planDistribution(found: FoundCluster, shards?: number): DistributionPlan {
-  const [first] = DISTRIBUTED_TABLES
+  const [first] = PROJECT_TABLES
   const anchor = found.tables.find(({ name }) => name === first)?.distributed
   const steps: Step[] = []
-  const done: DistributedTable[] = []
+  const done: ProjectTable[] = []
   for (const table of found.tables) {
     const { name, rows, localBytes: bytes } = table
     const isFirst = name === first

@@ -1,20 +1,32 @@
 /**
- * Where batches are written, and which operations may share one. On one PostgreSQL there is one way, and all may. On a
- * cluster (Citus) a batch is written on the node that has its shards, over a connection to that node and into the tables
- * of the shards: as on one PostgreSQL, and at that cost. The coordinator would send it there too, but costs more and commits
- * what it sends in two phases (test/bench/RESULTS.md, "A cluster").
+ * Decides where batches are written, and which operations may share one. On one PostgreSQL there is one way, and all
+ * may. On a cluster (Citus) a batch is written on the node that has its shards, over a connection to that node and
+ * into the tables of the shards: as on one PostgreSQL, and at that cost. The coordinator would send it there too, but
+ * costs more and commits what it sends in two phases (test/bench/RESULTS.md, "A cluster").
  *
- * States: unknown (nobody has asked the database yet), one, spread. Where it is spread, but the shard of a project is not
- * known yet, or its node cannot be reached from here, batches of that project alone go to the coordinator. What is known
- * may be old: a batch holds its shards, finds out that one was moved, and is undone (lib/store/server/shards.ts). Then all
- * is forgotten and asked again.
+ * States: unknown (nobody has asked the database yet), one, spread. Where it is spread, but the shard of a project is
+ * not known yet, or its node cannot be reached from here, batches of that project alone go to the coordinator. What is
+ * known may be old: a batch holds its shards, finds out that one was moved, and is undone (lib/cluster/shards.ts).
+ * Then all is forgotten and asked again.
  */
 import type { Sql } from 'postgres'
 import type { Connections, Database } from '../database/database.ts'
 import { closeSingle, openSingle } from '../database/pooled/single-connection.ts'
+import { type Host, nameOf } from '../database/sockets/address.ts'
 import type { Logger } from '../log.ts'
-import { isSpread, readShards, readShardsOf, type Shard, type ShardNode, tryHold } from '../store/server/shards.ts'
-import { isComplete } from '../store/write/table-names.ts'
+import type { Homes } from '../store/write/homes.ts'
+import { BY_ADDRESS, type Route, type RouteNews } from '../store/write/route.ts'
+import {
+  CHECK_SHARDS,
+  HOLD_SHARDS,
+  isComplete,
+  isSpread,
+  readShards,
+  readShardsOf,
+  type Shard,
+  type ShardNode,
+  tryHold
+} from './shards.ts'
 
 type Run = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>
 
@@ -26,24 +38,16 @@ interface Routed {
 }
 
 /**
- * The coordinator has the accounts that are charged, and draws the numbers of scores, which a restored trace brings with it:
- * the tables of shards have no defaults.
+ * The coordinator has the accounts that are charged, and draws the numbers of scores, which a restored trace brings
+ * with it: the tables of shards have no defaults.
  */
 const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
   charge !== undefined || ('restored' in operation && operation.restored !== undefined)
 
-export interface Route {
-  /** Undefined: by the address of the database. */
-  readonly node: ShardNode | undefined
-  readonly shardOf: ((projectId: number) => Shard) | undefined
-}
-
-export const BY_ADDRESS: Route = { node: undefined, shardOf: undefined }
-
 /** After shards have moved, or a node could not be reached, the coordinator has their batches for so long. */
 const PAUSE_MS = 1000
 const RETRY_MS = 10_000
-/** What is known of the shards is read again after so long: a node may have come back, or have another name. */
+/** The list of shards is read again after so long: a node may have come back, or have another name. */
 const RENEW_MS = 60_000
 const PROBE_TIMEOUT_MS = 5000
 /** How long batches of a shard that is being moved are not those of others. */
@@ -52,7 +56,13 @@ const FIRST_SHARD_GROUP = 2 ** 32
 /** Bounds the memory. Beyond it all are forgotten. */
 const MAX_PROJECTS = 100_000
 
-export class Routes {
+/** The check comes second: while the first waited for the lock, a move may have ended. */
+export const GUARDS: Homes['guards'] = [
+  { name: 'hold_shards', text: HOLD_SHARDS },
+  { name: 'check_shards', text: CHECK_SHARDS }
+]
+
+export class Routes implements RouteNews {
   readonly #run: Run
   readonly #connectionsOf: Database['node']
   readonly #log: Logger
@@ -103,13 +113,14 @@ export class Routes {
     const node = this.shardOf(first.projectId)?.node
     if (node === undefined) return BY_ADDRESS
     const [shards, projects] = [this.#shards, this.#projects]
-    return { node, shardOf: projectId => shards?.get(projects.get(projectId) as number) as Shard }
+    const of = (projectId: number) => shards?.get(projects.get(projectId) as number) as Shard
+    return { host: node, homes: { of, guards: GUARDS } }
   }
 
   /** Undefined if it is not known, or its node not reached from here. */
   shardOf(projectId: number): Shard | undefined {
     const shard = this.#shards?.get(this.#projects.get(projectId) ?? -1)
-    return shard !== undefined && this.#reached.get(keyOf(shard.node)) === 'open' ? shard : undefined
+    return shard !== undefined && this.#reached.get(nameOf(shard.node)) === 'open' ? shard : undefined
   }
 
   /** Shards have moved. */
@@ -132,8 +143,8 @@ export class Routes {
   }
 
   /** A node could not be reached, or the connection to it was lost. */
-  avoid(node: ShardNode, error: unknown): void {
-    const key = keyOf(node)
+  avoid(node: Host, error: unknown): void {
+    const key = nameOf(node)
     this.#reached.set(key, performance.now() + RETRY_MS)
     if (this.#told.has(key)) return
     this.#told.add(key)
@@ -170,7 +181,7 @@ export class Routes {
 
   /** Whether a node is to be tried. */
   #isWaiting(node: ShardNode): boolean {
-    const reached = this.#reached.get(keyOf(node)) ?? 0
+    const reached = this.#reached.get(nameOf(node)) ?? 0
     return reached !== 'open' && performance.now() >= reached
   }
 
@@ -215,7 +226,7 @@ export class Routes {
     const connections = this.#connectionsOf(node)
     try {
       await probe(connections, id)
-      const key = keyOf(node)
+      const key = nameOf(node)
       this.#reached.set(key, 'open')
       this.#told.delete(key)
     } catch (error) {
@@ -232,5 +243,3 @@ async function probe(connections: Connections, shard: number): Promise<void> {
     void closeSingle(connections, sql)
   }
 }
-
-export const keyOf = ({ host, port }: ShardNode): string => `${host}:${port}`

@@ -8,7 +8,7 @@ export interface NodePlacement {
   readonly isActive: boolean
   /** Shards of traces; what belongs to them is beside them. */
   readonly shards: number
-  /** What all tables of traces take there, with indexes. */
+  /** The size there of all tables of projects, with indexes. */
   readonly bytes: number
 }
 

@@ -1,6 +1,10 @@
 /** Whether traces are on one PostgreSQL or on several, and where they are. */
 import type { Sql } from 'postgres'
-import type { Host } from '../../database/sockets/address.ts'
+import type { Host } from '../database/sockets/address.ts'
+import { PROJECT_TABLES, type TableNames } from '../database/tables.ts'
+
+/** The tables of projects are spread over the nodes by it, all alike; the others stay on the coordinator. */
+export const DISTRIBUTION_COLUMN = 'project_id'
 
 /** Whether the tables of traces are spread over a cluster. Where there is no schema yet, they are not. */
 export async function isSpread(sql: Sql): Promise<boolean> {
@@ -29,7 +33,9 @@ export async function readShard(sql: Sql, projectId: number): Promise<ProjectSha
 /** Gives a project a shard of its own, on the same node, and returns its number. */
 export async function isolateProject(sql: Sql, projectId: number): Promise<number> {
   const [row] = await sql<[{ shard: number }]>`
-    select isolate_tenant_to_new_shard('traces', ${projectId}::int, 'CASCADE', shard_transfer_mode => 'block_writes') as shard`
+    select isolate_tenant_to_new_shard(
+      'traces', ${projectId}::int, 'CASCADE', shard_transfer_mode => 'block_writes'
+    ) as shard`
   return row.shard
 }
 
@@ -38,8 +44,7 @@ export interface Shard {
   /** The number of the shard of traces, which stands for all. */
   readonly id: number
   readonly node: ShardNode
-  /** What each distributed table is called there. */
-  readonly tables: Readonly<Record<string, string>>
+  readonly names: TableNames
 }
 
 export interface ShardNode extends Host {
@@ -48,18 +53,18 @@ export interface ShardNode extends Host {
 
 interface ShardRow extends ShardNode {
   readonly shard: number
-  /** JSON text. */
-  readonly tables: string
+  /** The name there of each distributed table, as JSON text. */
+  readonly names: string
 }
 
 /**
- * The shards that are on one node each, by their numbers. Those with copies on other nodes are left to the cluster, and so
- * are those of nodes that do not know where shards are.
+ * The shards that are on one node each, by their numbers. Those with copies on other nodes are left to the cluster,
+ * and so are those of nodes that do not know where shards are.
  */
 export async function readShards(sql: Sql): Promise<ReadonlyMap<number, Shard>> {
   const rows = await sql<ShardRow[]>`
     select own.shardid as shard, n.groupid as id, n.nodename as host, n.nodeport as port,
-      json_object_agg(c.relname, shard_name(c.oid, s.shardid)) as tables
+      json_object_agg(c.relname, shard_name(c.oid, s.shardid)) as names
     from pg_dist_shard own
     join pg_dist_partition t on t.logicalrelid = own.logicalrelid
     join pg_dist_partition beside on beside.colocationid = t.colocationid
@@ -73,15 +78,21 @@ export async function readShards(sql: Sql): Promise<ReadonlyMap<number, Shard>> 
   const nodes = new Map<number, ShardNode>()
   const shards = new Map<number, Shard>()
   const copied = new Set<number>()
-  for (const { shard, id, host, port, tables } of rows) {
+  for (const { shard, id, host, port, names } of rows) {
     const node = nodes.get(id) ?? { id, host, port }
     nodes.set(id, node)
     if (shards.has(shard)) copied.add(shard)
-    shards.set(shard, { id: shard, node, tables: JSON.parse(tables) })
+    shards.set(shard, { id: shard, node, names: JSON.parse(names) })
   }
   for (const shard of copied) shards.delete(shard)
   return shards
 }
+
+/**
+ * Whether each table of the schema has a shard there. After a migration that another version has made, one may still
+ * be on the coordinator.
+ */
+export const isComplete = ({ names }: Shard): boolean => PROJECT_TABLES.every(table => names[table] !== undefined)
 
 /** The number of the shard of each of these projects. */
 export async function readShardsOf(sql: Sql, projects: readonly number[]): Promise<ReadonlyMap<number, number>> {
@@ -97,8 +108,9 @@ export async function tryHold(sql: Sql, shard: number): Promise<void> {
 }
 
 /**
- * Keeps shards from being moved or split until the end of the transaction, as Citus's own statements do. ShareLock is 5.
- * The next statement sees whether they had been moved before: what is written to a shard that was moved away is lost.
+ * Keeps shards from being moved or split until the end of the transaction, as Citus's own statements do. ShareLock is
+ * 5. The next statement sees whether they had been moved before: what is written to a shard that was moved away is
+ * lost.
  */
 export const HOLD_SHARDS = 'select lock_shard_metadata(5, $1)'
 

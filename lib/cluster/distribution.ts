@@ -1,8 +1,8 @@
-/** What Citus says of a database and its nodes, and the statements that spread a table over them. */
+/** Asks Citus about a database and its nodes, and has the statements that spread a table over them. */
 import type { Sql } from 'postgres'
-import { statementsOf } from '../../database/migrate.ts'
-import { isSpread } from '../server/shards.ts'
-import { DISTRIBUTED_TABLES, DISTRIBUTION_COLUMN, type DistributedTable } from './tables.ts'
+import { statementsOf } from '../database/migrate.ts'
+import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
+import { DISTRIBUTION_COLUMN, isSpread } from './shards.ts'
 
 export async function readCitus(sql: Sql): Promise<{ version: string | undefined; isAvailable: boolean }> {
   const [row] = await sql<[{ version: string | null; isAvailable: boolean }]>`
@@ -31,8 +31,8 @@ export async function readNodes(sql: Sql): Promise<NodeRow[]> {
 export async function readHindrances(sql: Sql): Promise<{ name: string; port: number; hindrance: string }[]> {
   const [{ schema, role }] = await sql<[{ schema: string; role: string }]>`
     select current_schema() as schema, current_user as role`
-  const question = `select case when has_schema_privilege('${escaped(role)}', '${escaped(schema)}', 'create') then '' else
-    'the role ${escaped(escaped(role))} may not create tables there' end`
+  const question = `select case when has_schema_privilege('${escaped(role)}', '${escaped(schema)}', 'create')
+    then '' else 'the role ${escaped(escaped(role))} may not create tables there' end`
   return sql`
     select nodename as name, nodeport as port,
       case when success then result else 'it cannot be asked: ' || result end as hindrance
@@ -42,7 +42,7 @@ export async function readHindrances(sql: Sql): Promise<{ name: string; port: nu
 const escaped = (text: string): string => text.replaceAll("'", "''")
 
 export interface TableRow {
-  readonly name: DistributedTable
+  readonly name: ProjectTable
   readonly rows: number | null
   readonly localBytes: number
   readonly isOurs: boolean
@@ -53,11 +53,14 @@ export interface TableRow {
 }
 
 /** These tables, in the order given. What does not exist is left out. */
-export async function readTables(sql: Sql, names: readonly DistributedTable[]): Promise<TableRow[]> {
+export async function readTables(sql: Sql, names: readonly ProjectTable[]): Promise<TableRow[]> {
   const { version } = await readCitus(sql)
   const distribution =
     version === undefined
-      ? sql`(select null::oid as logicalrelid, null::text as "column", null::int as colocationid, null::int as shards where false)`
+      ? sql`(
+          select null::oid as logicalrelid, null::text as "column", null::int as colocationid, null::int as shards
+          where false
+        )`
       : sql`(
           select p.logicalrelid::oid, column_to_column_name(p.logicalrelid, p.partkey) as "column", p.colocationid,
             (select count(*)::int from pg_dist_shard s where s.logicalrelid = p.logicalrelid) as shards
@@ -82,23 +85,28 @@ export async function readOthers(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Copies a table to the nodes, and empties what lies on the coordinator. It belongs into a transaction, until whose end nobody
- * can write to the table.
+ * Copies a table to the nodes, and empties what lies on the coordinator. It belongs into a transaction, until whose
+ * end nobody can write to the table.
  */
 export async function distributeTable(
   sql: Sql,
-  table: DistributedTable,
-  { beside, shards }: { readonly beside: DistributedTable | undefined; readonly shards: number | undefined }
+  table: ProjectTable,
+  { beside, shards }: { readonly beside: ProjectTable | undefined; readonly shards: number | undefined }
 ): Promise<void> {
   await nameRows(sql, table)
   if (beside === undefined) {
     await sql`
-      select create_distributed_table(${table}, ${DISTRIBUTION_COLUMN}, colocate_with => 'none', shard_count => ${shards ?? null}::int)`
+      select create_distributed_table(
+        ${table}, ${DISTRIBUTION_COLUMN}, colocate_with => 'none', shard_count => ${shards ?? null}::int
+      )`
   } else await sql`select create_distributed_table(${table}, ${DISTRIBUTION_COLUMN}, colocate_with => ${beside})`
   await sql`select truncate_local_data_after_distributing_table(${table})`
 }
 
-/** A shard moves while it is written to only if its rows can be told apart: by a primary key, or else by all that is in them. */
+/**
+ * A shard moves while it is written to only if its rows can be told apart: by a primary key, or else by all that is in
+ * them.
+ */
 async function nameRows(sql: Sql, table: string): Promise<void> {
   const [key] = await sql`select from pg_index where indrelid = ${table}::regclass and indisprimary`
   if (key === undefined) await sql`alter table ${sql(table)} replica identity full`
@@ -107,25 +115,25 @@ async function nameRows(sql: Sql, table: string): Promise<void> {
 /** Tables that are not distributed, although the traces that they belong to are; none on one PostgreSQL. */
 export async function readLeftBehind(sql: Sql): Promise<string[]> {
   if (!(await isSpread(sql))) return []
-  return (await readTables(sql, DISTRIBUTED_TABLES)).filter(({ column }) => column === null).map(({ name }) => name)
+  return (await readTables(sql, PROJECT_TABLES)).filter(({ column }) => column === null).map(({ name }) => name)
 }
 
 /**
- * Runs the text of a migration, and distributes the tables that it has made, if traces are distributed. All of it belongs
- * into one transaction, so that no server ever finds one of them undistributed. Tables that were there before stay where they
- * are.
+ * Runs the text of a migration, and distributes the tables that it has made, if traces are distributed. All of it
+ * belongs into one transaction, so that no server ever finds one of them undistributed. Tables that were there before
+ * stay where they are.
  */
 export async function distributeNew(sql: Sql, text: string): Promise<void> {
   if (!(await isSpread(sql))) {
     await sql.unsafe(text)
     return
   }
-  const before = (await readTables(sql, DISTRIBUTED_TABLES)).map(({ name }) => name)
+  const before = (await readTables(sql, PROJECT_TABLES)).map(({ name }) => name)
   // One connection to a node does all: what several have done at once, no other statement of the transaction would see.
   await sql`set local citus.multi_shard_modify_mode = 'sequential'`
   // One by one, since the coordinator passes on to the nodes all that has come with a statement.
   for (const statement of statementsOf(text)) await sql.unsafe(statement)
-  for (const { name } of await readTables(sql, DISTRIBUTED_TABLES)) {
+  for (const { name } of await readTables(sql, PROJECT_TABLES)) {
     if (!before.includes(name)) await distributeTable(sql, name, { beside: 'traces', shards: undefined })
   }
 }
