@@ -1,27 +1,25 @@
 /** The answers of the service (specification 2.4 to 2.10), as typebox schemas. */
-import Type, { type Static, type TSchema } from 'typebox'
-import { ERROR_CODES } from '../errors.ts'
+import Type, { type Static } from 'typebox'
 import { DATA_TYPES, SPAN_KINDS, STATUSES } from './input.ts'
-import { closed, named } from './object.ts'
+import { closed, mapOf, named, nullable } from './object.ts'
 import { SCOPES } from './scopes.ts'
 
-const nullable = <T extends TSchema>(schema: T, description?: string) =>
-  Type.Union([schema, Type.Null()], description === undefined ? {} : { description })
-
 const count = (description: string) => Type.Integer({ minimum: 0, description })
-const Count = Type.Integer({ minimum: 0 })
-const Json = Type.Unknown({ description: 'Any JSON value.' })
-const JsonObject = Type.Object({}, { additionalProperties: true, description: 'An object of any JSON values.' })
-const DateTime = Type.String({
+export const Count = Type.Integer({ minimum: 0 })
+export const AnyJson = Type.Unknown({ description: 'Any JSON value.' })
+export const AnyJsonObject = Type.Unsafe<{ [key: string]: unknown }>(
+  Type.Object({}, { additionalProperties: true, description: 'An object of any JSON values.' })
+)
+export const DateTime = Type.String({
   format: 'date-time',
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.(\\d{3}|\\d{6})Z$',
   description: 'ISO 8601 in UTC, with three or six fraction digits.'
 })
-const TraceId = Type.String({ pattern: '^[0-9a-f]{32}$' })
-const SpanId = Type.String({ pattern: '^[0-9a-f]{16}$' })
-const Usage = named('Usage', { inputTokens: Count, outputTokens: Count, totalTokens: Count })
+export const TraceId = Type.String({ pattern: '^[0-9a-f]{32}$' })
+export const SpanId = Type.String({ pattern: '^[0-9a-f]{16}$' })
+export const Usage = named('Usage', { inputTokens: Count, outputTokens: Count, totalTokens: Count })
 
-const ScoreValue = Type.Union([Type.Number(), Type.String(), Type.Boolean()], {
+export const ScoreValue = Type.Union([Type.Number(), Type.String(), Type.Boolean()], {
   description: 'A number for `numeric`, a string for `categorical`, a boolean for `boolean`.'
 })
 
@@ -32,7 +30,7 @@ const ScoreSummary = named('ScoreSummary', {
   evaluatorId: nullable(Type.String())
 })
 
-const summaryFields = {
+export const summaryFields = {
   id: TraceId,
   name: Type.String(),
   status: Type.Enum([...STATUSES, 'running'], { description: '`running` until the trace is ended.' }),
@@ -51,21 +49,18 @@ const summaryFields = {
   errorCount: count('Spans whose status is `error`.'),
   estimatedBytes: count('Serialised size of the trace and its spans.'),
   ingestedAt: nullable(DateTime, 'When the service stored the trace; null: not known, for an imported one.'),
-  scores: Type.Object(
-    {},
-    { additionalProperties: ScoreSummary, description: 'The newest score of each name, by name.' }
-  )
+  scores: mapOf(ScoreSummary, 'The newest score of each name, by name.')
 }
 
 export const TraceSummary = named('TraceSummary', summaryFields)
 
-const SpanEvent = named('SpanEvent', {
+export const SpanEvent = named('SpanEvent', {
   name: Type.String(),
   timestamp: DateTime,
-  attributes: nullable(JsonObject)
+  attributes: nullable(AnyJsonObject)
 })
 
-export const SpanOutput = named('Span', {
+export const spanHead = {
   id: SpanId,
   traceId: TraceId,
   parentSpanId: nullable(SpanId),
@@ -76,13 +71,24 @@ export const SpanOutput = named('Span', {
   endedAt: DateTime,
   durationMs: Count,
   provider: nullable(Type.String()),
-  model: nullable(Type.String()),
-  input: Json,
-  output: Json,
-  attributes: JsonObject,
-  events: Type.Array(SpanEvent),
+  model: nullable(Type.String())
+}
+export const spanCost = {
   usage: nullable(Usage, 'Null where none was recorded.'),
   costUsd: nullable(Type.Number({ minimum: 0 }))
+}
+
+export const SpanOutput = named('Span', {
+  ...spanHead,
+  input: AnyJson,
+  output: AnyJson,
+  attributes: AnyJsonObject,
+  events: Type.Array(SpanEvent),
+  ...spanCost
+})
+
+export const ScoreSource = Type.Enum(['api', 'annotation', 'eval'], {
+  description: '`api`: through this API or MCP; `annotation`: on the dashboard; `eval`: by an evaluator.'
 })
 
 export const ScoreOutput = named('Score', {
@@ -93,32 +99,29 @@ export const ScoreOutput = named('Score', {
   dataType: Type.Enum([...DATA_TYPES]),
   value: ScoreValue,
   comment: nullable(Type.String()),
-  source: Type.Enum(['api', 'annotation', 'eval'], {
-    description: '`api`: through this API or MCP; `annotation`: on the dashboard; `eval`: by an evaluator.'
-  }),
+  source: ScoreSource,
   evaluatorId: nullable(Type.String()),
   runId: nullable(Type.String()),
   createdAt: DateTime
 })
 export type ScoreOutput = Static<typeof ScoreOutput>
 
+export const traceFoot = {
+  metadata: AnyJsonObject,
+  metadataUpdatedAt: nullable(DateTime, 'When the metadata was last changed after ingest; null: never.'),
+  bodyHash: Type.String({
+    pattern: '^[0-9a-f]{64}$',
+    description: 'Identifies the body as it was ingested; later changes of the metadata leave it as it is.'
+  })
+}
+
 export const TraceDetail = named('TraceDetail', {
-  trace: named('Trace', {
-    ...summaryFields,
-    input: Json,
-    output: Json,
-    metadata: JsonObject,
-    metadataUpdatedAt: nullable(DateTime, 'When the metadata was last changed after ingest; null: never.'),
-    bodyHash: Type.String({
-      pattern: '^[0-9a-f]{64}$',
-      description: 'Identifies the body as it was ingested; later changes of the metadata leave it as it is.'
-    })
-  }),
+  trace: named('Trace', { ...summaryFields, input: AnyJson, output: AnyJson, ...traceFoot }),
   spans: Type.Array(SpanOutput, { description: 'By `startedAt`, then id.' }),
   scores: Type.Array(ScoreOutput, { description: 'Newest first.' })
 })
 
-const RequestId = Type.String({ description: 'The same as the X-Request-Id header.' })
+export const RequestId = Type.String({ description: 'The same as the X-Request-Id header.' })
 
 export const TraceList = named('TraceList', {
   traces: Type.Array(TraceSummary),
@@ -153,7 +156,7 @@ export const TraceEnded = named('TraceEnded', {
 export const MetadataPatched = named('MetadataPatched', {
   ok: Type.Boolean(),
   traceId: TraceId,
-  metadata: JsonObject,
+  metadata: AnyJsonObject,
   changed: Type.Boolean({ description: 'False: this was stored already, and nothing was written.' }),
   requestId: RequestId
 })
@@ -196,17 +199,6 @@ export const ApiIndex = named('ApiIndex', {
   openapi: Type.String(),
   docs: Type.String(),
   mcp: Type.String(),
-  endpoints: Type.Object(
-    {},
-    { additionalProperties: Type.String(), description: 'Names of operations to `METHOD path`.' }
-  ),
+  endpoints: mapOf(Type.String(), 'Names of operations to `METHOD path`.'),
   auth: Type.String()
-})
-
-export const ErrorBody = named('ErrorBody', {
-  error: closed({
-    code: Type.Enum([...ERROR_CODES], { description: 'Stable: codes may be added, but none changes its meaning.' }),
-    message: Type.String({ description: 'For people: names the field or the parameter at fault.' }),
-    requestId: RequestId
-  })
 })

@@ -2,23 +2,12 @@
 import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
-import { checkTexts, refuseField } from '../../lib/http/refuse.ts'
+import { checkTexts } from '../../lib/http/refuse.ts'
 import type { RequestOf } from '../../lib/http/route.ts'
 import { WEIGHTS } from '../../lib/limits/large-reads.ts'
-import {
-  byTheHour,
-  countSteps,
-  MOST_DAYS,
-  type Period,
-  periodBefore,
-  periodBetween,
-  periodOf,
-  RANGES,
-  type Range,
-  startsOf
-} from '../../lib/rollups/period.ts'
+import { byTheHour, countSteps, type Period, periodBefore, startsOf } from '../../lib/rollups/period.ts'
 import { groupsOf, seriesOf, totalOf } from '../../lib/rollups/series.ts'
-import { STATUSES, Timestamp } from '../../lib/schema/input.ts'
+import { STATUSES } from '../../lib/schema/input.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { Environment } from '../../lib/schema/query.ts'
 import { readFacetCounts } from '../../lib/store/analytics/rollups/facet-counts.ts'
@@ -30,18 +19,14 @@ import {
   readCountedFrom
 } from '../../lib/store/analytics/rollups/sums.ts'
 import { allAnswered } from '../../lib/store/transactions.ts'
-import { readTime } from '../paging.ts'
+import { readTimeQuery, TIME } from './asked-time.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { FacetCountsReply, SeriesOrTotalsReply } from './replies.ts'
 
-const DAY_MS = 86_400_000
 const text = Type.Optional(Type.String({ minLength: 1 }))
-const time = Type.Optional(Timestamp)
 
 const FILTERS = {
-  /** A time up to now, or from and to; 24 h if there is neither. */
-  range: Type.Optional(Type.Enum(Object.keys(RANGES) as Range[])),
-  from: time,
-  to: time,
+  ...TIME,
   env: Type.Optional(Environment),
   name: text,
   model: text,
@@ -52,9 +37,7 @@ const SeriesQuery = closed({
   ...FILTERS,
   /** Groups, and nothing by steps: `starts` is empty, and a group has its key and its total. */
   by: Type.Optional(Type.Enum([...SPLITS])),
-  compare: Type.Optional(Type.Enum(['1'])),
-  /** Minutes east of UTC. Hours fit every zone of whole hours, and longer steps are days of UTC. */
-  offset: Type.Optional(Type.Integer({ minimum: -840, maximum: 840 }))
+  compare: Type.Optional(Type.Enum(['1']))
 })
 type ChartQuery = Static<typeof FacetQuery>
 
@@ -74,10 +57,11 @@ export default function charts(app: App): void {
     path: `${IN_PROJECT}/series`,
     access: 'visitor',
     query: SeriesQuery,
+    replies: { 200: SeriesOrTotalsReply },
     async handler(request) {
       const { project, query } = request
       const filters = readFilters(query)
-      const asked = readPeriod(query)
+      const { period: asked } = readTimeQuery(query, '24h')
       const body = await read(async each => {
         const period = await readable(each, project.id, asked, query.compare !== undefined)
         const before = query.compare === undefined ? undefined : periodBefore(period)
@@ -95,7 +79,7 @@ export default function charts(app: App): void {
           ...shown(period),
           countedFrom: await countedFrom,
           running: await running,
-          starts: groups ? [] : startsOf(period),
+          starts: groups ? [] : startsOf(period).map(isoOf),
           groups: groups ? groupsOf(groups.rows) : [seriesOf((await series) ?? [], countSteps(period))],
           other: groups?.others ?? 0,
           before: earlier === undefined ? null : totalOf(await earlier)
@@ -110,10 +94,11 @@ export default function charts(app: App): void {
     path: `${IN_PROJECT}/facet-counts`,
     access: 'visitor',
     query: FacetQuery,
+    replies: { 200: FacetCountsReply },
     async handler(request) {
       const { project, query } = request
       const filters = readFilters(query)
-      const asked = readPeriod(query)
+      const { period: asked } = readTimeQuery(query, '24h')
       const body = await read(async each => {
         const period = await readable(each, project.id, asked)
         const countedFrom = await readCountedFrom(each, project.id)
@@ -131,27 +116,11 @@ async function readable(each: Sql, projectId: number, period: Period, compares =
   return (await hasFewTraces(each, projectId, all)) ? period : byTheHour(period)
 }
 
-const shown = ({ from, to, step }: Period) => ({
-  from: new Date(from).toISOString(),
-  to: new Date(to).toISOString(),
-  step,
-  utcDays: step === 'day'
-})
+const isoOf = (ms: number): string => new Date(ms).toISOString()
+
+const shown = ({ from, to, step, offset }: Period) => ({ from: isoOf(from), to: isoOf(to), step, offset })
 
 function readFilters({ env, name, model, status }: ChartQuery): ChartFilters {
   checkTexts({ name, model })
   return { environment: env?.toLowerCase(), name, model, status }
-}
-
-function readPeriod({ range, from, to }: ChartQuery): Period {
-  const now = Date.now()
-  if (from === undefined && to === undefined) return periodOf(range ?? '24h', now)
-  if (range !== undefined) refuseField('range', 'cannot be combined with from and to')
-  if (from === undefined) refuseField('from', 'must be given where there is a to')
-  const begin = Date.parse(readTime('from', from) as string)
-  const end = to === undefined ? now : Date.parse(readTime('to', to) as string)
-  if (end <= begin)
-    refuseField('to', to === undefined ? 'must be given where from is not past' : 'must be later than from')
-  if (end - begin > MOST_DAYS * DAY_MS) refuseField('from', `must be at most ${MOST_DAYS} days before to`)
-  return periodBetween(begin, end)
 }

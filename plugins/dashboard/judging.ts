@@ -3,6 +3,7 @@ import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { JsonText, type RequestOf } from '../../lib/http/route.ts'
+import { MetadataPatched, ScoreAdded, ScoreDeleted, TraceDeleted } from '../../lib/schema/output.ts'
 import type { Action, AuditEntry } from '../../lib/store/audit.ts'
 import { deleteTrace } from '../../lib/store/trace/deletion.ts'
 import { addScore, deleteScore, newScoreId, readAuthor } from '../../lib/store/trace/scores.ts'
@@ -32,6 +33,7 @@ export default function judging(app: App): void {
     path: `${TRACE}/scores`,
     access: 'member',
     takesBody: true,
+    replies: { 201: ScoreAdded },
     async handler({ visitor, project, traceId, payload, requestId }) {
       const input = readScore(await bodies.parse('score', payload, project.id))
       const annotation = { ...input, id: newScoreId(), authorId: visitor.userId }
@@ -46,6 +48,7 @@ export default function judging(app: App): void {
     method: 'DELETE',
     path: `${TRACE}/scores/:scoreId`,
     access: 'member',
+    replies: { 200: ScoreDeleted },
     async handler(request) {
       const { visitor, project, traceId, scoreId } = request
       const author = await sql.readOf(
@@ -71,6 +74,7 @@ export default function judging(app: App): void {
     path: TRACE,
     access: 'member',
     takesBody: true,
+    replies: { 200: MetadataPatched },
     handler: request => answerMetadataPatch(app, request.project.id, request)
   })
 
@@ -78,6 +82,7 @@ export default function judging(app: App): void {
     method: 'DELETE',
     path: TRACE,
     access: 'owner',
+    replies: { 200: TraceDeleted },
     async handler(request) {
       const { project, traceId } = request
       const audit = entryOf(request, 'trace.delete', { traceId })

@@ -1,8 +1,10 @@
 /** Lists, with the parameters and the answers that the API has, and what their filters can choose from. */
+
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { found, refuseField } from '../../lib/http/refuse.ts'
 import { JsonText } from '../../lib/http/route.ts'
+import { ScoreList } from '../../lib/schema/output.ts'
 import { ScoreListQuery, TraceListQuery } from '../../lib/schema/query.ts'
 import { readFacets, readScoreNames } from '../../lib/store/lists/facets.ts'
 import { readTracesById } from '../../lib/store/lists/traces-by-id.ts'
@@ -10,6 +12,7 @@ import { findSeenTrace } from '../../lib/store/people/users.ts'
 import { answerScoreList } from '../scores.ts'
 import { answerTraceList } from '../traces/list.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { FacetsReply, ScoreNamesReply, SlugReply, TracePageReply } from './replies.ts'
 import { answerSearch, MOST_SEARCHED } from './trace-search.ts'
 
 /** The most traces that are asked for by their ids. */
@@ -34,6 +37,7 @@ export default function lists(app: App): void {
     path: `${IN_PROJECT}/traces`,
     access: 'visitor',
     query: PageQuery,
+    replies: { 200: TracePageReply },
     async handler(request) {
       const { project, query } = request
       const { ids, q, ...others } = query
@@ -56,6 +60,7 @@ export default function lists(app: App): void {
     path: `${IN_PROJECT}/scores`,
     access: 'visitor',
     query: ScoreListQuery,
+    replies: { 200: ScoreList },
     handler: request => answerScoreList(app, request.project.id, request.query, request)
   })
 
@@ -63,6 +68,7 @@ export default function lists(app: App): void {
     method: 'GET',
     path: `${IN_PROJECT}/facets`,
     access: 'visitor',
+    replies: { 200: FacetsReply },
     async handler(request) {
       return {
         body: await sql.readOf(
@@ -78,6 +84,7 @@ export default function lists(app: App): void {
     method: 'GET',
     path: `${IN_PROJECT}/score-names`,
     access: 'visitor',
+    replies: { 200: ScoreNamesReply },
     async handler(request) {
       return {
         body: await sql.readOf(
@@ -94,6 +101,7 @@ export default function lists(app: App): void {
     method: 'GET',
     path: '/app/api/traces/:traceId',
     access: 'visitor',
+    replies: { 200: SlugReply },
     async handler(request) {
       const { visitor, traceId } = request
       const slug = await sql.read(each => findSeenTrace(each, visitor.userId, traceId), request)

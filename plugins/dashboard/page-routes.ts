@@ -16,10 +16,10 @@ export const SMALL_BODY_BYTES = 16_384
 
 const NO_QUERY = Type.Object({})
 
-/** The options that differ between the routes. No document lists them, so they have no descriptions. */
+/** The options that differ between the routes. No document lists them; the page and its tests read the replies. */
 export type PageRoute<Q extends TObject = typeof NO_QUERY> = Pick<
   RouteOptions<Q>,
-  'method' | 'path' | 'access' | 'query' | 'takesBody' | 'maxBodyBytes' | 'handler'
+  'method' | 'path' | 'access' | 'query' | 'takesBody' | 'maxBodyBytes' | 'replies' | 'handler'
 > & {
   /** Whether it asks for a fresh sign-in (lib/people/fresh.ts). */
   readonly fresh?: true
@@ -35,7 +35,6 @@ export function pageRoute<Q extends TObject = typeof NO_QUERY>(
     ...route,
     handler: route.method === 'GET' ? handler : thenForget(app, handler),
     summary: '',
-    replies: {},
     answerHeaders: HEADERS,
     guard: siteGuard(app.config, route)
   })

@@ -4,11 +4,14 @@
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
+import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { Content, type Reply } from '../../lib/http/route.ts'
+import { PageError } from './page-error.ts'
 import { pageRoute } from './page-routes.ts'
+import { contentReply } from './replies.ts'
 
 const BUILT = new URL('build/dashboard/', import.meta.resolve('#package.json'))
 const MANIFEST = 'manifest.json'
@@ -53,6 +56,7 @@ export default async function pages(app: App): Promise<void> {
       method: 'GET',
       path,
       access: 'public',
+      replies: { 200: contentReply(HTML) },
       handler: () => ({ body: new Content(HTML, shell) })
     })
   }
@@ -61,6 +65,7 @@ export default async function pages(app: App): Promise<void> {
     method: 'GET',
     path: '/app/api/*',
     access: 'public',
+    replies: { 404: PageError },
     handler() {
       throw new Refusal('not_found', 'There is nothing at this address.')
     }
@@ -71,6 +76,7 @@ export default async function pages(app: App): Promise<void> {
     method: 'GET',
     path: '/app/assets/:file',
     access: 'public',
+    replies: { 200: Type.Union(Object.values(TYPES).map(contentReply)) },
     async handler({ params, headers }): Promise<Reply> {
       const { file = '' } = params
       const type = found(files.has(file) && TYPES[extname(file)], 'file')

@@ -1,8 +1,10 @@
 /** Sessions and users of an application: what their traces add up to, and one session as a conversation. */
+
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { checkTexts, found } from '../../lib/http/refuse.ts'
 import { JsonText } from '../../lib/http/route.ts'
+import { DAY_RANGES, periodOf, type Range } from '../../lib/rollups/period.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { TraceListQuery } from '../../lib/schema/query.ts'
 import { readSession, readSessionTraces } from '../../lib/store/analytics/groups/session.ts'
@@ -12,6 +14,7 @@ import { readCountedFrom } from '../../lib/store/analytics/rollups/sums.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { readCursor, renderCursor } from '../paging.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { SessionPageReply, SessionSumsReply, SessionTracesReply, UserPageReply, UserSumsReply } from './replies.ts'
 
 /** Ids hold whatever applications put there, `/` included, so they are parameters and no part of the path. */
 const Id = Type.String({ minLength: 1 })
@@ -22,11 +25,7 @@ const ListQuery = closed({
   after: TraceListQuery.properties.after
 })
 /** The number of days (UTC) over which users are added up; the last one is today. */
-const USER_DAYS = { '7d': 7, '30d': 30, '90d': 90, '1y': 365 } as const
-const DEFAULT_DAYS: Range = '30d'
-type Range = keyof typeof USER_DAYS
-const DAY_MS = 86_400_000
-const range = Type.Optional(Type.Enum(Object.keys(USER_DAYS) as Range[]))
+const range = Type.Optional(Type.Enum([...DAY_RANGES]))
 const UserListQuery = closed({ ...ListQuery.properties, range })
 const UserQuery = closed({ id: Id, range })
 const SessionTracesQuery = closed({ id: Id, after: Type.Optional(Type.String({ minLength: 1 })) })
@@ -41,6 +40,7 @@ export default function sessions(app: App): void {
     path: `${IN_PROJECT}/sessions`,
     access: 'visitor',
     query: ListQuery,
+    replies: { 200: SessionPageReply },
     async handler(request) {
       const { project, query } = request
       const asked = askedOf(query)
@@ -55,6 +55,7 @@ export default function sessions(app: App): void {
     path: `${IN_PROJECT}/users`,
     access: 'visitor',
     query: UserListQuery,
+    replies: { 200: UserPageReply },
     async handler(request) {
       const { project, query } = request
       const asked = { ...askedOf(query), from: beginOf(query.range) }
@@ -75,6 +76,7 @@ export default function sessions(app: App): void {
     path: `${IN_PROJECT}/user`,
     access: 'visitor',
     query: UserQuery,
+    replies: { 200: UserSumsReply },
     async handler(request) {
       const { project, query } = request
       checkTexts(query)
@@ -95,6 +97,7 @@ export default function sessions(app: App): void {
     path: `${IN_PROJECT}/session`,
     access: 'visitor',
     query: SessionQuery,
+    replies: { 200: SessionSumsReply },
     async handler(request) {
       const { project, query } = request
       checkTexts(query)
@@ -108,6 +111,7 @@ export default function sessions(app: App): void {
     path: `${IN_PROJECT}/session-traces`,
     access: 'visitor',
     query: SessionTracesQuery,
+    replies: { 200: SessionTracesReply },
     async handler(request) {
       const { project, query } = request
       checkTexts(query)
@@ -123,8 +127,8 @@ export default function sessions(app: App): void {
 }
 
 /** The beginning of the first of the days. */
-function beginOf(range: Range = DEFAULT_DAYS): string {
-  return new Date(Math.floor(Date.now() / DAY_MS - USER_DAYS[range] + 1) * DAY_MS).toISOString()
+function beginOf(range: Range = '30d'): string {
+  return new Date(periodOf(range, Date.now(), 0, 'day').from).toISOString()
 }
 
 /** The parameters that both lists take. Throws `invalid_request`. */

@@ -1,13 +1,16 @@
 /** One trace: whole, as the API gives it, and in the pieces that its page asks for. */
+
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { JsonText } from '../../lib/http/route.ts'
 import { closed } from '../../lib/schema/object.ts'
+import { SpanOutput, TraceDetail } from '../../lib/schema/output.ts'
 import { readOutline, readSpan, readTraceBody, renderTexts } from '../../lib/store/answers/outline.ts'
 import { renderDetail } from '../../lib/store/answers/traces.ts'
 import { readWhole } from '../traces/whole-trace.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { OutlineReply, TraceBodyReply, TraceTextsReply } from './replies.ts'
 
 const TRACE = `${IN_PROJECT}/traces/:traceId`
 
@@ -23,6 +26,7 @@ export default function trace(app: App): void {
     path: TRACE,
     access: 'visitor',
     query: DetailQuery,
+    replies: { 200: TraceDetail },
     async handler(request) {
       const { project, traceId, query } = request
       const body = await readWhole(app, project.id, traceId, renderDetail, request)
@@ -36,6 +40,7 @@ export default function trace(app: App): void {
     path: `${TRACE}/outline`,
     access: 'visitor',
     query: OutlineQuery,
+    replies: { 200: OutlineReply },
     async handler(request) {
       const { project, traceId, visitor, query } = request
       const asker = { known: query.version, userId: visitor.userId }
@@ -49,6 +54,7 @@ export default function trace(app: App): void {
     method: 'GET',
     path: `${TRACE}/spans/:spanId`,
     access: 'visitor',
+    replies: { 200: SpanOutput },
     async handler(request) {
       const { project, traceId, spanId } = request
       const span = await sql.readOf(
@@ -64,6 +70,7 @@ export default function trace(app: App): void {
     method: 'GET',
     path: `${TRACE}/body`,
     access: 'visitor',
+    replies: { 200: TraceBodyReply },
     async handler(request) {
       const { project, traceId } = request
       const body = await sql.readOf(
@@ -79,6 +86,7 @@ export default function trace(app: App): void {
     method: 'GET',
     path: `${TRACE}/texts`,
     access: 'visitor',
+    replies: { 200: TraceTextsReply },
     async handler(request) {
       const { project, traceId } = request
       return { body: await readWhole(app, project.id, traceId, renderTexts, request) }

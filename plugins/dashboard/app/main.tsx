@@ -101,7 +101,7 @@ function Content({ page }: { page: Page }) {
     case 'session':
       return (
         <Later load={LATER.sessions} what="the session">
-          {({ SessionPage }) => <SessionPage key={page.sessionId} slug={page.slug} sessionId={page.sessionId} />}
+          {({ SessionView }) => <SessionView key={page.sessionId} slug={page.slug} sessionId={page.sessionId} />}
         </Later>
       )
     case 'users':

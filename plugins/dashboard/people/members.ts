@@ -1,4 +1,5 @@
 /** The members of the project's account, for its owners. Nothing is mailed: an owner gets a link, and passes it on. */
+
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { dashboardAddress } from '../../../lib/dashboard-address.ts'
@@ -20,6 +21,7 @@ import {
   setRole
 } from '../../../lib/store/people/members.ts'
 import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { DoneReply, InvitationReply, MembersReply, OneMemberReply, SignInLinkReply } from '../replies.ts'
 
 const MEMBER = `${IN_PROJECT}/members/:userId`
 const Role = Type.Enum([...ROLES])
@@ -40,6 +42,7 @@ export default function members(app: App): void {
     method: 'GET',
     path: `${IN_PROJECT}/members`,
     access: 'owner',
+    replies: { 200: MembersReply },
     async handler(request) {
       const { project, visitor } = request
       const rows = await sql.read(each => listMembers(each, project.accountId), request)
@@ -54,6 +57,7 @@ export default function members(app: App): void {
     fresh: true,
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
+    replies: { 201: InvitationReply },
     async handler(request) {
       const { email: given, role } = readInvitation(request.payload)
       const email = readEmail(given) ?? refuseField('email', EMAIL_RULE)
@@ -74,6 +78,7 @@ export default function members(app: App): void {
     path: `${MEMBER}/link`,
     access: 'owner',
     fresh: true,
+    replies: { 201: SignInLinkReply },
     async handler(request) {
       const userId = await requireMember(request)
       const token = makeToken()
@@ -93,6 +98,7 @@ export default function members(app: App): void {
     fresh: true,
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
+    replies: { 200: OneMemberReply },
     async handler(request) {
       const { role } = readRole(request.payload)
       const userId = await requireMember(request)
@@ -107,6 +113,7 @@ export default function members(app: App): void {
     path: MEMBER,
     access: 'owner',
     fresh: true,
+    replies: { 200: DoneReply },
     async handler(request) {
       const userId = await requireMember(request)
       check(await sql.write(each => removeMember(each, acting(request), userId)))

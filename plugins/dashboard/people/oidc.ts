@@ -2,6 +2,7 @@
  * Sign-in by a provider of OpenID Connect: the way there, and the way back with a code. A person who is refused is led
  * to the sign-in page, which has a sentence for each reason. The log has more, but no personal data.
  */
+
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { AttemptCookie } from '../../../lib/http/people/attempt-cookie.ts'
@@ -15,6 +16,7 @@ import { closed } from '../../../lib/schema/object.ts'
 import { type Refused, signInByOidc } from '../../../lib/store/people/oidc.ts'
 import { OIDC_CALLBACK } from '../guard.ts'
 import { pageRoute } from '../page-routes.ts'
+import { NothingReply } from '../replies.ts'
 import { newSession } from './new-session.ts'
 
 /**
@@ -53,6 +55,7 @@ export default function oidc(app: App): void {
     path: '/app/api/sign-in/oidc',
     access: 'guest',
     query: StartQuery,
+    replies: { 302: NothingReply },
     async handler({ query }) {
       const { provider, attempts } = required()
       const page = ownPage(query.to)
@@ -71,6 +74,7 @@ export default function oidc(app: App): void {
     method: 'GET',
     path: OIDC_CALLBACK,
     access: 'guest',
+    replies: { 302: NothingReply },
     async handler(request) {
       const { provider, attempts, admission } = required()
       const begun = attempts.read(request.headers.cookie as string | undefined)

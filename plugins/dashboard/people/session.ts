@@ -13,6 +13,7 @@ import { hasPasswords, readPassword, setPassword } from '../../../lib/store/peop
 import { endSession, listSessions } from '../../../lib/store/people/sessions.ts'
 import { listSeenProjects } from '../../../lib/store/people/users.ts'
 import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { DoneReply, NothingReply, SessionReply, SessionsReply } from '../replies.ts'
 import { PROVIDER_ONLY } from './new-session.ts'
 
 const PasswordBody = closed({
@@ -33,6 +34,7 @@ export default function session(app: App): void {
     method: 'GET',
     path: '/app/api/session',
     access: 'guest',
+    replies: { 200: SessionReply },
     async handler(request) {
       const visitor = request.visitor as Visitor | undefined
       const signIn = {
@@ -58,6 +60,7 @@ export default function session(app: App): void {
     method: 'DELETE',
     path: '/app/api/session',
     access: 'guest',
+    replies: { 204: NothingReply },
     async handler({ visitor, headers }) {
       const token = cookie.read(headers.cookie as string | undefined)
       const digest = token === undefined ? undefined : digestToken(token)
@@ -73,6 +76,7 @@ export default function session(app: App): void {
     method: 'GET',
     path: '/app/api/sessions',
     access: 'visitor',
+    replies: { 200: SessionsReply },
     async handler(request) {
       const { userId, session: current } = request.visitor
       const rows = await sql.read(each => listSessions(each, userId), request)
@@ -84,6 +88,7 @@ export default function session(app: App): void {
     method: 'DELETE',
     path: '/app/api/sessions/:sessionId',
     access: 'visitor',
+    replies: { 200: DoneReply },
     async handler({ visitor, params }) {
       const { sessionId = '' } = params
       const isEnded =
@@ -99,6 +104,7 @@ export default function session(app: App): void {
     access: 'visitor',
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
+    replies: { 200: DoneReply },
     async handler({ visitor, payload, client }) {
       if (onlyOidc) throw new Refusal('forbidden', PROVIDER_ONLY)
       const { current, password } = readPasswords(payload)

@@ -1,4 +1,5 @@
 /** The ways in. Each makes a new session, whose token goes into the cookie and nowhere else. */
+
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
@@ -11,6 +12,7 @@ import { closed } from '../../../lib/schema/object.ts'
 import { signInByLink } from '../../../lib/store/people/links.ts'
 import { readPassword, signInByPassword } from '../../../lib/store/people/passwords.ts'
 import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { NothingReply } from '../replies.ts'
 import { newSession, PROVIDER_ONLY, withoutNul } from './new-session.ts'
 
 /** The user who must sign in. A page names them if it is to repeat what they began there. */
@@ -39,6 +41,7 @@ export default function signIn(app: App): void {
     access: 'guest',
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
+    replies: { 204: NothingReply },
     async handler(request) {
       const { token, userId: only } = readLink(request.payload)
       const link = digestToken(token)
@@ -55,6 +58,7 @@ export default function signIn(app: App): void {
     access: 'guest',
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
+    replies: { 204: NothingReply },
     async handler(request) {
       if (config.oidc?.only) throw new Refusal('forbidden', PROVIDER_ONLY)
       const { email: given, password, userId: only } = readCredentials(request.payload)

@@ -1,4 +1,5 @@
 /** The keys of a project, for its owners. The whole key is in the answer that makes it, and in no other. */
+
 import Type from 'typebox'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../../lib/admin/keys.ts'
 import { AdminError } from '../../../lib/admin-error.ts'
@@ -11,6 +12,7 @@ import { SCOPES } from '../../../lib/schema/scopes.ts'
 import { EnvironmentError } from '../../../lib/trace/environment.ts'
 import { actorOf } from '../judging.ts'
 import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { IssuedKeyReply, KeyReply, KeysReply } from '../replies.ts'
 
 const MAX_DAYS = 3650
 
@@ -32,6 +34,7 @@ export default function keys(app: App): void {
     method: 'GET',
     path: `${IN_PROJECT}/keys`,
     access: 'owner',
+    replies: { 200: KeysReply },
     async handler(request) {
       const { slug } = request.params
       return { body: { keys: await sql.read(each => listKeys(each, slug), request) } }
@@ -45,6 +48,7 @@ export default function keys(app: App): void {
     fresh: true,
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
+    replies: { 201: IssuedKeyReply },
     async handler(request) {
       const { params, payload } = request
       const { label, scopes, environment, expiresInDays } = readNewKey(payload)
@@ -68,6 +72,7 @@ export default function keys(app: App): void {
     path: `${IN_PROJECT}/keys/:keyId/rotate`,
     access: 'owner',
     fresh: true,
+    replies: { 201: IssuedKeyReply },
     async handler(request) {
       const keyId = await requireKey(request)
       const key = await refusing('conflict', () => sql.write(each => rotateKey(each, making, keyId, actorOf(request))))
@@ -80,6 +85,7 @@ export default function keys(app: App): void {
     path: `${IN_PROJECT}/keys/:keyId/revoke`,
     access: 'owner',
     fresh: true,
+    replies: { 200: KeyReply },
     async handler(request) {
       const keyId = await requireKey(request)
       return { body: await sql.write(each => revokeKey(each, keyId, actorOf(request))) }

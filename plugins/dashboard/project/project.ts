@@ -1,4 +1,5 @@
 /** The project: its name, and how much is stored. */
+
 import Type from 'typebox'
 import { describeProject } from '../../../lib/admin/projects.ts'
 import type { App } from '../../../lib/app.ts'
@@ -9,6 +10,7 @@ import { readProjectNear, renameProject } from '../../../lib/store/projects/proj
 import { readSearchState, setSearch } from '../../../lib/store/search/state.ts'
 import { entryOf } from '../judging.ts'
 import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { ProjectPageReply } from '../replies.ts'
 
 const ProjectBody = closed({
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
@@ -23,6 +25,7 @@ export default function project(app: App): void {
     method: 'GET',
     path: IN_PROJECT,
     access: 'visitor',
+    replies: { 200: ProjectPageReply },
     handler: answer
   })
 
@@ -32,6 +35,7 @@ export default function project(app: App): void {
     access: 'owner',
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
+    replies: { 200: ProjectPageReply },
     async handler(request) {
       const { name, search } = readBody(request.payload)
       const { id } = request.project

@@ -1,4 +1,5 @@
 /** Saved views of a project. Everybody has their own; members share some with all who see the project. */
+
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
@@ -19,6 +20,7 @@ import {
   type ViewRow
 } from '../../../lib/store/projects/saved-views.ts'
 import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { DoneReply, OneViewReply, ViewsReply } from '../replies.ts'
 
 const VIEW = `${IN_PROJECT}/views/:viewId`
 
@@ -45,6 +47,7 @@ export default function views(app: App): void {
     method: 'GET',
     path: `${IN_PROJECT}/views`,
     access: 'visitor',
+    replies: { 200: ViewsReply },
     async handler(request) {
       return { body: { views: await sql.read(each => listViews(each, viewerOf(request)), request) } }
     }
@@ -56,6 +59,7 @@ export default function views(app: App): void {
     access: 'visitor',
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
+    replies: { 201: OneViewReply },
     async handler(request) {
       const view = checked({ shared: false, ...readNewView(request.payload) })
       if (view.shared) requireMember(request)
@@ -70,6 +74,7 @@ export default function views(app: App): void {
     access: 'visitor',
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
+    replies: { 200: OneViewReply },
     async handler(request) {
       const changes = readChanges(request.payload)
       const { id, name, page, query, shared } = await requireView(request)
@@ -84,6 +89,7 @@ export default function views(app: App): void {
     method: 'DELETE',
     path: VIEW,
     access: 'visitor',
+    replies: { 200: DoneReply },
     async handler(request) {
       const { id, shared } = await requireView(request)
       if (shared) requireMember(request)

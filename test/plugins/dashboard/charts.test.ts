@@ -112,10 +112,20 @@ const STEPS: Readonly<Record<string, [string, number]>> = {
 
 t.test('series are what the traces add up to, at each range, with each filter, split or not', async t => {
   for (const [range, [step, length]] of Object.entries(STEPS)) {
-    for (const [filter, fits] of Object.entries(FITS)) {
-      const { body } = await ask('GET', `${P}/series?range=${range}${filter}&compare=1&offset=330`)
+    for (const [i, [filter, fits]] of Object.entries(FITS).entries()) {
+      const [offset, hours] = pick(
+        [
+          [0, 0],
+          [-420, -7],
+          [330, 6],
+          [840, 14]
+        ] as const,
+        i
+      )
+      const { body } = await ask('GET', `${P}/series?range=${range}${filter}&compare=1&offset=${offset}`)
       const { from, to, starts, groups, before } = body
-      t.match(body, { step, utcDays: step === 'day', countedFrom: null, other: 0 })
+      t.match(body, { step, offset: hours * 60, countedFrom: null, other: 0 })
+      if (step === 'day') t.equal((Date.parse(from) / HOUR + hours) % 24, 0, 'days begin at midnight there')
       t.equal(starts.length, length)
       const [all] = groups
       const expected = fitting(from, to, fits)
@@ -149,6 +159,16 @@ t.test('series are what the traces add up to, at each range, with each filter, s
   }
 })
 
+t.test('all charts of a page have the same days', async t => {
+  for (const query of ['range=30d&offset=-300', 'range=1y&offset=345', 'from=2026-01-01T12:00:00Z&offset=720']) {
+    const [traces, scores] = [await ask('GET', `${P}/series?${query}`), await ask('GET', `${P}/score-series?${query}`)]
+    t.same(scores.body.starts, traces.body.starts, query)
+    t.match(scores.body, { step: 'day', offset: traces.body.offset }, query)
+    const { body } = await ask('GET', `${P}/series?${query}&by=status`)
+    t.same([body.from, body.to], [traces.body.from, traces.body.to], query)
+  }
+})
+
 t.test('whether traces are few is found by looking at a few', async t => {
   const period = periodBetween(NOW - 3 * HOUR, NOW)
   const { length } = fitting(new Date(period.from).toISOString(), new Date(period.to).toISOString(), () => true)
@@ -162,6 +182,7 @@ t.test('a time is given by its ends too; what runs is told beside the numbers', 
   const { body } = await ask('GET', `${P}/series?from=${from}&to=${to}&env=prod`)
   t.match(body, { step: 'minute5', running: 1, before: null })
   t.match((await ask('GET', `${P}/series?from=${from}`)).body, { step: 'minute5' })
+  t.match((await ask('GET', `${P}/series?to=${to}`)).body, { step: 'hour' }, 'as long as it is without both')
   t.match((await ask('GET', `${P}/series?range=24h&status=running`)).body, {
     running: 1,
     groups: [{ total: { traces: 0 } }]
@@ -215,7 +236,9 @@ t.test('a wrong query is refused by the name of what is wrong', async t => {
   const wrong: Readonly<Record<string, RegExp>> = {
     'range=2h': /^range: /,
     'range=1h&from=2026-01-01T00:00:00Z': /^range: cannot be combined with from and to$/,
-    'to=2026-01-01T00:00:00Z': /^from: must be given/,
+    'offset=841': /^offset: /,
+    'offset=-721': /^offset: /,
+    'offset=x': /^offset: /,
     'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z': /^to: must be later than from$/,
     'from=9999-01-01T00:00:00Z': /^to: must be given where from is not past$/,
     'from=2001-01-01T00:00:00Z&to=2026-01-01T00:00:00Z': /^from: must be at most 3660 days before to$/,
@@ -229,9 +252,7 @@ t.test('a wrong query is refused by the name of what is wrong', async t => {
   const ofSeries = {
     'by=tag': /^by: /,
     'totals=1': /^totals: unknown parameter$/,
-    'compare=yes': /^compare: /,
-    'offset=841': /^offset: /,
-    'offset=x': /^offset: /
+    'compare=yes': /^compare: /
   }
   for (const [route, queries] of [
     ['series', { ...wrong, ...ofSeries }],

@@ -1,7 +1,8 @@
 /**
- * News are what rollups do not have yet. New and changed traces write theirs by COPY (lib/store/write/copy-batch.ts). Here is
- * what other statements do that take traces away or move them: they give their news back, added up, and a second statement of
- * the same transaction writes them. (test/fixtures/statements/lint.ts allows no insert beside a deletion.)
+ * News are amounts that rollups do not have yet. New and changed traces write theirs by COPY
+ * (lib/store/write/copy-batch.ts). Other statements that take traces away or move them return their news, added up, and
+ * a second statement of the same transaction writes them: test/fixtures/statements/lint.ts allows no insert beside a
+ * deletion.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'

@@ -6,7 +6,7 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
 import { LEVELS, type RollupGroup } from '../../../rollups/levels.ts'
-import type { Period } from '../../../rollups/period.ts'
+import { hasUtcDays, type Period } from '../../../rollups/period.ts'
 import { FORTNIGHT, type Piece, piecesOf } from '../../../rollups/pieces.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 import { environmentKeyInSql } from './environment-key.ts'
@@ -111,10 +111,14 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
     where n.project_id = ${projectId} and ${between(sql, 'n.started_at', from, to)} ${named('n')}`
 }
 
-/** SQL of the one level that steps are read from: level, since, until. */
-function stepsInSql(sql: Sql, { from, to, step }: Period, group: RollupGroup) {
+/**
+ * SQL of the one level that steps are read from: level, since, until. Days of another zone than UTC are summed from
+ * hours.
+ */
+function stepsInSql(sql: Sql, period: Period, group: RollupGroup) {
+  const { from, to } = period
   return sql`
-    select ${LEVELS[step === 'day' ? 'day' : 'hour'][group]}::text::"char" as level,
+    select ${LEVELS[hasUtcDays(period) ? 'day' : 'hour'][group]}::text::"char" as level,
       to_timestamp(${from / 1000}::float8) as since, to_timestamp(${to / 1000}::float8) as until`
 }
 

@@ -1,7 +1,7 @@
 /** Finds traces and steps to which two sources gave different scores of one name. */
 import type { Sql } from 'postgres'
 import { readTracesById } from '../../lists/traces-by-id.ts'
-import { isFull, newestScores, type SeriesQuery } from './series.ts'
+import { isFull, newestScores, type ScoresQuery } from './series.ts'
 import type { Source } from './summary.ts'
 
 type Value = number | string | boolean
@@ -86,7 +86,7 @@ type Row = { readonly examined: number } & (
 export async function readDisagreement(
   sql: Sql,
   projectId: number,
-  query: Omit<SeriesQuery, 'offset'> & { readonly name: string }
+  query: ScoresQuery & { readonly name: string }
 ): Promise<Disagreement> {
   const values: (string | number)[] = [projectId]
   const bind = (value: string | number) => `$${values.push(value)}`

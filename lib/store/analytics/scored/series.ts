@@ -1,6 +1,6 @@
 /** The scores of a project over time, by name. */
 import type { Sql } from 'postgres'
-import { type Step, stepsOf } from './steps.ts'
+import { type Period, type Step, startsOf } from '../../../rollups/period.ts'
 import { type ScoreGroup, type ScoreSummary, summariseScores } from './summary.ts'
 
 /**
@@ -10,21 +10,25 @@ import { type ScoreGroup, type ScoreSummary, summariseScores } from './summary.t
 export const MOST_COUNTED = 20_000
 export const MOST_COUNTED_OF_ENVIRONMENT = 5000
 
-export interface SeriesQuery {
+export interface ScoresQuery {
   readonly name?: string | undefined
   /** In lower case. */
   readonly environment?: string | undefined
   /** Milliseconds since 1970, both inclusive bounds of createdAt. */
   readonly from: number
   readonly to: number
-  /** Minutes east of UTC. */
-  readonly offset: number
+}
+
+export interface SeriesQuery extends ScoresQuery {
+  /** The steps, which `from` and `to` are in. */
+  readonly period: Period
 }
 
 export interface ScoreSeries {
   readonly from: string
   readonly to: string
   readonly step: Step
+  readonly offset: number
   readonly starts: readonly string[]
   readonly names: readonly ScoreSummary[]
   /** The number of scores that were counted, the newest ones, if the range may have more; else null. */
@@ -46,7 +50,7 @@ const isoOf = (ms: number): string => new Date(ms).toISOString()
  * SQL of the newest scores that match a query, as a list for `with`: `examined`, which is bounded, and `counted`, those
  * of them in the environment. `bind` adds a parameter; $1 is the project.
  */
-export function newestScores(query: Omit<SeriesQuery, 'offset'>, bind: (value: string | number) => string): string {
+export function newestScores(query: ScoresQuery, bind: (value: string | number) => string): string {
   const { name, environment, from, to } = query
   const most = environment === undefined ? MOST_COUNTED : MOST_COUNTED_OF_ENVIRONMENT
   // As in the list of scores, the query of the trace has an order and a limit so that it takes the key.
@@ -69,18 +73,19 @@ export function newestScores(query: Omit<SeriesQuery, 'offset'>, bind: (value: s
 }
 
 /** True if a count of examined scores is the most that there may be, so that there may be more. */
-export const isFull = ({ environment }: Pick<SeriesQuery, 'environment'>, examined: number): boolean =>
+export const isFull = ({ environment }: Pick<ScoresQuery, 'environment'>, examined: number): boolean =>
   examined >= (environment === undefined ? MOST_COUNTED : MOST_COUNTED_OF_ENVIRONMENT)
 
 export async function readScoreSeries(sql: Sql, projectId: number, query: SeriesQuery): Promise<ScoreSeries> {
-  const { from, to, offset } = query
-  const { step, starts } = stepsOf(from, to, offset)
-  const values: (string | number | string[])[] = [projectId]
-  const bind = (value: string | number | string[]) => `$${values.push(value)}`
+  const { from, to, period } = query
+  const { step, offset } = period
+  const starts = startsOf(period)
+  const values: (string | number | number[])[] = [projectId]
+  const bind = (value: string | number | number[]) => `$${values.push(value)}`
   const rows = await sql.unsafe<Row[]>(
     `with ${newestScores(query, bind)}
     select name, data_type as "dataType", source,
-      width_bucket(created_at, ${bind(starts.map(isoOf))}::timestamptz[]) - 1 as step,
+      width_bucket(extract(epoch from created_at)::float8 * 1000, ${bind(starts)}::float8[]) - 1 as step,
       string_agg(value::text, E'\\x01') as values, e.examined
     from (select count(*)::int as examined from examined) e left join counted on true
     group by 1, 2, 3, 4, e.examined`,
@@ -95,6 +100,7 @@ export async function readScoreSeries(sql: Sql, projectId: number, query: Series
     from: isoOf(from),
     to: isoOf(to),
     step,
+    offset,
     starts: starts.map(isoOf),
     names: summariseScores(groups, starts.length),
     newest: isFull(query, examined) ? examined : null

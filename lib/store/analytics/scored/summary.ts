@@ -43,6 +43,8 @@ export interface ScoreSummary {
 /** The most names of an answer, and the most values of a name; the most frequent ones are there. */
 const MOST_NAMES = 200
 const MOST_VALUES = 20
+/** The most numbers that the values of a name have together. Of many steps, fewer values are shown by themselves. */
+const MOST_COUNTS = 8000
 /** Up to this many different numbers have a bar each; more are sorted into about MOST_BARS bars. */
 const MOST_SINGLE = 12
 const MOST_BARS = 20
@@ -87,14 +89,15 @@ function summarise(groups: readonly ScoreGroup[], steps: number): ScoreSummary {
     }
   }
   const frequent = [...byValue].sort(([a, x], [b, y]) => total(y) - total(x) || (a < b ? -1 : 1))
-  const rest = frequent.slice(MOST_VALUES)
+  const most = Math.min(MOST_VALUES, Math.floor(MOST_COUNTS / steps))
+  const rest = frequent.slice(most)
   return {
     name,
     dataType,
     count,
     average: dataType === 'categorical' ? null : total(sums) / count,
     mean: counts.map((each, i) => (each === 0 || dataType === 'categorical' ? null : sums[i]! / each)),
-    shares: Object.fromEntries(frequent.slice(0, MOST_VALUES)),
+    shares: Object.fromEntries(frequent.slice(0, most)),
     other: counts.map((_, i) => rest.reduce((sum, [, each]) => sum + each[i]!, 0)),
     histogram: histogramOf(numbers),
     sources

@@ -1,5 +1,6 @@
 /** The axis along which a chart goes: steps of time, or any other places, each as wide as the next. */
-import { clockTime, fieldsOf, MONTHS, offsetName, type Zone } from '../ui/time.ts'
+import type { SeriesAnswer, Step } from '../contract.ts'
+import { clockTime, fieldsOf, MONTHS, offsetName, type Zone, zoneName } from '../ui/time.ts'
 
 export interface Tick {
   /** The place at whose beginning it stands. */
@@ -8,14 +9,13 @@ export interface Tick {
 }
 
 export interface Axis {
-  /** What each place is called where its numbers are shown. */
+  /** The label of each position where its numbers are shown. */
   readonly names: readonly string[]
   readonly ticks: readonly Tick[]
   /** The zone of times, in words; undefined if the axis is not of time. */
   readonly zone?: string
 }
 
-export type Step = 'minute5' | 'hour' | 'day'
 export const STEP_MS: Readonly<Record<Step, number>> = { minute5: 300_000, hour: 3_600_000, day: 86_400_000 }
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
@@ -38,16 +38,26 @@ interface Moment {
   readonly iso: string
 }
 
-/** An axis of steps of time. `starts` has the beginning of each, `to` the end of the last. */
-export function timeAxis(starts: readonly string[], to: string, step: Step, zone: Zone): Axis {
-  const moments = starts.map(iso => momentOf(iso, zone, STEP_MS[step] / 60_000))
+/** Steps of time: the beginning of each, and the end of the last. Days are those of the zone of `offset`. */
+type TimeSteps = Pick<SeriesAnswer, 'starts' | 'to' | 'step' | 'offset'>
+
+/** An axis of steps of time. */
+export function timeAxis({ starts, to, step, offset: days }: TimeSteps, zone: Zone): Axis {
+  const moments =
+    step === 'day'
+      ? starts.map(iso => momentOf(new Date(Date.parse(iso) + days * 60_000).toISOString(), 'utc', 24 * 60))
+      : starts.map(iso => momentOf(iso, zone, STEP_MS[step] / 60_000))
   const names = moments.map((moment, i) =>
     step === 'day'
       ? `${DAYS[moment.weekday]} ${dateOf(moment)} ${moment.year}`
       : `${DAYS[moment.weekday]} ${dateOf(moment)}, ${clockOf(moment.iso, zone)} – ${clockOf(starts[i + 1] ?? to, zone)}`
   )
   const offset = starts.length === 0 ? new Date() : new Date(starts.at(-1)!)
-  return { names, ticks: ticksOf(moments, zone), zone: zone === 'utc' ? 'UTC' : offsetName(offset) }
+  return {
+    names,
+    ticks: ticksOf(moments, zone),
+    zone: step === 'day' ? zoneName(days) : zone === 'utc' ? 'UTC' : offsetName(offset)
+  }
 }
 
 function momentOf(iso: string, zone: Zone, stepMinutes: number): Moment {

@@ -3,8 +3,9 @@
  * of that name: `agent run/chat#2`. Models are left out of names, so that `chat gpt-5` of one is `chat gpt-5-mini` of the other. The rows keep the order of both trees and hold the most pairs of equal path that they
  * can; among those ways the one with the most pairs of equal names on the way, then with the most of equal name.
  */
-import type { OutlineSpan } from '../answers.ts'
+
 import { growTree, type Node, visibleRows } from '../content/span-tree.ts'
+import type { OutlineSpan } from '../contract.ts'
 
 /** A span in the order of its tree. */
 export interface Step {

@@ -1,6 +1,7 @@
 /** Both traces with their totals, and what differs. */
+
 import type { ComponentChildren } from 'preact'
-import type { Outline } from '../answers.ts'
+import type { Outline } from '../contract.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'

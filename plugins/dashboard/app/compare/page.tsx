@@ -1,11 +1,13 @@
 /** Two traces side by side. Which, and the row that is picked, is in the address. */
+
 import { useMemo } from 'preact/hooks'
-import type { Outline } from '../answers.ts'
 import { TRACE_ROW } from '../content/bodies.ts'
-import { read } from '../state/api.ts'
+import type { Outline } from '../contract.ts'
+import { at } from '../state/api.ts'
 import { isTraceId, readComparison, writeComparison } from '../state/comparison.ts'
 import { useKeys } from '../state/keys.ts'
 import { useLoad } from '../state/load.ts'
+import { readOutline } from '../state/outline.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { alignSteps, findRow, stepsOf } from './align.ts'
@@ -43,8 +45,8 @@ export function ComparePage({ slug }: { slug: string }) {
 }
 
 function useOutline(slug: string, id: string) {
-  const path = `p/${encodeURIComponent(slug)}/traces/${id}/outline`
-  return useLoad(isTraceId(id) ? path : undefined, signal => read<Outline>(path, { signal }))
+  const path = at('p/:slug/traces/:traceId/outline', { slug, traceId: id })
+  return useLoad(isTraceId(id) ? path : undefined, signal => readOutline(path, signal))
 }
 
 interface ComparedProps {

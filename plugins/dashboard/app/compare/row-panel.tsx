@@ -1,7 +1,8 @@
 /** What went into a step and came out of it, in both traces, as lines that went, came or stayed. */
-import type { Outline, OutlineSpan } from '../answers.ts'
+
 import { type Body, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
 import { sourceOf } from '../content/json-text.ts'
+import type { Outline, OutlineSpan } from '../contract.ts'
 import { useLoad } from '../state/load.ts'
 import { pathOf } from '../state/route.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'

@@ -1,7 +1,8 @@
 /** The spans of both traces in one list: what belongs together is one row. Only rows in view exist. */
+
 import { useEffect, useState } from 'preact/hooks'
-import type { Outline, Status as StatusName, Usage } from '../answers.ts'
 import { TRACE_ROW } from '../content/bodies.ts'
+import type { Outline, Status as StatusName, TokenUsage } from '../contract.ts'
 import { formatCost, formatCount, formatCounted, formatDuration, NONE } from '../ui/format.ts'
 import { Status } from '../ui/icons.tsx'
 import { asLine } from '../ui/text.ts'
@@ -109,7 +110,7 @@ export function RowsView({ a, b, rows, selected, pick }: Props) {
 /** What of a span, or of the whole trace, is compared. */
 interface Compared {
   readonly durationMs: number | null
-  readonly usage: Usage | null
+  readonly usage: TokenUsage | null
   readonly costUsd: number | null
   readonly status: StatusName
 }

@@ -1,6 +1,6 @@
 /** The texts of spans, as the server sent them, and where in them input, output and the rest stand. */
 
-import { readText } from '../state/api.ts'
+import { at, readText } from '../state/api.ts'
 import { type JsonNode, memberAt, nodeAt, parseExactly, sourceOf } from './json-text.ts'
 import type { Message } from './message.ts'
 import { toMessages } from './to-messages.ts'
@@ -26,8 +26,9 @@ const coming = new Map<string, Promise<Body>>()
 const nameOf = (path: string, version: string | number) => `${path}@${version}`
 
 export function pathOfBody(slug: string, traceId: string, spanId: string): string {
-  const trace = `p/${encodeURIComponent(slug)}/traces/${traceId}`
-  return spanId === TRACE_ROW ? `${trace}/body` : `${trace}/spans/${spanId}`
+  return spanId === TRACE_ROW
+    ? at('p/:slug/traces/:traceId/body', { slug, traceId })
+    : at('p/:slug/traces/:traceId/spans/:spanId', { slug, traceId, spanId })
 }
 
 export function knownBody(path: string, version: string | number): Body | undefined {

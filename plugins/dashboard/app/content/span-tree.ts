@@ -1,8 +1,8 @@
+import type { OutlineSpan } from '../contract.ts'
 /**
  * Spans as a tree, and the tree as rows. Whatever was recorded gives a tree that holds each span once: a parent that
  * never came is a group of its own, a span that is its own ancestor is shown as a root.
  */
-import type { OutlineSpan } from '../answers.ts'
 
 export interface Node {
   /** The span's id; of a group, `missing:` and the id of the parent that never came. */

@@ -1,6 +1,7 @@
 /** The cells of the list. */
+
 import type { ComponentChildren } from 'preact'
-import type { TraceSummary } from '../answers.ts'
+import type { TraceSummary } from '../contract.ts'
 import { type Filter, type ListQuery, narrowed, writeQuery } from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'

@@ -1,10 +1,10 @@
 /** How many traces each choice of a filter has. */
 
-import type { FacetCounts } from '../answers.ts'
-import { read } from '../state/api.ts'
+import type { FacetCounts } from '../contract.ts'
+import { at, read } from '../state/api.ts'
 import type { ListQuery } from '../state/list-query.ts'
 import { toCounted } from '../state/overview-query.ts'
 
-export function readCounts(slug: string, query: ListQuery, signal: AbortSignal): Promise<FacetCounts> {
-  return read(`p/${encodeURIComponent(slug)}/facet-counts?${toCounted(query, Date.now())}`, { signal })
+export function readCounts(slug: string, query: ListQuery, offset: string, signal: AbortSignal): Promise<FacetCounts> {
+  return read(at('p/:slug/facet-counts', { slug }, toCounted(query, Date.now(), { offset })), { signal })
 }

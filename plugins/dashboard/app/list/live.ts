@@ -1,6 +1,7 @@
 /** A list that goes on: new traces come in at the top, and running ones end, while somebody looks. */
+
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { TracePage, TraceSummary } from '../answers.ts'
+import type { TracePage, TraceSummary } from '../contract.ts'
 import { keepPage, loadPage } from '../state/list-pages.ts'
 import type { ListQuery } from '../state/list-query.ts'
 import { useInterval } from '../state/load.ts'

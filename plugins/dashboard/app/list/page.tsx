@@ -1,7 +1,8 @@
 /** The list of traces. Its filters, sort and page are in the address; its columns are the visitor's choice. */
+
 import { useMemo, useState } from 'preact/hooks'
-import type { Facets, ScoreName, TracePage } from '../answers.ts'
-import { read } from '../state/api.ts'
+import type { ScoreName, TracePage } from '../contract.ts'
+import { at, read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { keepPage, knownPage, loadPage } from '../state/list-pages.ts'
@@ -27,7 +28,7 @@ import { formatCounted } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
-import { shortTime, type Zone } from '../ui/time.ts'
+import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
 import { chooseColumns, DEFAULT_COLUMNS } from './columns.ts'
 import { NoneLeft, NoTraces } from './empty.tsx'
 import { useLive } from './live.ts'
@@ -46,7 +47,6 @@ export function ListPage({ slug }: { slug: string }) {
   const query = readQuery(search)
   const { zone, columns: chosen } = useStore(preferences)
   const base = pathOf({ page: 'traces', slug })
-  const project = `p/${encodeURIComponent(slug)}`
   const {
     value: page,
     error,
@@ -60,18 +60,17 @@ export function ListPage({ slug }: { slug: string }) {
     },
     () => knownPage(slug, search)
   )
-  const facets = useLoad(`facets ${slug}`, signal => read<Facets>(`${project}/facets`, { signal })).value
-  const scoreNames = useLoad(`scores ${slug}`, signal =>
-    read<{ names: ScoreName[] } | ScoreName[]>(`${project}/score-names`, { signal })
-  ).value
+  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
+  const scoreNames = useLoad(`scores ${slug}`, signal => read(at('p/:slug/score-names', { slug }), { signal })).value
   const isLoaded = page !== undefined
   const counted = isCounted(query)
   const { part: facetCounts } = usePart(loadCounts, isLoaded)
   const { part: sparkline } = usePart(loadSparkline, isLoaded)
   const { part: viewsMenu } = usePart(loadViewsMenu, isLoaded)
+  const offset = String(offsetOf(zone))
   const counts = useLoad(
-    facetCounts && counted ? `counts ${slug} ${writeQuery({ ...firstPage(query), cols: [] })}` : undefined,
-    signal => facetCounts!.readCounts(slug, query, signal)
+    facetCounts && counted ? `counts ${slug} ${offset} ${writeQuery({ ...firstPage(query), cols: [] })}` : undefined,
+    signal => facetCounts!.readCounts(slug, query, offset, signal)
   ).value
   const live = useLive(slug, search, query, page)
   const traces = live.traces

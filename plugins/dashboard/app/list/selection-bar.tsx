@@ -1,7 +1,8 @@
 /** What can be done with the rows that are chosen. */
+
 import { useState } from 'preact/hooks'
-import type { TraceSummary } from '../answers.ts'
-import { messageOf, readText, write } from '../state/api.ts'
+import type { TraceSummary } from '../contract.ts'
+import { at, messageOf, readText, write } from '../state/api.ts'
 import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { save, tell } from '../state/toasts.ts'
@@ -28,11 +29,11 @@ export function Selection({ slug, traces, selection, changed }: Props) {
   const chosen = traces.filter(({ id }) => selection.ids.has(id))
   const ids = chosen.map(({ id }) => id)
   if (ids.length === 0) return null
-  const project = `p/${encodeURIComponent(slug)}/traces`
+  const traceAt = (traceId: string) => at('p/:slug/traces/:traceId', { slug, traceId })
   const download = async () => {
     try {
       const lines: string[] = []
-      for (const id of ids) lines.push(await readText(`${project}/${id}`))
+      for (const id of ids) lines.push(await readText(traceAt(id)))
       save(`${lines.join('\n')}\n`, `${slug}-${ids.length}-traces.ndjson`, 'application/x-ndjson')
     } catch (error) {
       tell(messageOf(error), true)
@@ -43,7 +44,7 @@ export function Selection({ slug, traces, selection, changed }: Props) {
     let done = 0
     try {
       for (const id of ids) {
-        await write('DELETE', `${project}/${id}`)
+        await write('DELETE', traceAt(id))
         done++
       }
     } finally {

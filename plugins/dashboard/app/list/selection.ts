@@ -1,6 +1,7 @@
 /** Which rows of a list are chosen: of those that are shown. */
+
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { TraceSummary } from '../answers.ts'
+import type { TraceSummary } from '../contract.ts'
 
 export interface Selected {
   readonly ids: ReadonlySet<string>

@@ -1,15 +1,17 @@
 /** Traces over time, above the list: each bar is a link to its time, and a time that is dragged over is the new one. */
+
 import { useMemo } from 'preact/hooks'
-import { type Step, timeAxis } from '../charts/axis.ts'
+import { timeAxis } from '../charts/axis.ts'
 import { type Series, StackChart } from '../charts/charts.tsx'
-import { type SeriesAnswer, stepsBetween, wholeOf } from '../charts/series.ts'
-import { messageOf, read } from '../state/api.ts'
+import { hasSteps, stepsBetween, wholeOf } from '../charts/series.ts'
+import type { SeriesAnswer, Step } from '../contract.ts'
+import { at, messageOf, read } from '../state/api.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { useInterval, useLoad } from '../state/load.ts'
 import { toCounted } from '../state/overview-query.ts'
 import { rangeName } from '../state/time-range.ts'
 import { formatCount, formatCounted } from '../ui/format.ts'
-import type { Zone } from '../ui/time.ts'
+import { offsetOf, type Zone } from '../ui/time.ts'
 
 interface Props {
   readonly slug: string
@@ -29,13 +31,13 @@ export function Sparkline({ slug, query, zone, base, change }: Props) {
   const { range, from, to } = query
   const isAll = range === undefined && from === undefined && to === undefined
   const shown = isAll ? { ...query, range: OF_ALL_TIME } : query
-  const offset = String(zone === 'utc' ? 0 : -new Date().getTimezoneOffset())
+  const offset = String(offsetOf(zone))
   const key = `${slug} ${writeQuery({ ...shown, sort: 'newest' })} ${offset}`
   const { value, error, again } = useLoad(key, signal =>
-    read<SeriesAnswer>(`p/${encodeURIComponent(slug)}/series?${toCounted(shown, Date.now(), { offset })}`, { signal })
+    read(at('p/:slug/series', { slug }, toCounted(shown, Date.now(), { offset })), { signal })
   )
   useInterval(to === undefined ? RENEW_MS : 0, again)
-  const drawn = useMemo(() => value && shapeOf(value, zone), [value, zone])
+  const drawn = useMemo(() => (value && hasSteps(value) ? shapeOf(value, zone) : undefined), [value, zone])
   if (error !== undefined) return <p class="soft small">No chart: {messageOf(error)}</p>
   if (value === undefined || drawn === undefined) return null
   const { axis, series, traces, errors } = drawn
@@ -61,12 +63,11 @@ export function Sparkline({ slug, query, zone, base, change }: Props) {
 }
 
 function shapeOf(answer: SeriesAnswer, zone: Zone) {
-  const { starts, to, step, utcDays } = answer
   const { traces, errors, total } = wholeOf(answer)
   const series: readonly Series[] = [
     { name: 'without error', tone: 1, values: traces.map((count, i) => count - errors[i]!) },
     { name: 'errors', tone: 'bad', values: errors }
   ]
-  const axis = timeAxis(starts, to, step, utcDays ? 'utc' : zone)
+  const axis = timeAxis(answer, zone)
   return { axis, series, traces: total.traces, errors: total.errors }
 }

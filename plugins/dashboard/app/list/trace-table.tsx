@@ -1,5 +1,5 @@
 /** The table of traces. A row is a link, and may be chosen by its box. */
-import type { Excerpt, TracePage, TraceSummary } from '../answers.ts'
+import type { Excerpt, TracePage, TraceSummary } from '../contract.ts'
 import { type ListQuery, SORTS, type Sort } from '../state/list-query.ts'
 import { Icon } from '../ui/icons.tsx'
 import { openRow } from '../ui/table.tsx'

@@ -1,11 +1,13 @@
 /** What the numbers are of: how many traces still run, how far back is counted, which days, how much is stored. */
-import { type SeriesAnswer, stepsBetween } from '../charts/series.ts'
-import { read } from '../state/api.ts'
+
+import { stepsBetween } from '../charts/series.ts'
+import type { ProjectAnswer, SeriesAnswer } from '../contract.ts'
+import { at, read } from '../state/api.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
 import { useLoad } from '../state/load.ts'
 import { pathOf } from '../state/route.ts'
 import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
-import { fullTime, offsetName, shortTime, type Zone } from '../ui/time.ts'
+import { fullTime, offsetName, offsetOf, shortTime, type Zone, zoneName } from '../ui/time.ts'
 
 interface Props {
   readonly slug: string
@@ -15,15 +17,10 @@ interface Props {
   readonly list: string
 }
 
-interface Stored {
-  readonly estimatedBytes: number
-  readonly storage: { readonly limitBytes: number; readonly level: 'ok' | 'warning' | 'critical' }
-}
-
 export function Coverage({ slug, answer, query, zone, list }: Props) {
-  const path = `p/${encodeURIComponent(slug)}`
-  const stored = useLoad(path, signal => read<Stored>(path, { signal })).value
-  const { running, countedFrom, utcDays, before, from } = answer
+  const path = at('p/:slug', { slug })
+  const stored = useLoad(path, signal => read(path, { signal })).value
+  const { running, countedFrom, step, offset, before, from } = answer
   const times = zone === 'utc' ? 'Times are UTC' : `Times are local, ${offsetName(new Date())}`
   return (
     <p class="overview-facts">
@@ -38,7 +35,9 @@ export function Coverage({ slug, answer, query, zone, list }: Props) {
           {before.traces === 0 ? 'There is nothing of the period before.' : '± is against the period before.'}
         </span>
       )}
-      <span>{utcDays ? `${times}; days are UTC.` : `${times}.`}</span>
+      <span>
+        {step === 'day' && offset !== offsetOf(zone) ? `${times}; days are those of ${zoneName(offset)}.` : `${times}.`}
+      </span>
       {countedFrom !== null && Date.parse(countedFrom) > Date.parse(from) && (
         <b title="What is older is still being counted">
           Counted back to{' '}
@@ -47,12 +46,14 @@ export function Coverage({ slug, answer, query, zone, list }: Props) {
           </time>
         </b>
       )}
-      {stored !== undefined && <Storage slug={slug} {...stored} />}
+      {stored !== undefined && <Storage project={stored} />}
     </p>
   )
 }
 
-function Storage({ slug, estimatedBytes, storage: { limitBytes, level } }: Stored & { slug: string }) {
+function Storage({ project }: { project: ProjectAnswer }) {
+  const { slug, estimatedBytes, storage } = project
+  const { limitBytes, level } = storage
   const share = limitBytes === 0 ? 1 : estimatedBytes / limitBytes
   return (
     <a class={level === 'ok' ? 'stored' : 'stored is-error'} href={pathOf({ page: 'settings', slug, tab: 'project' })}>

@@ -1,6 +1,8 @@
 /** Numbers by model or by name: a table with bars, each row a link to its traces. */
+
 import { useId } from 'preact/hooks'
-import { type Group, rateOf, stepsBetween, type TotalsAnswer } from '../charts/series.ts'
+import { rateOf, stepsBetween } from '../charts/series.ts'
+import type { TraceGroup as Group, TotalsAnswer } from '../contract.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
 import { formatCost, formatCount, formatCounted, formatDuration, formatPercent, NONE } from '../ui/format.ts'
 import { numbers, Titles } from '../ui/table.tsx'

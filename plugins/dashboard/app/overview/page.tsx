@@ -1,18 +1,20 @@
 /** The overview of a project: numbers over time, by model and by name. What is shown is in the address. */
+
 import type { ComponentChildren } from 'preact'
-import type { FacetCounts, Facets } from '../answers.ts'
-import type { ScoreSeries } from '../charts/score-series.ts'
-import { type SeriesAnswer, type TotalsAnswer, wholeOf } from '../charts/series.ts'
-import { read } from '../state/api.ts'
+import { hasSteps, wholeOf } from '../charts/series.ts'
+import type { Path } from '../contract.ts'
+import { type Address, at, read } from '../state/api.ts'
 import { COUNTED_FILTERS, type ListQuery, withTime } from '../state/list-query.ts'
 import { type Loaded, useInterval, useLoad } from '../state/load.ts'
-import { OVERVIEW_RANGES, readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
+import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
+import { CHART_RANGES } from '../state/time-range.ts'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
+import { offsetOf } from '../ui/time.ts'
 import { ViewsMenu } from '../ui/views-menu.tsx'
 import { Coverage } from './coverage.tsx'
 import { Empty } from './empty.tsx'
@@ -28,21 +30,29 @@ export function OverviewPage({ slug }: { slug: string }) {
   const { zone } = useStore(preferences)
   const query = readOverview(search)
   const tables = readShown(search)
-  const project = `p/${encodeURIComponent(slug)}`
   const list = pathOf({ page: 'traces', slug })
-  const offset = String(zone === 'utc' ? 0 : -new Date().getTimezoneOffset())
+  const offset = String(offsetOf(zone))
   /** Asks for numbers of the same traces as all others on the page. */
-  const useCounted = <T,>(path: string, more: Readonly<Record<string, string>> = {}, of: ListQuery = query) =>
-    useLoad(`${project} ${path} ${writeOverview(of, [])} ${JSON.stringify(more)}`, signal =>
-      read<T>(`${project}/${path}?${toCounted(of, Date.now(), more)}`, { signal })
+  const useCounted = <P extends Path>(
+    addressOf: (search: string) => Address<P>,
+    more: Readonly<Record<string, string>> = {},
+    of: ListQuery = query
+  ) =>
+    useLoad(`${addressOf(writeOverview(of, []))} ${offset} ${JSON.stringify(more)}`, signal =>
+      read(addressOf(toCounted(of, Date.now(), { offset, ...more })), { signal })
     )
-  const series = useCounted<SeriesAnswer>('series', { offset, compare: '1' })
-  const models = useCounted<TotalsAnswer>('series', { by: 'model' })
-  const names = useCounted<TotalsAnswer>('series', { by: 'name' })
-  const counts = useCounted<FacetCounts>('facet-counts')
+  const seriesAt = (search: string) => at('p/:slug/series', { slug }, search)
+  const series = useCounted(seriesAt, { compare: '1' })
+  const models = useCounted(seriesAt, { by: 'model' })
+  const names = useCounted(seriesAt, { by: 'name' })
+  const counts = useCounted(search => at('p/:slug/facet-counts', { slug }, search))
   const { env } = query.filters
-  const scores = useCounted<ScoreSeries>('score-series', { offset }, { ...query, filters: env ? { env } : {} })
-  const facets = useLoad(`facets ${slug}`, signal => read<Facets>(`${project}/facets`, { signal })).value
+  const scores = useCounted(
+    search => at('p/:slug/score-series', { slug }, search),
+    {},
+    { ...query, filters: env ? { env } : {} }
+  )
+  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
   useInterval(query.to === undefined ? RENEW_MS : 0, () => {
     for (const each of [series, models, names, scores]) each.again()
   })
@@ -67,64 +77,66 @@ export function OverviewPage({ slug }: { slug: string }) {
         facets={facets}
         counts={counts.value}
         only={COUNTED_FILTERS}
-        ranges={OVERVIEW_RANGES}
+        ranges={CHART_RANGES}
         change={change}
       />
       <Shown of={series} what="the numbers">
-        {answer => (
-          <>
-            <Coverage slug={slug} answer={answer} query={query} zone={zone} list={list} />
-            {wholeOf(answer).total.traces === 0 ? (
-              <Empty
-                query={query}
-                longest={() => change({ ...withTime(query, { range: '1y' }) })}
-                clear={() => change({ ...query, filters: {} })}
-                list={list}
-              />
-            ) : (
-              <div class="charts">
-                <TimeCharts
-                  answer={answer}
+        {answer =>
+          hasSteps(answer) && (
+            <>
+              <Coverage slug={slug} answer={answer} query={query} zone={zone} list={list} />
+              {wholeOf(answer).total.traces === 0 ? (
+                <Empty
                   query={query}
-                  zone={zone}
+                  longest={() => change({ ...withTime(query, { range: '1y' }) })}
+                  clear={() => change({ ...query, filters: {} })}
                   list={list}
-                  tables={tables}
-                  show={show}
-                  zoom={time => change(withTime(query, time))}
                 />
-                <Shown of={scores} what="the scores">
-                  {answer => (
-                    <ScoreLines answer={answer} query={query} zone={zone} page={pathOf({ page: 'scores', slug })} />
-                  )}
-                </Shown>
-                <Shown of={models} what="the models">
-                  {answer => (
-                    <GroupsTable
-                      title="By model"
-                      by="model"
-                      answer={answer}
-                      query={query}
-                      list={list}
-                      {...table('models')}
-                    />
-                  )}
-                </Shown>
-                <Shown of={names} what="the names">
-                  {answer => (
-                    <GroupsTable
-                      title="By name"
-                      by="name"
-                      answer={answer}
-                      query={query}
-                      list={list}
-                      {...table('names')}
-                    />
-                  )}
-                </Shown>
-              </div>
-            )}
-          </>
-        )}
+              ) : (
+                <div class="charts">
+                  <TimeCharts
+                    answer={answer}
+                    query={query}
+                    zone={zone}
+                    list={list}
+                    tables={tables}
+                    show={show}
+                    zoom={time => change(withTime(query, time))}
+                  />
+                  <Shown of={scores} what="the scores">
+                    {answer => (
+                      <ScoreLines answer={answer} query={query} zone={zone} page={pathOf({ page: 'scores', slug })} />
+                    )}
+                  </Shown>
+                  <Shown of={models} what="the models">
+                    {answer => (
+                      <GroupsTable
+                        title="By model"
+                        by="model"
+                        answer={answer}
+                        query={query}
+                        list={list}
+                        {...table('models')}
+                      />
+                    )}
+                  </Shown>
+                  <Shown of={names} what="the names">
+                    {answer => (
+                      <GroupsTable
+                        title="By name"
+                        by="name"
+                        answer={answer}
+                        query={query}
+                        list={list}
+                        {...table('names')}
+                      />
+                    )}
+                  </Shown>
+                </div>
+              )}
+            </>
+          )
+        }
       </Shown>
     </div>
   )

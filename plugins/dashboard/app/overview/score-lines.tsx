@@ -1,9 +1,10 @@
 /** Scores over time, a line for each name. */
+
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
 import { LineChart, type Series, StackChart, type Tone } from '../charts/charts.tsx'
-import type { ScoreOverTime, ScoreSeries } from '../charts/score-series.ts'
 import { stepsBetween } from '../charts/series.ts'
+import type { ScoreOverTime, ScoreSeries } from '../contract.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { formatCount, formatCounted, formatPercent, formatScore } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
@@ -22,8 +23,8 @@ const MOST_NAMES = 6
 const MOST_VALUES = 5
 
 export function ScoreLines({ answer, query, zone, page }: Props) {
-  const { names, newest, starts, to, step } = answer
-  const axis = useMemo(() => timeAxis(starts, to, step, zone), [answer, zone])
+  const { names, newest } = answer
+  const axis = useMemo(() => timeAxis(answer, zone), [answer, zone])
   const shown = names.slice(0, MOST_NAMES)
   // The page of scores knows environments, and no other filter.
   const { env } = query.filters

@@ -1,6 +1,6 @@
 /** What the scores of a project come to, each name in one line. */
 
-import type { ScoreOverTime } from '../charts/score-series.ts'
+import type { ScoreOverTime } from '../contract.ts'
 import { formatPercent, formatScore } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 

@@ -1,9 +1,11 @@
 /** The charts of one answer: traces and errors, their share, latency, tokens and cost. */
+
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
 import { type ChartProps, LineChart, type Series, StackChart } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
-import { rateOf, type SeriesAnswer, stepsBetween, wholeOf } from '../charts/series.ts'
+import { rateOf, stepsBetween, wholeOf } from '../charts/series.ts'
+import type { SeriesAnswer } from '../contract.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
 import { formatCost, formatCount, formatCounted, formatDuration, formatPercent } from '../ui/format.ts'
 import type { Zone } from '../ui/time.ts'
@@ -124,7 +126,7 @@ export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Pr
 }
 
 function shapeOf(answer: SeriesAnswer, zone: Zone) {
-  const { starts, to, step, utcDays, before } = answer
+  const { before } = answer
   const whole = wholeOf(answer)
   const { traces, errors, total } = whole
   const series = {
@@ -144,5 +146,5 @@ function shapeOf(answer: SeriesAnswer, zone: Zone) {
     ],
     cost: [{ name: 'cost', tone: 1, values: whole.costUsd }]
   } satisfies Record<string, readonly Series[]>
-  return { axis: timeAxis(starts, to, step, utcDays ? 'utc' : zone), total, before, series }
+  return { axis: timeAxis(answer, zone), total, before, series }
 }

@@ -1,19 +1,20 @@
 /** Where two sources gave a trace different scores of one name. */
 
-import { type Disagreement as Answer, SOURCES } from '../charts/score-series.ts'
-import { read } from '../state/api.ts'
+import { SOURCES } from '../charts/score-series.ts'
+import type { Answer } from '../contract.ts'
+import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { disagreementQuery, type ScoreQuery } from '../state/score-query.ts'
 import { formatCount, formatPercent, formatScore, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
-import type { Zone } from '../ui/time.ts'
+import { offsetOf, type Zone } from '../ui/time.ts'
 import { TraceRows } from '../ui/trace-rows.tsx'
 
 export function Disagreement({ slug, query, zone }: { slug: string; query: ScoreQuery; zone: Zone }) {
-  const path = `p/${encodeURIComponent(slug)}/score-disagreement${disagreementQuery(query)}`
-  const { value, error, again } = useLoad(path, signal => read<Answer>(path, { signal }))
+  const path = at('p/:slug/score-disagreement', { slug }, disagreementQuery(query, offsetOf(zone)))
+  const { value, error, again } = useLoad(path, signal => read(path, { signal }))
   return (
     <section class="figure is-wide" aria-labelledby="disagreement">
       <header>
@@ -31,7 +32,15 @@ export function Disagreement({ slug, query, zone }: { slug: string; query: Score
   )
 }
 
-function Pairs({ slug, answer, zone }: { slug: string; answer: Answer; zone: Zone }) {
+function Pairs({
+  slug,
+  answer,
+  zone
+}: {
+  slug: string
+  answer: Answer<'GET', 'p/:slug/score-disagreement'>
+  zone: Zone
+}) {
   const { pairs, differences } = answer
   const traces = new Map(answer.traces.map(trace => [trace.id, trace]))
   const hasNumbers = pairs.some(({ dataType }) => dataType === 'numeric')

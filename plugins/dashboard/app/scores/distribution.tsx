@@ -2,7 +2,8 @@
 
 import { BarChart } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
-import { type ScoreOverTime, SOURCES, type Source } from '../charts/score-series.ts'
+import { SOURCES, type Source } from '../charts/score-series.ts'
+import type { ScoreOverTime } from '../contract.ts'
 import { type ScoreQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
 import { formatCount, formatPercent } from '../ui/format.ts'
 import { numbers, Titles } from '../ui/table.tsx'

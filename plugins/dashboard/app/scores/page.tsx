@@ -1,9 +1,8 @@
 /** The scores of a project: what each name comes to over time, and of one of them where it comes from and whose traces it judges. */
+
 import { useMemo } from 'preact/hooks'
-import type { Facets, ScoreName } from '../answers.ts'
 import { timeAxis } from '../charts/axis.ts'
-import type { ScoreSeries } from '../charts/score-series.ts'
-import { read } from '../state/api.ts'
+import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
@@ -12,6 +11,7 @@ import { readScoreQuery, type ScoreQuery, seriesQuery, withPicks, writeScoreQuer
 import { useStore } from '../state/store.ts'
 import { formatCount } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
+import { offsetOf } from '../ui/time.ts'
 import { Disagreement } from './disagreement.tsx'
 import { Distribution, Sources } from './distribution.tsx'
 import { ScoreBar } from './score-bar.tsx'
@@ -21,16 +21,14 @@ import { ScoredTraces } from './scored-traces.tsx'
 export function ScoresPage({ slug }: { slug: string }) {
   const query = readScoreQuery(usePlace().search)
   const { zone } = useStore(preferences)
-  const project = `p/${encodeURIComponent(slug)}`
-  const offset = zone === 'utc' ? 0 : -new Date().getTimezoneOffset()
-  const path = `${project}/score-series${seriesQuery(query, offset)}`
-  const { value: series, error, again } = useLoad(path, signal => read<ScoreSeries>(path, { signal }))
-  const names = useLoad(`scores ${slug}`, signal => read<ScoreName[]>(`${project}/score-names`, { signal })).value
-  const facets = useLoad(`facets ${slug}`, signal => read<Facets>(`${project}/facets`, { signal })).value
+  const path = at('p/:slug/score-series', { slug }, seriesQuery(query, offsetOf(zone)))
+  const { value: series, error, again } = useLoad(path, signal => read(path, { signal }))
+  const names = useLoad(`scores ${slug}`, signal => read(at('p/:slug/score-names', { slug }), { signal })).value
+  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
   useArrival(series !== undefined)
   const base = pathOf({ page: 'scores', slug })
   const change = (next: ScoreQuery) => goSearch(writeScoreQuery(next))
-  const axis = useMemo(() => series && timeAxis(series.starts, series.to, series.step, zone), [series, zone])
+  const axis = useMemo(() => series && timeAxis(series, zone), [series, zone])
   return (
     <div class="list-page scores-page">
       <div class="head">

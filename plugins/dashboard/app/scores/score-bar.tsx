@@ -1,7 +1,7 @@
 /** Which scores the page is of: a name, an environment, a time. */
-import type { Facets, ScoreName } from '../answers.ts'
-import { DEFAULT_RANGE, RANGES, type ScoreQuery, withChoice } from '../state/score-query.ts'
-import { rangeName } from '../state/time-range.ts'
+import type { Facets, ScoreName } from '../contract.ts'
+import { type ScoreQuery, withChoice } from '../state/score-query.ts'
+import { CHART_RANGES, DEFAULT_RANGE, rangeName } from '../state/time-range.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { shortTime, type Zone } from '../ui/time.ts'
@@ -75,7 +75,7 @@ export function ScoreBar({ query, names, facets, zone, change }: Props) {
             {isRange ? nameOfRange(range) : `${word(from, 'the first')} – ${word(to, 'now')}`} <Icon name="down" />
           </>
         }
-        items={RANGES.map(each => ({
+        items={CHART_RANGES.map(each => ({
           label: nameOfRange(each),
           checked: isRange && each === range,
           act: () => change({ ...rest, range: each })

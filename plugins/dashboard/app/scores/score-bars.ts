@@ -1,6 +1,7 @@
 /** The distribution of a score's values, as bars. */
+
 import type { Axis } from '../charts/axis.ts'
-import type { ScoreOverTime } from '../charts/score-series.ts'
+import type { ScoreOverTime } from '../contract.ts'
 import type { ScorePicks } from '../state/score-query.ts'
 import { formatScore } from '../ui/format.ts'
 

@@ -1,8 +1,9 @@
 /** How a score changes over time: the mean of numbers, the shares of values. */
+
 import type { Axis } from '../charts/axis.ts'
 import { type ChartProps, LineChart, type Series, StackChart, type Tone } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
-import type { ScoreOverTime, ScoreSeries } from '../charts/score-series.ts'
+import type { ScoreOverTime, ScoreSeries } from '../contract.ts'
 import { type ScoreQuery, withStep, writeScoreQuery } from '../state/score-query.ts'
 import { formatCount, formatCounted, formatPercent, formatScore } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'

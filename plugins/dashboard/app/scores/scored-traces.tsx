@@ -1,14 +1,14 @@
 /** The traces that have a score of the name, newest score first: all of them, or those of a bar. */
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { type ScoredTraces as Answer, SOURCES } from '../charts/score-series.ts'
-import { read } from '../state/api.ts'
+import { SOURCES } from '../charts/score-series.ts'
+import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { hasPicks, type ScoreQuery, scoredQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
 import { Moment } from '../ui/facts.tsx'
 import { formatScore } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
-import type { Zone } from '../ui/time.ts'
+import { offsetOf, type Zone } from '../ui/time.ts'
 import { TraceRows } from '../ui/trace-rows.tsx'
 
 interface Props {
@@ -29,8 +29,8 @@ function pickedWords({ value, min, below, source }: ScoreQuery): string {
 }
 
 export function ScoredTraces({ slug, query, base, zone }: Props) {
-  const path = `p/${encodeURIComponent(slug)}/scored-traces${scoredQuery(query)}`
-  const { value, error, again } = useLoad(path, signal => read<Answer>(path, { signal }))
+  const path = at('p/:slug/scored-traces', { slug }, scoredQuery(query, offsetOf(zone)))
+  const { value, error, again } = useLoad(path, signal => read(path, { signal }))
   const heading = useRef<HTMLHeadingElement>(null)
   const isPicked = hasPicks(query)
   useLayoutEffect(() => {

@@ -1,16 +1,10 @@
 /** The traces of sessions that were loaded, page by page, so that going back shows what was there. */
-import type { TraceSummary } from '../answers.ts'
-import { read } from '../state/api.ts'
+import type { SessionTraces } from '../contract.ts'
+import { at, read } from '../state/api.ts'
 import { withMore } from './conversation.ts'
 
-export interface Conversation {
-  /** The oldest first. */
-  readonly traces: readonly TraceSummary[]
-  readonly nextCursor: string | null
-}
-
 const KEPT = 5
-const conversations = new Map<string, Conversation>()
+const conversations = new Map<string, SessionTraces>()
 const nameOf = (slug: string, id: string) => `${slug} ${id}`
 
 export const knownConversation = (slug: string, id: string) => conversations.get(nameOf(slug, id))
@@ -19,12 +13,12 @@ export const knownConversation = (slug: string, id: string) => conversations.get
 export async function loadMore(
   slug: string,
   id: string,
-  known: Conversation | undefined,
+  known: SessionTraces | undefined,
   signal: AbortSignal
-): Promise<Conversation> {
+): Promise<SessionTraces> {
   const after = known?.nextCursor ?? undefined
   const query = new URLSearchParams({ id, ...(after !== undefined && { after }) })
-  const page = await read<Conversation>(`p/${encodeURIComponent(slug)}/session-traces?${query}`, { signal })
+  const page = await read(at('p/:slug/session-traces', { slug }, query), { signal })
   const loaded = { traces: withMore(known?.traces ?? [], page.traces), nextCursor: page.nextCursor }
   conversations.delete(nameOf(slug, id))
   conversations.set(nameOf(slug, id), loaded)

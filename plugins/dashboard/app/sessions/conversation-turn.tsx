@@ -1,10 +1,11 @@
 /** One trace of a conversation: what was asked and what was answered, and what that took. */
+
 import { useMemo } from 'preact/hooks'
-import type { TraceSummary } from '../answers.ts'
 import { type Body, conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
 import { type JsonNode, sourceOf } from '../content/json-text.ts'
 import { JsonOfText } from '../content/json-view.tsx'
 import { Messages } from '../content/messages-view.tsx'
+import type { TraceSummary } from '../contract.ts'
 import { useLoad } from '../state/load.ts'
 import { pathOf } from '../state/route.ts'
 import { formatCost, formatCount, formatDuration } from '../ui/format.ts'

@@ -1,10 +1,12 @@
 /** The traces of a session, one below the other; more come as one scrolls to the end. */
+
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import type { SessionTraces as Loaded } from '../contract.ts'
 import { formatCounted, formatDuration } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import type { Zone } from '../ui/time.ts'
 import { gapBefore } from './conversation.ts'
-import { knownConversation, type Conversation as Loaded, loadMore } from './conversation-pages.ts'
+import { knownConversation, loadMore } from './conversation-pages.ts'
 import { Turn } from './conversation-turn.tsx'
 
 export interface Loading {

@@ -1,6 +1,7 @@
 /** A session as a conversation: what of each trace was said, and where somebody was away. */
-import type { TraceSummary } from '../answers.ts'
+
 import type { Message } from '../content/message.ts'
+import type { TraceSummary } from '../contract.ts'
 
 /** A longer time between two traces is told. */
 const GAP_MS = 30 * 60_000

@@ -1,12 +1,13 @@
 /** The sums of a session or a user, at the head of its page. */
+
 import type { ComponentChildren } from 'preact'
+import type { Group } from '../contract.ts'
 import { Day, Fact, Moment } from '../ui/facts.tsx'
 import { formatCost, formatCount } from '../ui/format.ts'
 import type { Zone } from '../ui/time.ts'
-import type { Group } from './groups.ts'
 
 interface Props {
-  readonly sums: Group
+  readonly sums: Omit<Group, 'isMore'>
   readonly running?: number
   /** Of the first trace the day alone is known. */
   readonly byDay?: boolean

@@ -1,7 +1,8 @@
 /** The list of a project's sessions, or of its users: those that were seen last come first. */
+
 import { useState } from 'preact/hooks'
-import type { Facets } from '../answers.ts'
-import { read } from '../state/api.ts'
+import type { SessionPage, UserPage } from '../contract.ts'
+import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
@@ -11,7 +12,7 @@ import { formatCounted } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { shortTime } from '../ui/time.ts'
 import { GroupTable } from './group-table.tsx'
-import { type GroupKind, type GroupPage, type GroupQuery, readGroupQuery, writeGroupQuery } from './groups.ts'
+import { type GroupKind, type GroupQuery, readGroupQuery, writeGroupQuery } from './groups.ts'
 import { RangeChoice } from './range-choice.tsx'
 
 const WORDS = {
@@ -21,26 +22,25 @@ const WORDS = {
 
 /** The last pages, so that going back shows what was there at once. */
 const KEPT = 10
-const pages = new Map<string, GroupPage>()
+const pages = new Map<string, SessionPage | UserPage>()
 
 export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
   const { search } = usePlace()
   const { zone } = useStore(preferences)
   const query = readGroupQuery(search)
   const { title, one, field } = WORDS[kind]
-  const project = `p/${encodeURIComponent(slug)}`
-  const key = `${project}/${kind}${writeGroupQuery(query)}`
+  const key = at(`p/:slug/${kind}`, { slug }, writeGroupQuery(query))
   const loaded = useLoad(
     key,
     async signal => {
-      const page = await read<GroupPage>(key, { signal })
+      const page = await read(key, { signal })
       pages.set(key, page)
       for (const old of pages.keys()) if (pages.size > KEPT) pages.delete(old)
       return page
     },
     () => pages.get(key)
   )
-  const facets = useLoad(`facets ${slug}`, signal => read<Facets>(`${project}/facets`, { signal })).value
+  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
   const { value: page, error, again } = loaded
   useArrival(page !== undefined)
   const change = (next: GroupQuery) => goSearch(writeGroupQuery(next))
@@ -88,7 +88,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       )}
       {error !== undefined && <Problem error={error} again={again} />}
       {page === undefined && error === undefined && <Waiting what={kind} />}
-      {page !== undefined && page.countedFrom != null && (
+      {page !== undefined && 'countedFrom' in page && page.countedFrom !== null && (
         <p class="soft">
           Traces are counted back to {shortTime(page.countedFrom, zone, new Date())} so far; older ones follow.
         </p>

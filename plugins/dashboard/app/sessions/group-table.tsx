@@ -1,12 +1,13 @@
 /** Sessions or users as rows. */
 
+import type { Group } from '../contract.ts'
 import { pathOf } from '../state/route.ts'
 import { Day, Moment } from '../ui/facts.tsx'
 import { formatCost, formatCount, NONE } from '../ui/format.ts'
 import { LinkedRows, numbers } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
-import type { Group, GroupKind } from './groups.ts'
+import type { GroupKind } from './groups.ts'
 
 interface TableProps {
   readonly slug: string

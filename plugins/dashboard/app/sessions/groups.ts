@@ -2,46 +2,6 @@
 
 export type GroupKind = 'sessions' | 'users'
 
-/** What the traces of a session or of a user add up to. */
-export interface Group {
-  readonly id: string
-  readonly traces: number
-  /** Whether there are more traces than were added up. */
-  readonly isMore?: boolean
-  readonly errors: number
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly costUsd: number | null
-  readonly firstAt: string
-  readonly lastAt: string
-}
-
-export interface GroupPage {
-  readonly groups: readonly Group[]
-  readonly nextCursor: string | null
-  /** Of users. Set if traces that started before it are not counted yet. */
-  readonly countedFrom?: string | null
-}
-
-/** A user, with the sessions of their newest traces. */
-export interface UserSums extends Group {
-  readonly sessions: readonly Group[]
-  readonly countedFrom: string | null
-}
-
-/** Users are added up over so long, the days being UTC. */
-export const USER_RANGES = ['7d', '30d', '90d', '1y'] as const
-export type UserRange = (typeof USER_RANGES)[number]
-export const USER_RANGE: UserRange = '30d'
-
-/** A session as its page asks for it. */
-export interface SessionSums extends Group {
-  readonly running: number
-  readonly durationMs: number
-  readonly users: readonly string[]
-  readonly newest: number | null
-}
-
 export interface GroupQuery {
   /** How the id begins. */
   readonly prefix?: string

@@ -1,6 +1,7 @@
 /** The sessions of a project, and one as a conversation. */
+
 import { useLayoutEffect } from 'preact/hooks'
-import { ApiError, read } from '../state/api.ts'
+import { ApiError, at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { useArrival } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
@@ -14,22 +15,19 @@ import { asLine } from '../ui/text.ts'
 import { Conversation, useConversation } from './conversation-view.tsx'
 import { GroupFacts } from './group-facts.tsx'
 import { GroupList } from './group-list.tsx'
-import type { SessionSums } from './groups.ts'
 
 export function SessionsPage({ slug }: { slug: string }) {
   return <GroupList slug={slug} kind="sessions" />
 }
 
-export function SessionPage({ slug, sessionId }: { slug: string; sessionId: string }) {
+export function SessionView({ slug, sessionId }: { slug: string; sessionId: string }) {
   const { zone } = useStore(preferences)
   const query = new URLSearchParams({ id: sessionId })
   const {
     value: sums,
     error,
     again
-  } = useLoad(`session ${slug} ${sessionId}`, signal =>
-    read<SessionSums>(`p/${encodeURIComponent(slug)}/session?${query}`, { signal })
-  )
+  } = useLoad(`session ${slug} ${sessionId}`, signal => read(at('p/:slug/session', { slug }, query), { signal }))
   const loading = useConversation(slug, sessionId)
   const { loaded } = loading
   useArrival(loaded !== undefined)

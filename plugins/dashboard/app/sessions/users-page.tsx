@@ -1,6 +1,4 @@
-/** The users of a project's application, and one of them. */
-import type { TracePage } from '../answers.ts'
-import { ApiError, read } from '../state/api.ts'
+import { ApiError, at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
@@ -14,7 +12,7 @@ import { TraceRows } from '../ui/trace-rows.tsx'
 import { GroupFacts } from './group-facts.tsx'
 import { GroupList } from './group-list.tsx'
 import { GroupTable } from './group-table.tsx'
-import { readGroupQuery, type UserSums, writeGroupQuery } from './groups.ts'
+import { readGroupQuery, writeGroupQuery } from './groups.ts'
 import { RangeChoice } from './range-choice.tsx'
 
 const NEWEST = 20
@@ -26,15 +24,14 @@ export function UsersPage({ slug }: { slug: string }) {
 export function UserPage({ slug, userId }: { slug: string; userId: string }) {
   const { zone } = useStore(preferences)
   const { range } = readGroupQuery(usePlace().search)
-  const project = `p/${encodeURIComponent(slug)}`
   const asked = new URLSearchParams({ id: userId, ...(range !== undefined && { range }) })
   const {
     value: user,
     error,
     again
-  } = useLoad(`user ${slug} ${asked}`, signal => read<UserSums>(`${project}/user?${asked}`, { signal }))
+  } = useLoad(`user ${slug} ${asked}`, signal => read(at('p/:slug/user', { slug }, asked), { signal }))
   const newest = useLoad(`user ${slug} ${userId}`, signal =>
-    read<TracePage>(`${project}/traces?${new URLSearchParams({ userId, limit: String(NEWEST) })}`, { signal })
+    read(at('p/:slug/traces', { slug }, new URLSearchParams({ userId, limit: String(NEWEST) })), { signal })
   )
   useArrival(user !== undefined)
   const isNowhere = error instanceof ApiError && error.status === 404

@@ -1,6 +1,6 @@
 /** What is one's own: the password, and where one is signed in. */
 import { useState } from 'preact/hooks'
-import { messageOf, read, write } from '../state/api.ts'
+import { at, messageOf, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { loadSession, session } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
@@ -10,15 +10,6 @@ import { Field } from '../ui/field.tsx'
 import { asLine } from '../ui/text.ts'
 import { ago, fullTime, type Zone } from '../ui/time.ts'
 import { Listing } from './listing.tsx'
-
-interface Place {
-  readonly id: string
-  readonly createdAt: string
-  readonly seenAt: string
-  readonly agent: string
-  readonly means: string
-  readonly current: boolean
-}
 
 export function Password() {
   const known = useStore(session)
@@ -34,7 +25,7 @@ export function Password() {
       <Form
         submit={has ? 'Change' : 'Set'}
         onSubmit={async () => {
-          await write('POST', 'password', { body: { ...(has && { current }), password } })
+          await write('POST', at('password', {}), { body: { ...(has && { current }), password } })
           setCurrent('')
           setPassword('')
           tell(has ? 'Password changed' : 'Password set')
@@ -77,10 +68,10 @@ export function Password() {
 }
 
 export function Places({ zone }: { zone: Zone }) {
-  const loaded = useLoad('sessions', signal => read<{ sessions: Place[] }>('sessions', { signal }))
+  const loaded = useLoad('sessions', signal => read(at('sessions', {}), { signal }))
   const end = async (id: string) => {
     try {
-      await write('DELETE', `sessions/${id}`)
+      await write('DELETE', at('sessions/:sessionId', { sessionId: id }))
       tell('Signed out there')
     } catch (error) {
       tell(messageOf(error), true)

@@ -1,6 +1,8 @@
 /** The keys of a project: made, renewed and ended here; a whole key is shown once. */
+
 import { useState } from 'preact/hooks'
-import { isAway, messageOf, read, write } from '../state/api.ts'
+import type { Key } from '../contract.ts'
+import { type Address, at, isAway, messageOf, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { copy } from '../state/toasts.ts'
 import { Dialog, Form, Secret } from '../ui/dialog.tsx'
@@ -10,16 +12,6 @@ import { asLine } from '../ui/text.ts'
 import { fullTime, shortTime, type Zone } from '../ui/time.ts'
 import { Listing } from './listing.tsx'
 
-interface Key {
-  readonly keyId: string
-  readonly label: string
-  readonly scopes: readonly string[]
-  readonly environment: string | null
-  readonly expiresAt: string | null
-  readonly state: 'active' | 'expired' | 'revoked'
-  readonly createdAt: string
-  readonly lastUsedAt: string | null
-}
 type Asked = { what: 'create' } | { what: 'rotate' | 'revoke'; key: Key } | { what: 'show'; secret: string }
 
 /** Whoever gets no answer does not know what was done, and a secret is shown once. */
@@ -37,17 +29,21 @@ const EXPIRIES = [
 ]
 
 export function Keys({ slug, zone }: { slug: string; zone: Zone }) {
-  const path = `p/${encodeURIComponent(slug)}/keys`
-  const loaded = useLoad(path, signal => read<{ keys: Key[] }>(path, { signal }))
+  const path = at('p/:slug/keys', { slug })
+  const loaded = useLoad(path, signal => read(path, { signal }))
   const [asked, setAsked] = useState<Asked | undefined>()
   const [all, setAll] = useState(false)
   const close = () => setAsked(undefined)
   /** Ended here; the list says so at once, and not only when it is there again. */
   const [ended, setEnded] = useState<ReadonlySet<string>>(new Set())
   const over = (key: Key) => setEnded(new Set([...ended, key.keyId]))
-  const issue = async (address: string, lost: string, body?: unknown) => {
+  const issue = async (
+    address: Address<'p/:slug/keys' | 'p/:slug/keys/:keyId/rotate'>,
+    lost: string,
+    body?: unknown
+  ) => {
     try {
-      const { key } = await write<{ key: string }>('POST', address, body === undefined ? {} : { body })
+      const { key } = await write('POST', address, body === undefined ? {} : { body })
       setAsked({ what: 'show', secret: key })
     } catch (error) {
       throw isAway(error) ? new Error(`${messageOf(error)} ${lost}`) : error
@@ -56,11 +52,11 @@ export function Keys({ slug, zone }: { slug: string; zone: Zone }) {
     }
   }
   const rotate = async (key: Key) => {
-    await issue(`${path}/${key.keyId}/rotate`, LOST_ROTATION)
+    await issue(at('p/:slug/keys/:keyId/rotate', { slug, keyId: key.keyId }), LOST_ROTATION)
     over(key)
   }
   const revoke = async (key: Key) => {
-    await write('POST', `${path}/${key.keyId}/revoke`)
+    await write('POST', at('p/:slug/keys/:keyId/revoke', { slug, keyId: key.keyId }))
     over(key)
     loaded.again()
     close()

@@ -1,7 +1,8 @@
 /** Who may see the account's projects. Nothing is mailed: an owner gets a link, and passes it on. */
+
 import { useState } from 'preact/hooks'
-import type { Role } from '../answers.ts'
-import { messageOf, read, write } from '../state/api.ts'
+import type { ProjectMember, Role } from '../contract.ts'
+import { at, messageOf, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { Dialog, Form, Secret } from '../ui/dialog.tsx'
@@ -10,18 +11,10 @@ import { asLine } from '../ui/text.ts'
 import { ago, fullTime, type Zone } from '../ui/time.ts'
 import { Listing } from './listing.tsx'
 
-interface Member {
-  readonly id: number
-  readonly email: string
-  readonly name: string
-  readonly role: Role
-  /** Whether the role comes from the sign-in provider. */
-  readonly byClaim: boolean
-  readonly createdAt: string
-  readonly seenAt: string | null
-  readonly own: boolean
-}
-type Asked = { what: 'invite' } | { what: 'remove'; member: Member } | { what: 'link'; link: string; email: string }
+type Asked =
+  | { what: 'invite' }
+  | { what: 'remove'; member: ProjectMember }
+  | { what: 'link'; link: string; email: string }
 
 const ROLES: readonly { role: Role; may: string }[] = [
   { role: 'viewer', may: 'reads everything' },
@@ -30,8 +23,8 @@ const ROLES: readonly { role: Role; may: string }[] = [
 ]
 
 export function Members({ slug, zone }: { slug: string; zone: Zone }) {
-  const path = `p/${encodeURIComponent(slug)}/members`
-  const loaded = useLoad(path, signal => read<{ members: Member[] }>(path, { signal }))
+  const path = at('p/:slug/members', { slug })
+  const loaded = useLoad(path, signal => read(path, { signal }))
   const { again } = loaded
   const [asked, setAsked] = useState<Asked | undefined>()
   const close = () => setAsked(undefined)
@@ -43,14 +36,14 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
     }
     again()
   }
-  const makeLink = ({ id, email }: Member) =>
+  const makeLink = ({ id, email }: ProjectMember) =>
     attempt(async () => {
-      const { link } = await write<{ link: string }>('POST', `${path}/${id}/link`)
+      const { link } = await write('POST', at('p/:slug/members/:userId/link', { slug, userId: id }))
       setAsked({ what: 'link', link, email })
     })
-  const setRole = ({ id, email }: Member, role: Role) =>
+  const setRole = ({ id, email }: ProjectMember, role: Role) =>
     attempt(async () => {
-      await write('PATCH', `${path}/${id}`, { body: { role } })
+      await write('PATCH', at('p/:slug/members/:userId', { slug, userId: id }), { body: { role } })
       tell(`${email} is ${role}`)
     })
   return (
@@ -129,7 +122,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
         <Invite
           onClose={close}
           invite={async (email, role) => {
-            const { link } = await write<{ link: string }>('POST', path, { body: { email, role } })
+            const { link } = await write('POST', path, { body: { email, role } })
             again()
             setAsked({ what: 'link', link, email })
           }}
@@ -156,7 +149,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
             danger
             onCancel={close}
             onSubmit={async () => {
-              await write('DELETE', `${path}/${asked.member.id}`)
+              await write('DELETE', at('p/:slug/members/:userId', { slug, userId: asked.member.id }))
               again()
               close()
             }}

@@ -1,6 +1,8 @@
 /** The project: its name, and how much is stored. */
+
 import { useState } from 'preact/hooks'
-import { read, write } from '../state/api.ts'
+import type { ProjectAnswer } from '../contract.ts'
+import { at, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { loadSession, may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
@@ -10,22 +12,9 @@ import { formatBytes, formatCount, formatLimit, formatPercent, NONE } from '../u
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { fullTime, type Zone } from '../ui/time.ts'
 
-interface ProjectAnswer {
-  readonly name: string
-  readonly slug: string
-  readonly traceCount: number
-  readonly spanCount: number
-  readonly estimatedBytes: number
-  readonly lastTraceAt: string | null
-  readonly createdAt: string
-  /** Null: off. */
-  readonly search: { readonly backTo: string | null; readonly isFilled: boolean; readonly waiting: number } | null
-  readonly storage: { readonly limitBytes: number; readonly level: 'ok' | 'warning' | 'critical' }
-}
-
 export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
-  const path = `p/${encodeURIComponent(slug)}`
-  const { value, error, again } = useLoad(path, signal => read<ProjectAnswer>(path, { signal }))
+  const path = at('p/:slug', { slug })
+  const { value, error, again } = useLoad(path, signal => read(path, { signal }))
   /** What is typed; undefined: the name as it is. */
   const [typed, setTyped] = useState<string | undefined>()
   if (error !== undefined) return <Problem error={error} again={again} />

@@ -1,10 +1,12 @@
 /** The saved views of a project: renamed, shared and deleted here. They are made on the pages that they are of. */
+
 import { useState } from 'preact/hooks'
+import type { View } from '../contract.ts'
 import { messageOf } from '../state/api.ts'
 import { changeView, removeView, useViews } from '../state/saved-views.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
-import { addressOf, describeQuery, MOST_NAME, VIEW_PAGES, type View } from '../state/views.ts'
+import { addressOf, describeQuery, MOST_NAME, VIEW_PAGES } from '../state/views.ts'
 import { Dialog, Form } from '../ui/dialog.tsx'
 import { Field } from '../ui/field.tsx'
 import { asLine } from '../ui/text.ts'

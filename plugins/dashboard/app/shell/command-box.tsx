@@ -1,7 +1,7 @@
 /** Goes to what somebody has the name or id of, and does what they say, by the pattern of a combobox of ARIA. */
+
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
-import type { Facets } from '../answers.ts'
-import { read } from '../state/api.ts'
+import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { go } from '../state/place.ts'
 import { prefer, preferences } from '../state/preferences.ts'
@@ -31,9 +31,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
   const [chosen, setChosen] = useState(0)
   const list = useId()
   const typed = text.trim()
-  const facets = useLoad(`facets ${slug}`, signal =>
-    read<Facets>(`p/${encodeURIComponent(slug)}/facets`, { signal })
-  ).value
+  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
   const views = useViews(slug).value
   const lookup = useLookup(slug, typed)
   const recent = useMemo(() => readRecent(kept(), user, slug), [user, slug])

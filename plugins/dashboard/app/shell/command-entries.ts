@@ -1,8 +1,8 @@
 /** What the command box offers: places and commands, and which of them match what was typed. */
-import type { Project } from '../answers.ts'
+import type { Project, View } from '../contract.ts'
 import { writeQuery } from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'
-import { addressOf, describeQuery, VIEW_PAGES, type View } from '../state/views.ts'
+import { addressOf, describeQuery, VIEW_PAGES } from '../state/views.ts'
 
 export const COMMANDS = {
   'theme-light': 'Light colours',

@@ -1,6 +1,6 @@
 /** A trace of which only the id is known, as logs and alerts have it: the project it is in, among those one may see. */
 import { useEffect, useState } from 'preact/hooks'
-import { read } from '../state/api.ts'
+import { at, read } from '../state/api.ts'
 import { go, useArrival, usePlace } from '../state/place.ts'
 import { pathOf } from '../state/route.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
@@ -10,7 +10,7 @@ export function FindPage({ traceId }: { traceId: string }) {
   const [error, setError] = useState<unknown>()
   useEffect(() => {
     const stop = new AbortController()
-    read<{ slug: string }>(`traces/${encodeURIComponent(traceId)}`, { signal: stop.signal }).then(
+    read(at('traces/:traceId', { traceId }), { signal: stop.signal }).then(
       ({ slug }) => {
         go(`${pathOf({ page: 'trace', slug, traceId: traceId.toLowerCase() })}${search}`, { replace: true })
       },

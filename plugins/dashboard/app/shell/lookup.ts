@@ -1,7 +1,7 @@
 /** Asks the server what there is of a text that was typed: nothing is offered that is not there. */
+
 import { useEffect, useState } from 'preact/hooks'
-import type { TracePage } from '../answers.ts'
-import { ApiError, messageOf, read } from '../state/api.ts'
+import { ApiError, at, messageOf, read } from '../state/api.ts'
 import { type Entry, nameEntry, sessionEntry, tagEntry, traceEntry, userEntry } from './command-entries.ts'
 
 const TYPING_MS = 150
@@ -48,14 +48,12 @@ export function useLookup(slug: string, typed: string): Lookup {
   return found.typed === typed ? found.lookup : { ...found.lookup, asking: true, error: undefined }
 }
 
-const inProject = (slug: string) => `p/${encodeURIComponent(slug)}`
-
 /** The trace of this id, in this project or in another that one may see. */
 async function findTrace(slug: string, id: string, signal: AbortSignal): Promise<Entry[]> {
-  const { traces } = await read<TracePage>(`${inProject(slug)}/traces?ids=${id}`, { signal })
+  const { traces } = await read(at('p/:slug/traces', { slug }, `ids=${id}`), { signal })
   if (traces[0] !== undefined) return [traceEntry(slug, id, traces[0].name)]
   try {
-    const elsewhere = await read<{ slug: string }>(`traces/${id}`, { signal })
+    const elsewhere = await read(at('traces/:traceId', { traceId: id }), { signal })
     return [traceEntry(elsewhere.slug, id, `in the project ${elsewhere.slug}`)]
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return []
@@ -65,7 +63,7 @@ async function findTrace(slug: string, id: string, signal: AbortSignal): Promise
 
 async function findListed(slug: string, typed: string, filter: 'name' | 'tag', signal: AbortSignal): Promise<Entry[]> {
   const query = new URLSearchParams({ [filter]: typed, limit: '1' })
-  const { traces } = await read<TracePage>(`${inProject(slug)}/traces?${query}`, { signal })
+  const { traces } = await read(at('p/:slug/traces', { slug }, query), { signal })
   return traces.length === 0 ? [] : [filter === 'name' ? nameEntry(slug, typed) : tagEntry(slug, typed)]
 }
 
@@ -77,7 +75,7 @@ async function findGroups(
   signal: AbortSignal
 ): Promise<Entry[]> {
   const query = new URLSearchParams({ prefix: typed, ...(what === 'users' && { range: '1y' }) })
-  const { groups } = await read<{ groups: { id: string }[] }>(`${inProject(slug)}/${what}?${query}`, { signal })
+  const { groups } = await read(at(`p/:slug/${what}`, { slug }, query), { signal })
   const entry = what === 'sessions' ? sessionEntry : userEntry
   return groups.slice(0, MOST).map(({ id }) => entry(slug, id))
 }

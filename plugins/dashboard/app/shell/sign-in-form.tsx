@@ -17,7 +17,7 @@ interface SignInFormProps {
 }
 
 export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
-  const ways = useStore(session)?.signIn ?? {}
+  const ways = useStore(session)?.signIn
   const [user] = useState(session.get()?.user)
   // The page repeats what somebody began there, so the same person must sign in.
   const only = to === undefined ? user : undefined
@@ -26,7 +26,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
   const [link, setLink] = useState('')
   return (
     <>
-      {ways.password && (
+      {ways?.password && (
         <Form
           submit="Sign in"
           onSubmit={async () => {
@@ -55,8 +55,8 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
           />
         </Form>
       )}
-      {ways.password && ways.oidc && <p class="or">or</p>}
-      {ways.oidc && (
+      {ways?.password && ways?.oidc && <p class="or">or</p>}
+      {ways?.oidc && (
         <a
           class="button provider"
           data-outside
@@ -65,8 +65,8 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
           Sign in with your organisation’s account
         </a>
       )}
-      {ways.oidc && fresh && <p class="soft">You come back to this page, but what you typed is lost.</p>}
-      {(ways.password || ways.oidc) && <p class="or">or</p>}
+      {ways?.oidc && fresh && <p class="soft">You come back to this page, but what you typed is lost.</p>}
+      {(ways?.password || ways?.oidc) && <p class="or">or</p>}
       <Form
         submit="Use the link"
         onSubmit={async () => {

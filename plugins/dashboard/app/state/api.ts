@@ -2,6 +2,7 @@
  * Requests to the server. Reads wait out a server that is away, and a session that has ended: they are asked again once
  * that is over. Writes wait for a sign-in, too; for all else they fail at once, and say why.
  */
+import type { Answer, Method, Parameters, Path } from '../contract.ts'
 import { createStore } from './store.ts'
 
 export class ApiError extends Error {
@@ -34,16 +35,31 @@ interface Options {
   readonly visitor?: true
 }
 
-export async function read<T>(path: string, options: Options = {}): Promise<T> {
-  return JSON.parse(await readText(path, options)) as T
+/** The address of an answer, relative to `/app/api/`; its type says which path of the contract it has. */
+export type Address<P extends Path> = string & { readonly [PATH]: P }
+declare const PATH: unique symbol
+
+/** The address of a path, its parameters filled in. `query` may begin with `?`. */
+export function at<P extends Path>(
+  path: P,
+  parameters: Readonly<Record<Parameters<P>, string | number>>,
+  query: URLSearchParams | string = ''
+): Address<P> {
+  const filled = path.replace(/:(\w+)/g, (_, name: Parameters<P>) => encodeURIComponent(parameters[name]))
+  const search = String(query).replace(/^\?/, '')
+  return `${filled}${search && '?'}${search}` as Address<P>
+}
+
+export async function read<P extends Path>(address: Address<P>, options: Options = {}): Promise<Answer<'GET', P>> {
+  return JSON.parse(await readText(address, options))
 }
 
 /** The text of an answer, as the server sent it. */
-export async function readText(path: string, options: Options = {}): Promise<string> {
+export async function readText(address: string, options: Options = {}): Promise<string> {
   let pause = FIRST_PAUSE_MS
   for (;;) {
     try {
-      const response = await ask('GET', path, options)
+      const response = await ask('GET', address, options)
       connection.set('fine')
       return await response.text()
     } catch (error) {
@@ -60,17 +76,17 @@ export async function readText(path: string, options: Options = {}): Promise<str
   }
 }
 
-export async function write<T>(
-  method: 'POST' | 'PATCH' | 'PUT' | 'DELETE',
-  path: string,
+export async function write<M extends Exclude<Method, 'GET'>, P extends Path>(
+  method: M,
+  address: Address<P>,
   options: Options = {}
-): Promise<T> {
+): Promise<Answer<M, P>> {
   for (;;) {
     try {
-      const response = await ask(method, path, options)
+      const response = await ask(method, address, options)
       connection.set('fine')
       const text = await response.text()
-      return (text === '' ? undefined : JSON.parse(text)) as T
+      return JSON.parse(text === '' ? 'null' : text)
     } catch (error) {
       const wanted = error instanceof ApiError && options.visitor === undefined ? signInFor(error) : undefined
       if (wanted === undefined || !(await untilSignedIn(wanted, options.signal))) throw error

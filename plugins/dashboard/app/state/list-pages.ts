@@ -1,6 +1,6 @@
 /** The last pages of lists, so that going back shows what was there, and a trace knows its neighbours. */
-import type { TracePage } from '../answers.ts'
-import { read } from './api.ts'
+import type { TracePage } from '../contract.ts'
+import { at, read } from './api.ts'
 import { type ListQuery, readQuery, toServer } from './list-query.ts'
 
 const KEPT = 5
@@ -23,8 +23,8 @@ export function keepPage(slug: string, search: string, page: TracePage): void {
 }
 
 export async function loadPage(slug: string, query: ListQuery, signal?: AbortSignal): Promise<TracePage> {
-  const path = `p/${encodeURIComponent(slug)}/traces${toServer(query, Date.now())}`
-  return read<TracePage>(path, signal === undefined ? {} : { signal })
+  const path = at('p/:slug/traces', { slug }, toServer(query, Date.now()))
+  return read(path, signal === undefined ? {} : { signal })
 }
 
 export interface Neighbour {

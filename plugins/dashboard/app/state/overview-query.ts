@@ -1,10 +1,6 @@
 /** What numbers over time are of: the address of the overview, and what the server is asked for it. */
 import { COUNTED_FILTERS, type ListQuery, readQuery, writeQuery } from './list-query.ts'
-import { rangeMs } from './time-range.ts'
-
-export const OVERVIEW_RANGES = ['1h', '6h', '24h', '7d', '30d', '90d', '1y'] as const
-const DEFAULT_RANGE = '7d'
-const DEFAULT_MS = 7 * 86_400_000
+import { CHART_RANGES, DEFAULT_RANGE, rangeMs } from './time-range.ts'
 
 /** The query of an overview: filters that count, and always some time. */
 export function readOverview(search: string): ListQuery {
@@ -32,10 +28,10 @@ export function writeOverview(query: ListQuery, shown: readonly string[]): strin
 export function toCounted(query: ListQuery, now: number, more: Readonly<Record<string, string>> = {}): string {
   const { filters, range, from, to } = query
   const parameters = new URLSearchParams()
-  if (OVERVIEW_RANGES.some(each => each === range)) parameters.set('range', range as string)
+  if (CHART_RANGES.some(each => each === range)) parameters.set('range', range as string)
   else {
     const end = to === undefined ? now : Date.parse(to)
-    const length = (range === undefined ? undefined : rangeMs(range)) ?? DEFAULT_MS
+    const length = rangeMs(range ?? DEFAULT_RANGE)!
     parameters.set('from', from ?? new Date(end - length).toISOString())
     parameters.set('to', to ?? new Date(end).toISOString())
   }

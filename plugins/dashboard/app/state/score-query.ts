@@ -1,8 +1,5 @@
 /** The page of scores in its address, and what the server is asked for it. */
-import { isInstant } from './time-range.ts'
-
-export const RANGES = ['1h', '6h', '24h', '7d', '30d', '90d', '1y'] as const
-export const DEFAULT_RANGE = '7d'
+import { CHART_RANGES, isInstant } from './time-range.ts'
 
 /** What is shown; its names are those of the server's query, but for `table`. */
 export interface ScoreQuery {
@@ -36,7 +33,7 @@ export function readScoreQuery(search: string): ScoreQuery {
   }
   for (const name of ['from', 'to'] as const)
     if (query[name] !== undefined && !isInstant(query[name])) delete query[name]
-  if (query.from !== undefined || query.to !== undefined || !RANGES.some(each => each === query.range))
+  if (query.from !== undefined || query.to !== undefined || !CHART_RANGES.some(each => each === query.range))
     delete query.range
   return query
 }
@@ -53,14 +50,15 @@ export function writeScoreQuery(query: ScoreQuery): string {
 }
 
 /** The queries of the server: of charts, of where sources disagree, and of the list. */
-export function seriesQuery(query: ScoreQuery, offset: number): string {
-  const parameters = written(query, ['name', 'env', ...TIME])
+function asked(query: ScoreQuery, offset: number, names: readonly (typeof NAMES)[number][]): string {
+  const parameters = written(query, names)
   parameters.set('offset', String(offset))
   return `?${parameters}`
 }
-export const disagreementQuery = (query: ScoreQuery): string => `?${written(query, ['name', 'env', ...TIME])}`
-export const scoredQuery = (query: ScoreQuery): string =>
-  `?${written(query, ['name', 'env', ...TIME, ...PICKS, 'after'])}`
+export const seriesQuery = (query: ScoreQuery, offset: number): string => asked(query, offset, ['name', 'env', ...TIME])
+export const disagreementQuery = seriesQuery
+export const scoredQuery = (query: ScoreQuery, offset: number): string =>
+  asked(query, offset, ['name', 'env', ...TIME, ...PICKS, 'after'])
 
 /** Another choice of the page: the list begins at its first page again. */
 export function withChoice(query: ScoreQuery, change: ScoreQuery): ScoreQuery {

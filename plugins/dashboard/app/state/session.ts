@@ -1,20 +1,23 @@
 /** Who is signed in, and what of it the page asks. */
-import type { Project, Role, Session } from '../answers.ts'
-import { read, signInWanted, write } from './api.ts'
+import type { Project, Role, Session } from '../contract.ts'
+import { at, read, signInWanted, write } from './api.ts'
 import { createStore } from './store.ts'
 
 export const session = createStore<Session | undefined>(undefined)
 
 /** Asks who is signed in. */
 export async function loadSession(): Promise<Session> {
-  const found = await read<Session>('session', { visitor: true })
+  const found = await read(at('session', {}), { visitor: true })
   session.set(found)
   return found
 }
 
 /** Signs somebody in; only this user, if one is given. */
 export async function signInWith(way: 'link' | 'password', body: object, userId?: number): Promise<void> {
-  await write('POST', `sign-in/${way}`, { body: { ...body, ...(userId !== undefined && { userId }) }, visitor: true })
+  await write('POST', at(`sign-in/${way}`, {}), {
+    body: { ...body, ...(userId !== undefined && { userId }) },
+    visitor: true
+  })
   await loadSession()
   signInWanted.set('no')
 }
@@ -24,7 +27,7 @@ export const RECENT = 'spoor-recent'
 
 export async function signOut(): Promise<void> {
   const elsewhere = session.get()?.signIn.signOutUrl
-  await write('DELETE', 'session', { visitor: true })
+  await write('DELETE', at('session', {}), { visitor: true })
   try {
     localStorage.removeItem(RECENT)
   } catch {

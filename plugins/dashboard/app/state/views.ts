@@ -1,17 +1,10 @@
 /** Saved views: names for pages with their filters. */
+import type { View } from '../contract.ts'
 import { pathOf } from './route.ts'
 
 /** The pages that have views, by the name that the server keeps, and how they are called. */
 export const VIEW_PAGES = { traces: 'Traces', overview: 'Overview', scores: 'Scores' } as const
 export type ViewPage = keyof typeof VIEW_PAGES
-
-export interface View {
-  readonly id: number
-  readonly name: string
-  readonly page: ViewPage
-  readonly query: string
-  readonly shared: boolean
-}
 
 export const MOST_NAME = 80
 

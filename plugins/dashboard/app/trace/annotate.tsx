@@ -1,7 +1,8 @@
 /** Gives a score, to the trace or to a span. Names that the project knows come first, with their type. */
+
 import { useId, useState } from 'preact/hooks'
-import type { DataType, Score, ScoreName } from '../answers.ts'
-import { read, write } from '../state/api.ts'
+import type { DataType, Score } from '../contract.ts'
+import { at, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { tell } from '../state/toasts.ts'
 import { Dialog, Form } from '../ui/dialog.tsx'
@@ -24,11 +25,8 @@ const TYPES: readonly { type: DataType; label: string }[] = [
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 
 export function Annotate({ slug, traceId, span, scores, onClose, changed }: Props) {
-  const project = `p/${encodeURIComponent(slug)}`
-  const answer = useLoad(`score names ${slug}`, signal =>
-    read<{ names: ScoreName[] } | ScoreName[]>(`${project}/score-names`, { signal })
-  ).value
-  const known = answer === undefined ? [] : 'names' in answer ? answer.names : answer
+  const names = at('p/:slug/score-names', { slug })
+  const known = useLoad(names, signal => read(names, { signal })).value ?? []
   const [name, setName] = useState('')
   const [type, setType] = useState<DataType>('numeric')
   const [value, setValue] = useState('')
@@ -57,7 +55,7 @@ export function Annotate({ slug, traceId, span, scores, onClose, changed }: Prop
       ...(comment.trim() !== '' && { comment }),
       ...(onSpan && span !== undefined && { spanId: span.id })
     }
-    await write('POST', `${project}/traces/${traceId}/scores`, { body: score })
+    await write('POST', at('p/:slug/traces/:traceId/scores', { slug, traceId }), { body: score })
     tell(`Score ${name} added`)
     changed()
     onClose()

@@ -1,7 +1,8 @@
 /** Chooses what a trace is compared with: the one before it of the same name, or any by its id. */
+
 import { useState } from 'preact/hooks'
-import type { TracePage, TraceSummary } from '../answers.ts'
-import { read } from '../state/api.ts'
+import type { TraceSummary } from '../contract.ts'
+import { at, read } from '../state/api.ts'
 import { compareAddress, idIn, isTraceId } from '../state/comparison.ts'
 import { useLoad } from '../state/load.ts'
 import { go } from '../state/place.ts'
@@ -22,8 +23,8 @@ export function CompareDialog({ slug, trace, zone, onClose }: Props) {
   const [id, setId] = useState('')
   // `to` is inclusive, and the trace itself is among the first of its time.
   const query = new URLSearchParams({ name: trace.name, to: trace.startedAt, limit: '5' })
-  const path = `p/${encodeURIComponent(slug)}/traces?${query}`
-  const { value, error, again } = useLoad(path, signal => read<TracePage>(path, { signal }))
+  const path = at('p/:slug/traces', { slug }, query)
+  const { value, error, again } = useLoad(path, signal => read(path, { signal }))
   const before = value?.traces.find(each => each.id !== trace.id)
   const to = (other: string) => compareAddress(slug, { a: other, b: trace.id })
   return (

@@ -1,8 +1,9 @@
 /** The spans by time, a line each, with the beginning of what they gave. */
+
 import { useEffect, useState } from 'preact/hooks'
-import type { Outline, OutlineSpan } from '../answers.ts'
 import { type Body, knownBody, loadBody, pathOfBody } from '../content/bodies.ts'
 import { sourceOf } from '../content/json-text.ts'
+import type { Outline, OutlineSpan } from '../contract.ts'
 import { formatDuration } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { asLine, cut } from '../ui/text.ts'

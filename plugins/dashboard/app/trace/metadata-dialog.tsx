@@ -1,7 +1,7 @@
 /** Changes metadata: fields are added or replaced, as the API merges them. Numbers keep the digits they are typed with. */
 import { useState } from 'preact/hooks'
 import { memberAt, membersOf, nodeAt, parseExactly, readString, sourceOf, writeIndented } from '../content/json-text.ts'
-import { write } from '../state/api.ts'
+import { at, write } from '../state/api.ts'
 import { tell } from '../state/toasts.ts'
 import { Dialog, Form } from '../ui/dialog.tsx'
 
@@ -21,11 +21,7 @@ export function MetadataDialog({ slug, traceId, text, onClose, changed }: Props)
     const patch = changesOf(before, after)
     if (patch === undefined) return onClose()
     const body = `{"metadata":${patch}}`
-    const { changed: isChanged } = await write<{ changed: boolean }>(
-      'PATCH',
-      `p/${encodeURIComponent(slug)}/traces/${traceId}`,
-      { body }
-    )
+    const { changed: isChanged } = await write('PATCH', at('p/:slug/traces/:traceId', { slug, traceId }), { body })
     tell(isChanged ? 'Metadata changed' : 'Nothing to change')
     changed()
     onClose()

@@ -1,14 +1,16 @@
 /** A trace: its outline first, then the texts of the span that is chosen. What is chosen is in the address. */
+
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Outline } from '../answers.ts'
 import { TRACE_ROW } from '../content/bodies.ts'
 import { ancestorsOf, firstSpan, foldable, growTree, visibleRows } from '../content/span-tree.ts'
-import { messageOf, read } from '../state/api.ts'
+import type { Outline } from '../contract.ts'
+import { at, messageOf, read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { neighbourOf } from '../state/list-pages.ts'
 import { writeQuery } from '../state/list-query.ts'
 import { useInterval, useLoad } from '../state/load.ts'
+import { readOutline } from '../state/outline.ts'
 import { go, goSearch, useArrival, usePlace } from '../state/place.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
@@ -38,8 +40,9 @@ const loadAnnotate = () => import('./annotate.tsx')
 const loadLogView = () => import('./log-view.tsx')
 
 export function TracePage({ slug, traceId }: Props) {
-  const path = `p/${encodeURIComponent(slug)}/traces/${traceId}/outline`
-  const { value, error, again } = useLoad(path, signal => read<Outline>(path, { signal }))
+  const outlineAt = (query = '') => at('p/:slug/traces/:traceId/outline', { slug, traceId }, query)
+  const path = outlineAt()
+  const { value, error, again } = useLoad(path, signal => readOutline(path, signal))
   const [newer, setNewer] = useState<{ path: string; outline: Outline } | undefined>()
   const outline = newer?.path === path ? newer.outline : value
   const asking = useRef(false)
@@ -49,7 +52,7 @@ export function TracePage({ slug, traceId }: Props) {
     if (outline === undefined || asking.current) return
     asking.current = true
     try {
-      const answer = await read<Outline | { unchanged: true }>(`${path}?version=${encodeURIComponent(outline.version)}`)
+      const answer = await read(outlineAt(`version=${encodeURIComponent(outline.version)}`))
       if (!('unchanged' in answer)) setNewer({ path, outline: answer })
     } catch (error) {
       // Somebody may have deleted it.

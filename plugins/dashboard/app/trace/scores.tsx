@@ -1,7 +1,8 @@
 /** What was judged, by whom, and the way to judge. */
-import type { Outline, Score } from '../answers.ts'
+
 import { LongText } from '../content/text-view.tsx'
-import { messageOf, write } from '../state/api.ts'
+import type { Outline, Score } from '../contract.ts'
+import { at, messageOf, write } from '../state/api.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
 import { formatScore } from '../ui/format.ts'
@@ -29,7 +30,10 @@ export function Scores({ slug, outline, spanId, zone, annotate, select, changed 
   const nameOf = (id: string) => spans.find(span => span.id === id)?.name ?? id
   const remove = async (score: Score) => {
     try {
-      await write('DELETE', `p/${encodeURIComponent(slug)}/traces/${trace.id}/scores/${score.id}`)
+      await write(
+        'DELETE',
+        at('p/:slug/traces/:traceId/scores/:scoreId', { slug, traceId: trace.id, scoreId: score.id })
+      )
       tell(`Score ${score.name} deleted`)
     } catch (error) {
       tell(messageOf(error), true)

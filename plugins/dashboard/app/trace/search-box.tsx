@@ -1,7 +1,8 @@
 /** Search in a trace: the texts of all spans are fetched once, and looked through in a worker. */
+
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Outline } from '../answers.ts'
-import { messageOf, read } from '../state/api.ts'
+import type { Outline } from '../contract.ts'
+import { at, messageOf, read } from '../state/api.ts'
 import { formatCounted } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Finder } from './finder.ts'
@@ -33,9 +34,9 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
     const stop = new AbortController()
     const look = async () => {
       finder.current ??= new Finder()
-      const path = `p/${encodeURIComponent(slug)}/traces/${outline.trace.id}`
+      const trace = { slug, traceId: outline.trace.id }
       const take = () => {
-        const url = new URL(`api/${path}/texts`, document.baseURI).href
+        const url = new URL(`api/${at('p/:slug/traces/:traceId/texts', trace)}`, document.baseURI).href
         finder.current!.take(url, Object.fromEntries(outline.spans.map(({ id, name }) => [id, name])))
         taken.current = version
       }
@@ -46,7 +47,9 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
       let answer = await finder.current.find(text)
       if (answer.failed && !stop.signal.aborted) {
         // A server that is away is waited for here, and a session that has ended is asked for.
-        await read(`${path}/outline?version=${encodeURIComponent(outline.version)}`, { signal: stop.signal })
+        await read(at('p/:slug/traces/:traceId/outline', trace, `version=${encodeURIComponent(outline.version)}`), {
+          signal: stop.signal
+        })
         take()
         answer = await finder.current.find(text)
       }

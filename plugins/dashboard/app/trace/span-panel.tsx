@@ -1,11 +1,12 @@
 /** One span, or the trace itself: what went in and came out, and all else that was recorded of it. */
+
 import { useEffect, useRef } from 'preact/hooks'
-import type { Outline, OutlineSpan } from '../answers.ts'
 import { type Body, conversationOf, knownBody, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
 import { countMembers, type JsonNode, memberAt, membersOf, readString, sourceOf } from '../content/json-text.ts'
 import { JsonView } from '../content/json-view.tsx'
 import { foldedCount } from '../content/message-repetition.ts'
 import { Messages } from '../content/messages-view.tsx'
+import type { Outline, OutlineSpan } from '../contract.ts'
 import { useLoad } from '../state/load.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'

@@ -1,10 +1,11 @@
 /** The facts of a trace, each a way to the traces that share it, and what can be done with it. */
+
 import { useState } from 'preact/hooks'
-import type { Outline } from '../answers.ts'
 import { conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
 import { sourceOf, writeIndented } from '../content/json-text.ts'
 import { messagesAsText } from '../content/message-repetition.ts'
-import { messageOf, readText, write } from '../state/api.ts'
+import type { Outline } from '../contract.ts'
+import { at, messageOf, readText, write } from '../state/api.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { type Filter, narrowed, readQuery, writeQuery } from '../state/list-query.ts'
 import { go, serverAddress } from '../state/place.ts'
@@ -58,7 +59,7 @@ export function TraceHead(props: Props) {
     setMetadata(body.metadata === undefined ? '{}' : sourceOf(body.text, body.metadata))
     setDialog('metadata')
   }
-  const path = `p/${encodeURIComponent(slug)}/traces/${trace.id}`
+  const path = at('p/:slug/traces/:traceId', { slug, traceId: trace.id })
   const curl = `curl ${serverAddress()}/api/v1/traces/${trace.id} -H "Authorization: Bearer $SPOOR_API_KEY"`
   return (
     <header class="trace-head">

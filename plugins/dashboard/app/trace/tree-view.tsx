@@ -1,8 +1,9 @@
 /** The spans as a tree, with a bar each for when they ran. */
+
 import { useRef, useState } from 'preact/hooks'
-import type { Outline, OutlineSpan } from '../answers.ts'
 import { TRACE_ROW } from '../content/bodies.ts'
 import type { Row } from '../content/span-tree.ts'
+import type { Outline, OutlineSpan } from '../contract.ts'
 import { formatDuration, shortId } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { asLine } from '../ui/text.ts'

@@ -1,11 +1,12 @@
 /** What narrows the list. Each change is an entry of the history, so that back undoes it. */
+
 import { useEffect, useId, useState } from 'preact/hooks'
-import type { FacetCounts, Facets } from '../answers.ts'
+import type { FacetCounts, Facets } from '../contract.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { countFilters, FILTER_NAMES, type Filter, type ListQuery, narrowed, withTime } from '../state/list-query.ts'
 import { preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
-import { RANGES, rangeName } from '../state/time-range.ts'
+import { LIST_RANGES, rangeName } from '../state/time-range.ts'
 import { formatCount } from './format.ts'
 import { Icon } from './icons.tsx'
 import { Menu } from './menu.tsx'
@@ -257,7 +258,7 @@ function TimeMenu({
           ...(ranges === undefined
             ? [{ label: 'All time', checked: label === 'All time', act: () => change(withTime(query, {})) }]
             : []),
-          ...(ranges ?? RANGES).map(range => ({
+          ...(ranges ?? LIST_RANGES).map(range => ({
             label: rangeName(range),
             checked: query.range === range,
             act: () => change(withTime(query, { range }))

@@ -1,5 +1,5 @@
 /** A score of a trace, in one line. */
-import type { ScoreSummary } from '../answers.ts'
+import type { ScoreSummary } from '../contract.ts'
 import { formatScore } from './format.ts'
 import { asLine } from './text.ts'
 

@@ -71,7 +71,14 @@ export function fullTime(iso: string, zone: Zone): string {
 
 /** `UTC+02:00`. */
 export function offsetName(at: Date): string {
-  const minutes = -at.getTimezoneOffset()
+  return zoneName(-at.getTimezoneOffset())
+}
+
+/** The visitor's zone now, in minutes east of UTC. */
+export const offsetOf = (zone: Zone): number => (zone === 'utc' ? 0 : -new Date().getTimezoneOffset())
+
+/** The name of a zone of so many minutes east of UTC. */
+export function zoneName(minutes: number): string {
   if (minutes === 0) return 'UTC'
   const size = Math.abs(minutes)
   return `UTC${minutes < 0 ? '−' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`

@@ -1,6 +1,7 @@
 /** A few traces as rows, with what else is told of each. */
+
 import type { ComponentChildren } from 'preact'
-import type { TraceSummary } from '../answers.ts'
+import type { TraceSummary } from '../contract.ts'
 import { pathOf } from '../state/route.ts'
 import { Moment } from './facts.tsx'
 import { formatCost, formatCount, formatDuration, NONE } from './format.ts'

@@ -1,11 +1,13 @@
 /** The menu of saved views: opens one, and saves what is shown under a name. */
+
 import { useState } from 'preact/hooks'
+import type { View } from '../contract.ts'
 import { messageOf } from '../state/api.ts'
 import { pathOf } from '../state/route.ts'
 import { changeView, saveView, useViews } from '../state/saved-views.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
-import { addressOf, inOrder, MOST_NAME, VIEW_PAGES, type View, type ViewPage } from '../state/views.ts'
+import { addressOf, inOrder, MOST_NAME, VIEW_PAGES, type ViewPage } from '../state/views.ts'
 import { Dialog, Form } from './dialog.tsx'
 import { Field } from './field.tsx'
 import { Icon } from './icons.tsx'

@@ -1,33 +1,16 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { pairsOf, type Verdicts } from '../../../../../lib/store/analytics/scored/disagreement.ts'
-import { stepsOf } from '../../../../../lib/store/analytics/scored/steps.ts'
 import { histogramOf, summariseScores } from '../../../../../lib/store/analytics/scored/summary.ts'
 
-const RUNS = { numRuns: 60 }
-const HOUR = 3_600_000
-
-t.test('steps cover the range, begin at full units of the visitor, and are never many', async () => {
-  const someRange = fc.tuple(
-    fc.integer({ min: 0, max: 4e12 }),
-    fc.integer({ min: 0, max: 400 * 24 * HOUR }),
-    fc.integer({ min: -720, max: 840 })
-  )
-  fc.assert(
-    fc.property(someRange, ([from, length, offset]) => {
-      const { step, starts } = stepsOf(from, from + length, offset)
-      const unit = { minute5: HOUR / 12, hour: HOUR, day: 24 * HOUR }[step]
-      return (
-        starts[0]! <= from &&
-        starts[0]! + unit > from &&
-        starts.at(-1)! <= from + length &&
-        starts.at(-1)! + unit > from + length &&
-        starts.length <= 402 &&
-        starts.every((start, i) => (start + offset * 60_000) % unit === 0 && start === starts[0]! + i * unit)
-      )
-    }),
-    RUNS
-  )
+t.test('a time of many steps shows fewer values by themselves, and counts the others together', async t => {
+  const values = ['a', 'a', 'a', 'b', 'b', 'c']
+  const shown = (steps: number) => {
+    const [summary] = summariseScores([{ name: 'n', dataType: 'categorical', source: 'api', step: 1, values }], steps)
+    return [Object.keys(summary!.shares), summary!.other[1]]
+  }
+  t.same(shown(400), [['a', 'b', 'c'], 0])
+  t.same(shown(3660), [['a', 'b'], 1])
 })
 
 t.test('every number is in the one bar that its bounds say', async t => {

@@ -1,10 +1,13 @@
 /** What charts are drawn from: axes and paths, without a browser. */
+
 import fc from 'fast-check'
 import t from 'tap'
+import * as server from '../../../../../lib/rollups/period.ts'
 import { placesAxis, timeAxis } from '../../../../../plugins/dashboard/app/charts/axis.ts'
 import { linePaths, stackPaths, sumsOf } from '../../../../../plugins/dashboard/app/charts/paths.ts'
 import { changeOf, rateOf, stepsBetween } from '../../../../../plugins/dashboard/app/charts/series.ts'
 import { placeOf, shortValue, type Unit, valueAxis } from '../../../../../plugins/dashboard/app/charts/value-axis.ts'
+import type { View } from '../../../../../plugins/dashboard/app/contract.ts'
 import { sharesOf, summaryOf } from '../../../../../plugins/dashboard/app/overview/score-summary.ts'
 import { isCounted, readQuery } from '../../../../../plugins/dashboard/app/state/list-query.ts'
 import {
@@ -13,7 +16,8 @@ import {
   toCounted,
   writeOverview
 } from '../../../../../plugins/dashboard/app/state/overview-query.ts'
-import { addressOf, describeQuery, inOrder, type View } from '../../../../../plugins/dashboard/app/state/views.ts'
+import { CHART_RANGES, DAY_RANGES, rangeMs } from '../../../../../plugins/dashboard/app/state/time-range.ts'
+import { addressOf, describeQuery, inOrder } from '../../../../../plugins/dashboard/app/state/views.ts'
 
 const NARROW_SPACE = '\u202f'
 const UNITS: readonly Unit[] = ['count', 'share', 'ms', 'usd', 'number']
@@ -72,10 +76,13 @@ function steps(from: string, minutes: number, count: number): string[] {
 
 t.test('an axis of time names every step, and labels a few', async t => {
   const texts = (starts: readonly string[], step: 'minute5' | 'hour' | 'day') =>
-    timeAxis(starts, '2026-11-26T00:00:00Z', step, 'utc').ticks.map(({ text }) => text)
+    timeAxis({ starts, to: '2026-11-26T00:00:00Z', step, offset: 0 }, 'utc').ticks.map(({ text }) => text)
   const hour = steps('2026-11-25T09:00:00Z', 5, 12)
   t.same(texts(hour, 'minute5'), ['09:00', '09:10', '09:20', '09:30', '09:40', '09:50'])
-  t.equal(timeAxis(hour, '2026-11-25T10:00:00Z', 'minute5', 'utc').names[11], 'Wed 25 Nov, 09:55 – 10:00')
+  t.equal(
+    timeAxis({ starts: hour, to: '2026-11-25T10:00:00Z', step: 'minute5', offset: 0 }, 'utc').names[11],
+    'Wed 25 Nov, 09:55 – 10:00'
+  )
   const day = steps('2026-11-25T10:00:00Z', 60, 24)
   t.same(texts(day, 'hour'), ['12:00', '16:00', '20:00', '26 Nov', '04:00', '08:00'])
   const week = steps('2026-11-19T10:00:00Z', 60, 168)
@@ -84,13 +91,19 @@ t.test('an axis of time names every step, and labels a few', async t => {
   t.same(texts(month, 'day'), ['2 Nov', '9 Nov', '16 Nov', '23 Nov'])
   const year = steps('2025-11-27T00:00:00Z', 1440, 365)
   t.same(texts(year, 'day'), ['2026', 'Apr', 'Jul', 'Oct'])
-  const axis = timeAxis(year, '2026-11-27T00:00:00Z', 'day', 'utc')
+  const axis = timeAxis({ starts: year, to: '2026-11-27T00:00:00Z', step: 'day', offset: 0 }, 'utc')
   t.same([axis.names[0], axis.zone], ['Thu 27 Nov 2025', 'UTC'])
-  t.same(timeAxis([], '2026-11-27T00:00:00Z', 'day', 'utc').ticks, [])
+  t.same(timeAxis({ starts: [], to: '2026-11-27T00:00:00Z', step: 'day', offset: 0 }, 'utc').ticks, [])
   t.same(placesAxis(['a', 'b', 'c', 'd'], 2).ticks, [
     { at: 0, text: 'a' },
     { at: 2, text: 'c' }
   ])
+})
+
+t.test('the page offers the ranges that the server takes', async t => {
+  t.same(CHART_RANGES, Object.keys(server.RANGES))
+  t.same(DAY_RANGES, server.DAY_RANGES)
+  for (const range of CHART_RANGES) t.equal(rangeMs(range), server.RANGES[range])
 })
 
 t.test('hours are labelled in zones that are half an hour off, too', async t => {
@@ -101,9 +114,7 @@ t.test('hours are labelled in zones that are half an hour off, too', async t => 
   })
   process.env.TZ = 'Asia/Kolkata'
   const { names, ticks, zone } = timeAxis(
-    steps('2026-11-25T10:00:00Z', 60, 24),
-    '2026-11-26T10:00:00Z',
-    'hour',
+    { starts: steps('2026-11-25T10:00:00Z', 60, 24), to: '2026-11-26T10:00:00Z', step: 'hour', offset: 360 },
     'local'
   )
   t.same(
@@ -111,6 +122,11 @@ t.test('hours are labelled in zones that are half an hour off, too', async t => 
     ['16:30', '20:30', '26 Nov', '04:30', '08:30', '12:30']
   )
   t.same([names[0], zone], ['Wed 25 Nov, 15:30 – 16:30', 'UTC+05:30'])
+  const days = timeAxis(
+    { starts: steps('2026-11-24T18:00:00Z', 1440, 3), to: '2026-11-27T18:00:00Z', step: 'day', offset: 360 },
+    'local'
+  )
+  t.same([days.names, days.zone], [['Wed 25 Nov 2026', 'Thu 26 Nov 2026', 'Fri 27 Nov 2026'], 'UTC+06:00'])
 })
 
 t.test('lines are broken where there is no value, and bars stand on each other', async t => {

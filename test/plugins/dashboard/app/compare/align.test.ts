@@ -1,9 +1,10 @@
 /** The spans of two traces in one list. */
+
 import fc from 'fast-check'
 import t from 'tap'
-import type { OutlineSpan } from '../../../../../plugins/dashboard/app/answers.ts'
 import { alignSteps, findRow, type Step, stepsOf } from '../../../../../plugins/dashboard/app/compare/align.ts'
 import { formatChange, formatShare } from '../../../../../plugins/dashboard/app/compare/format-change.ts'
+import type { OutlineSpan } from '../../../../../plugins/dashboard/app/contract.ts'
 import { formatCost, formatCount, formatDuration } from '../../../../../plugins/dashboard/app/ui/format.ts'
 
 const span = (
@@ -13,6 +14,7 @@ const span = (
   model: string | null = null
 ): OutlineSpan => ({
   id,
+  traceId: 'ab'.repeat(16),
   parentSpanId,
   name,
   kind: 'custom',

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { OutlineSpan } from '../../../../../plugins/dashboard/app/answers.ts'
 import {
   ancestorsOf,
   firstSpan,
@@ -8,10 +7,12 @@ import {
   growTree,
   visibleRows
 } from '../../../../../plugins/dashboard/app/content/span-tree.ts'
+import type { OutlineSpan } from '../../../../../plugins/dashboard/app/contract.ts'
 import { barOf, criticalPath, frameOf, ticks } from '../../../../../plugins/dashboard/app/trace/waterfall.ts'
 
 const span = (id: string, parentSpanId: string | null = null, over: Partial<OutlineSpan> = {}): OutlineSpan => ({
   id,
+  traceId: 'ab'.repeat(16),
   parentSpanId,
   name: `span ${id}`,
   kind: 'custom',

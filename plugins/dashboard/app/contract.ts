@@ -1,0 +1,116 @@
+/**
+ * The server's answers to the page. They are types only, from the schemas that the routes name and that tests compare
+ * answers with.
+ * test/plugins/dashboard/app/contract.test.ts checks each line against the route that it names.
+ */
+import type { Static, TSchema } from 'typebox'
+import type * as Output from '../../../lib/schema/output.ts'
+import type * as Reply from '../replies.ts'
+
+export type { Range } from '../../../lib/rollups/period.ts'
+
+/** The schema of each answer, by method and path. Paths are relative to `/app/api/`. */
+interface Replies {
+  'GET session': typeof Reply.SessionReply
+  'DELETE session': typeof Reply.NothingReply
+  'GET sessions': typeof Reply.SessionsReply
+  'DELETE sessions/:sessionId': typeof Reply.DoneReply
+  'POST password': typeof Reply.DoneReply
+  'POST sign-in/link': typeof Reply.NothingReply
+  'POST sign-in/password': typeof Reply.NothingReply
+  'GET traces/:traceId': typeof Reply.SlugReply
+  'GET p/:slug': typeof Reply.ProjectPageReply
+  'PATCH p/:slug': typeof Reply.ProjectPageReply
+  'GET p/:slug/facets': typeof Reply.FacetsReply
+  'GET p/:slug/facet-counts': typeof Reply.FacetCountsReply
+  'GET p/:slug/keys': typeof Reply.KeysReply
+  'POST p/:slug/keys': typeof Reply.IssuedKeyReply
+  'POST p/:slug/keys/:keyId/rotate': typeof Reply.IssuedKeyReply
+  'POST p/:slug/keys/:keyId/revoke': typeof Reply.KeyReply
+  'GET p/:slug/members': typeof Reply.MembersReply
+  'POST p/:slug/members': typeof Reply.InvitationReply
+  'POST p/:slug/members/:userId/link': typeof Reply.SignInLinkReply
+  'PATCH p/:slug/members/:userId': typeof Reply.OneMemberReply
+  'DELETE p/:slug/members/:userId': typeof Reply.DoneReply
+  'GET p/:slug/score-disagreement': typeof Reply.ScoreDisagreementReply
+  'GET p/:slug/score-names': typeof Reply.ScoreNamesReply
+  'GET p/:slug/score-series': typeof Reply.ScoreSeriesReply
+  'GET p/:slug/scored-traces': typeof Reply.ScoredTracesReply
+  'GET p/:slug/series': typeof Reply.SeriesOrTotalsReply
+  'GET p/:slug/session': typeof Reply.SessionSumsReply
+  'GET p/:slug/session-traces': typeof Reply.SessionTracesReply
+  'GET p/:slug/sessions': typeof Reply.SessionPageReply
+  'GET p/:slug/traces': typeof Reply.TracePageReply
+  'GET p/:slug/traces/:traceId': typeof Output.TraceDetail
+  'PATCH p/:slug/traces/:traceId': typeof Output.MetadataPatched
+  'DELETE p/:slug/traces/:traceId': typeof Output.TraceDeleted
+  'GET p/:slug/traces/:traceId/body': typeof Reply.TraceBodyReply
+  'GET p/:slug/traces/:traceId/outline': typeof Reply.OutlineReply
+  'GET p/:slug/traces/:traceId/spans/:spanId': typeof Output.SpanOutput
+  'GET p/:slug/traces/:traceId/texts': typeof Reply.TraceTextsReply
+  'POST p/:slug/traces/:traceId/scores': typeof Output.ScoreAdded
+  'DELETE p/:slug/traces/:traceId/scores/:scoreId': typeof Output.ScoreDeleted
+  'GET p/:slug/user': typeof Reply.UserSumsReply
+  'GET p/:slug/users': typeof Reply.UserPageReply
+  'GET p/:slug/views': typeof Reply.ViewsReply
+  'POST p/:slug/views': typeof Reply.OneViewReply
+  'PATCH p/:slug/views/:viewId': typeof Reply.OneViewReply
+  'DELETE p/:slug/views/:viewId': typeof Reply.DoneReply
+}
+
+type Calls = keyof Replies
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+type PathOf<C> = C extends `${Method} ${infer P}` ? P : never
+export type Path = PathOf<Calls>
+/** The parameters of a path. */
+export type Parameters<P> = P extends `${string}:${infer Rest}`
+  ? Rest extends `${infer Name}/${infer More}`
+    ? Name | Parameters<More>
+    : Rest
+  : never
+/** The answer of the server; `never` where the path has no such method. */
+export type Answer<M extends Method, P extends Path> = `${M} ${P}` extends Calls ? Of<Replies[`${M} ${P}`]> : never
+
+type Of<S extends TSchema> = DeepReadonly<Static<S>>
+type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
+
+export type TraceSummary = Of<typeof Output.TraceSummary>
+export type Status = TraceSummary['status']
+export type TokenUsage = TraceSummary['usage']
+export type ScoreSummary = TraceSummary['scores'][string]
+export type RecordedScoreValue = ScoreSummary['value']
+export type DataType = ScoreSummary['dataType']
+export type TracePage = Of<typeof Reply.TracePageReply>
+export type Excerpt = Of<typeof Reply.ExcerptReply>
+export type Outline = Of<typeof Reply.WholeOutlineReply>
+export type OutlineSpan = Outline['spans'][number]
+export type Score = Outline['scores'][number]
+export type Facets = Of<typeof Reply.FacetsReply>
+export type FacetCounts = Of<typeof Reply.FacetCountsReply>
+export type ScoreName = Of<typeof Reply.ScoreNamesReply>[number]
+
+export type SeriesAnswer = Of<typeof Reply.SeriesReply>
+export type TotalsAnswer = Of<typeof Reply.TotalsReply>
+export type TraceGroup = TotalsAnswer['groups'][number]
+export type Total = TraceGroup['total']
+export type Step = SeriesAnswer['step']
+
+export type ScoreSeries = Of<typeof Reply.ScoreSeriesReply>
+export type ScoreOverTime = ScoreSeries['names'][number]
+
+export type SessionPage = Of<typeof Reply.SessionPageReply>
+export type UserPage = Of<typeof Reply.UserPageReply>
+/** The sums of the traces of a session or a user. */
+export type Group = SessionPage['groups'][number]
+export type UserSums = Of<typeof Reply.UserSumsReply>
+export type SessionSums = Of<typeof Reply.SessionSumsReply>
+export type SessionTraces = Of<typeof Reply.SessionTracesReply>
+
+export type Session = Of<typeof Reply.SessionReply>
+export type Project = Session['projects'][number]
+export type Role = Project['role']
+export type SignedIn = Of<typeof Reply.SessionsReply>['sessions'][number]
+export type ProjectAnswer = Of<typeof Reply.ProjectPageReply>
+export type ProjectMember = Of<typeof Reply.MemberReply>
+export type Key = Of<typeof Reply.KeyReply>
+export type View = Of<typeof Reply.ViewReply>
