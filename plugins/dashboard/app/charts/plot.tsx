@@ -23,11 +23,11 @@ interface PlotProps {
   readonly values?: ValueAxis
   readonly unit?: Unit
   said(at: number): readonly Said[]
-  /** Where a place leads. */
+  /** The link of a place. */
   href(at: number): string
-  /** Where it is there, a range of places can be chosen, by dragging or by Shift and arrows. */
+  /** Takes a range of places, chosen by dragging or by Shift and arrows. Left out: none can be chosen. */
   zoom?: ((first: number, last: number) => void) | undefined
-  /** What is drawn, as wide as there are places. */
+  /** The drawing, one unit wide for each place. */
   readonly children: ComponentChildren
 }
 
@@ -36,7 +36,7 @@ const percent = (share: number) => `${(share * 100).toFixed(3)}%`
 export function Plot({ title, axis, values, unit = 'number', said, href, zoom, children }: PlotProps) {
   const size = axis.names.length
   const [at, setAt] = useState<number | undefined>()
-  /** Where a choice of several places began. */
+  /** The place at which a choice of several began. */
   const [from, setFrom] = useState<number | undefined>()
   const [spoken, setSpoken] = useState('')
   const link = useRef<HTMLAnchorElement>(null)
