@@ -14,8 +14,8 @@ export function gapBefore(before: TraceSummary | undefined, trace: TraceSummary)
 }
 
 /**
- * What was asked in a trace: the last words of a user, and what came behind them, such as results of tools. An agent's
- * input has the whole conversation, which the traces before have shown. Without a user's words: the last message.
+ * The question of a trace: the last message of a user, and those after it, such as results of tools. An agent's input
+ * has the whole conversation, which the traces before have shown. Without a message of a user: the last message.
  */
 export function asked(input: readonly Message[]): readonly Message[] {
   const at = input.findLastIndex(({ role, parts }) => role === 'user' && parts.some(part => part.kind !== 'result'))

@@ -47,7 +47,7 @@ export function useKept<T>(name: string, initial: T): readonly [T, (value: T) =>
   ]
 }
 
-/** What is kept of parts within a part, whichever of them are near together. */
+/** The kept state of the parts within a part. It outlives the time that the outer part is far away. */
 export function useKeeping(name: string): Kept {
   const outer = useContext(Keeping)
   const own = useRef<Kept>(undefined)

@@ -1,7 +1,7 @@
 /**
  * Parses the content of a line of Markdown: emphasis, code, links, images. The text becomes a flat row of pieces, in
- * which matching marks record the emphasis that they open and close (emphasis.ts). A last pass builds the tree. The time
- * of each step grows with the length of the text.
+ * which matching marks record the emphasis that they open and close (emphasis.ts). A last pass builds the tree. The
+ * time of each step grows with the length of the text.
  */
 import { readDataUri } from '../../ui/media.ts'
 import { safeAddress } from './address.ts'
