@@ -95,7 +95,7 @@ export class Reading {
   }
 }
 
-/** An item that is no text counts as this many bytes, since its size is not known. */
+/** An item that is not a string counts as this many bytes because its size is unknown. */
 const ITEM_BYTES = 200
 
 interface AnyIterator {

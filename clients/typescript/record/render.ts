@@ -22,7 +22,7 @@ export const END_FIELDS: readonly string[] = ['status', 'endedAt', 'output', 'us
 /** The JSON of a value; undefined for undefined. */
 export const json: (value: unknown) => string | undefined = JSON.stringify
 
-/** JSON of a text that needs no escapes, such as an id or a time. */
+/** JSON of a string that needs no escapes, such as an id or a time. */
 export const quoted = (text: string) => `"${text}"`
 
 /** An object with the members that are there, but for some. */

@@ -84,7 +84,7 @@ const REST_BYTES = 60_000
 
 export abstract class Step {
   readonly name: string
-  /** The fields that were set, as JSON texts. */
+  /** The fields that were set, as JSON strings. */
   protected readonly said: Texts = {}
   /** The attributes of a span, the metadata of a trace. */
   protected readonly members = new Map<string, string>()

@@ -26,7 +26,7 @@ export interface Written {
 const MOST_LEVELS = 64
 /** With less than this left, nothing more is begun. */
 const SPARE_BYTES = 64
-/** If long texts would crowd out later members, each text may have at most this share of the budget. */
+/** If long strings would crowd out later members, each string gets at most this share of the budget. */
 const TEXT_SHARE = 1 / 16
 const MOST_NAME = 1000
 /** These members of an error come first. They need not be enumerable, so Object.keys may miss them. */

@@ -1,4 +1,4 @@
-/** Decides how to go on after an answer of the service, or after none. */
+/** Decides what to do after a response of the service, or after none. */
 import type { PartKind } from '../record/trace.ts'
 
 export interface Answer {

@@ -1,4 +1,4 @@
-/** Counts stored and lost traces, and reports problems: each kind at most once a minute. */
+/** Counts stored and lost traces, and reports each kind of problem at most once a minute. */
 /** The outcome of all recording since the client was made. */
 export interface Flushed {
   /** Traces that the service has said it stores. */

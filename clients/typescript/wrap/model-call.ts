@@ -17,7 +17,7 @@ export interface Method {
   readonly name: string
   /** Describes the call by its request. */
   describe(request: Body): SpanOptions
-  /** Reads the output, the model and the usage from an answer. */
+  /** Reads the output, the model and the usage from a response. */
   read(answer: Body): Answered
   /** Puts the answer together from the events of a stream. */
   collect(): Collector

@@ -76,7 +76,7 @@ export async function readProjectNear(
 const COLUMNS = `p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
   p.created_at as "createdAt", p.search`
 
-/** The totals of the project $1. The sum of bigints is numeric, which the driver returns as text; hence the casts. */
+/** The totals of the project $1. The sum of bigints is numeric, which the driver returns as a string, so it is cast. */
 const holdingsOf = ({ traces, project_totals: totals }: TableNames): string => `
   select coalesce(sum(traces), 0)::bigint as "traceCount", coalesce(sum(spans), 0)::bigint as "spanCount",
     coalesce(sum(bytes), 0)::bigint as "estimatedBytes",

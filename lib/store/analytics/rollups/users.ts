@@ -1,6 +1,6 @@
 /**
  * Sums over the traces of each user, by day and environment. They are folded from the same news as rollups, in the same
- * transaction. There may be as many users as traces, so the sums do not pass through Node.js: one statement adds them
+ * transaction. There may be as many users as traces, so the sums do not pass through Node.js. One statement adds them
  * to a table with one index and no latencies (test/bench/RESULTS.md, "Users").
  */
 import type { Sql } from 'postgres'

@@ -23,9 +23,9 @@ export interface ChartProps {
   readonly unit: Unit
   /** How a value is written in full; left out: as a tick is. */
   readonly format?: (value: number) => string
-  /** The link of a place. */
+  /** The link of the slot at this index. */
   href(at: number): string
-  /** Takes a range of places that the visitor has chosen. Left out: none can be chosen. */
+  /** Receives the range of slots that the visitor selects. Without this function, selection is off. */
   readonly zoom?: (first: number, last: number) => void
   /** No labels around it: a small one. */
   readonly bare?: boolean

@@ -1,11 +1,11 @@
 /**
- * Turns values into the data of SVG paths. A drawing is one unit wide for each place, and 100 high; the page stretches
- * it to fit.
+ * Turns values into SVG path data. A drawing has one unit of width for each slot, and a height of 100. The page
+ * stretches it to fit.
  */
 import { placeOf, type ValueAxis } from './value-axis.ts'
 
 export const HEIGHT = 100
-/** The gap on each side of a bar, as a share of the width of a place. */
+/** The gap on each side of a bar, as a share of the slot's width. */
 const GAP = 0.09
 const WIDTH = Number((1 - 2 * GAP).toFixed(2))
 /** A value that is not zero is seen. */

@@ -1,7 +1,7 @@
 /**
  * Finds the elements that two sequences share, by Myers' algorithm in linear space ("An O(ND) Difference Algorithm",
  * 1986). For short sequences the result is a longest common subsequence. Long ones are cut into blocks at elements that
- * occur once in each, or in halves, within a budget of steps, so that two long texts do not take minutes.
+ * occur once in each, or in halves, within a budget of steps, so that two long strings do not take minutes.
  */
 
 /** `length` elements that are the same, from `a` in the one sequence and from `b` in the other. */
@@ -182,7 +182,7 @@ function next(places: Int32Array, at: number, d: number, n: number, m: number, k
   return Math.max(byAcross, byDown)
 }
 
-/** The place of each value that occurs once, in the order of the places; -1 for a value that occurs more often. */
+/** The index of each value that occurs once, in order; -1 for a value that occurs more often. */
 function placesOfUnique(values: Int32Array, from: number, to: number): Map<number, number> {
   const places = new Map<number, number>()
   for (let i = from; i < to; i++) places.set(values[i]!, places.has(values[i]!) ? -1 : i)

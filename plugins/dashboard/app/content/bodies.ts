@@ -88,7 +88,7 @@ export interface Conversation {
 
 const conversations = new WeakMap<Body, Conversation>()
 
-/** Reads the input and output of a body as messages; undefined where they are no conversation. */
+/** Reads the input and output of a body as messages; undefined if they are not a conversation. */
 export function conversationOf(body: Body): Conversation {
   const known = conversations.get(body)
   if (known !== undefined) return known

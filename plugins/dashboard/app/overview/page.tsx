@@ -148,7 +148,7 @@ interface ShownProps<T> {
   children(value: T): ComponentChildren
 }
 
-/** Shows the answer once it has come. If it cannot be renewed, the old one stays beside the error. */
+/** Shows the response once it has arrived. If it cannot be refreshed, the old one stays beside the error. */
 function Shown<T>({ of: { value, error, again }, what, children }: ShownProps<T>) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** The entries of the command box, places and commands, and the search for those that match the typed text. */
+/** The entries of the command box, pages and commands, and the search for entries that match the typed text. */
 import type { Project, View } from '../contract.ts'
 import { writeQuery } from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'

@@ -44,7 +44,7 @@ export function useLookup(slug: string, typed: string): Lookup {
     }
   }, [slug, typed])
   if (typed === '') return NOTHING
-  // Entries that were found for the text before stay until there is an answer.
+  // Entries that were found for the previous text stay until a response arrives.
   return found.typed === typed ? found.lookup : { ...found.lookup, asking: true, error: undefined }
 }
 

@@ -9,7 +9,7 @@ interface Kept {
   readonly entries: readonly Entry[]
 }
 
-/** The entries of this user in this project; empty if the text is another user's, or not valid. */
+/** The entries of this user in this project; empty if the string is another user's, or invalid. */
 export function readRecent(text: string | null, user: number, slug: string): Entry[] {
   try {
     const kept = JSON.parse(text ?? '') as Partial<Kept> | null

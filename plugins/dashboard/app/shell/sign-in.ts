@@ -1,6 +1,6 @@
 /** Reads the address of the sign-in page. */
 
-/** The path to go to afterwards. It is always one of the dashboard, so that a link cannot lead to another site. */
+/** The path to go to afterwards. It is always a dashboard page, so that a link cannot redirect to another site. */
 export function destination(search: string): string {
   const wanted = new URLSearchParams(search).get('to') ?? ''
   return /^(?:p|t)\/[^\\]*$|^account$/.test(wanted) ? wanted : ''

@@ -1,4 +1,4 @@
-/** Loads data for a component. A value stays while the same key is loaded again, and goes when the key changes. */
+/** Loads data for a component. A value is kept while the same key is loaded again, and dropped when the key changes. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export interface Loaded<T> {

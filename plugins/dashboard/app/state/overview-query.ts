@@ -1,4 +1,4 @@
-/** The query of numbers over time: in the address of the overview, and as the server gets it. */
+/** The query of numbers over time, as the overview's address and the server's query write it. */
 import { COUNTED_FILTERS, type ListQuery, readQuery, writeQuery } from './list-query.ts'
 import { CHART_RANGES, DEFAULT_RANGE, rangeMs } from './time-range.ts'
 

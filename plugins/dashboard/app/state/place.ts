@@ -1,14 +1,14 @@
 /**
- * The place of the visitor: the page's address, and the scroll and focus of each entry of the history. Links within the
- * dashboard are followed without loading the page again.
+ * The page's address, and the scroll position and focus of each history entry. Links within the dashboard are followed
+ * without loading the page again.
  */
 import { useLayoutEffect } from 'preact/hooks'
 import { createStore, useStore } from './store.ts'
 
-/** The state of an entry of the history. */
+/** The state of a history entry. */
 export interface EntryState {
   readonly key: string
-  /** The search of the list from which a trace was opened. */
+  /** The query string of the list from which a trace was opened. */
   readonly list?: string
 }
 

@@ -22,7 +22,7 @@ export async function signInWith(way: 'link' | 'password', body: object, userId?
   signInWanted.set('no')
 }
 
-/** The name in localStorage of the recent entries of the command box. */
+/** The name under which localStorage keeps the recent entries of the command box. */
 export const RECENT = 'spoor-recent'
 
 export async function signOut(): Promise<void> {

@@ -1,4 +1,4 @@
-/** The filters of a list. Each change is an entry of the history, so that back undoes it. */
+/** The filters of a list. Each change is a history entry, so that the back button undoes the change. */
 
 import { useEffect, useId, useState } from 'preact/hooks'
 import type { FacetCounts, Facets } from '../contract.ts'
@@ -44,7 +44,7 @@ export function FilterBar({ query, facets, counts, settings, only = FILTER_NAMES
   const [open, setOpen] = useState(false)
   const isRanking = query.sort !== 'newest'
   const set = (filter: Filter, value: string) => change(narrowed(query, { [filter]: value }))
-  // A page that always has a range of time does not count it as a filter.
+  // A page that always has a time range does not count the range as a filter.
   const narrowing = ranges === undefined ? query : withTime(query, {})
   const count = countFilters(narrowing)
   const choices: Partial<Record<Filter, readonly string[]>> = {

@@ -1,7 +1,7 @@
 /** Numbers as people read them, always with a unit. */
 
 const NARROW_SPACE = '\u202f'
-/** Stands for a value that is missing. */
+/** Shown for a missing value. */
 export const NONE = '–'
 
 const integer = new Intl.NumberFormat('en-US')

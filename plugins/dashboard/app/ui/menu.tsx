@@ -8,7 +8,7 @@ export interface MenuItem {
   readonly href?: string
   readonly download?: string
   readonly act?: () => void
-  /** Whether this choice is the current one. Left out: the item is no choice. */
+  /** Whether this choice is the current one. Undefined if the item is not a choice. */
   readonly checked?: boolean
   readonly disabled?: boolean
   readonly note?: string

@@ -17,7 +17,7 @@ import { asLine } from './text.ts'
 interface Props {
   readonly slug: string
   readonly page: ViewPage
-  /** The search of the current address. */
+  /** The query string of the current address. */
   readonly search: string
 }
 

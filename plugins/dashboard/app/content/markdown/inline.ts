@@ -1,7 +1,7 @@
 /**
- * Parses the content of a line of Markdown: emphasis, code, links, images. The text becomes a flat row of pieces, in
- * which matching marks record the emphasis that they open and close (emphasis.ts). A last pass builds the tree. The
- * time of each step grows with the length of the text.
+ * Parses the content of a line of Markdown: emphasis, code, links, images. The text becomes a flat list of pieces, in
+ * which matching marks record the emphasis that they open and close (emphasis.ts). A last pass builds the tree. Each
+ * step takes time linear in the length of the text.
  */
 import { readDataUri } from '../../ui/media.ts'
 import { safeAddress } from './address.ts'
@@ -177,7 +177,7 @@ function markAt(text: string, at: number, piece: number, before: Mark | undefine
 /** Code within a line: between two runs of as many backticks. Each run is looked at once. */
 class Ticks {
   readonly #text: string
-  /** The places of the runs by length, in reverse order. */
+  /** The positions of the runs by length, in reverse order. */
   #runs: Map<number, number[]> | undefined
 
   constructor(text: string) {

@@ -5,7 +5,7 @@ import type { Mark } from './emphasis.ts'
 export interface Bracket {
   /** Its place among the pieces. */
   readonly piece: number
-  /** The place at which its text begins. */
+  /** The position at which its text begins. */
   readonly from: number
   readonly isImage: boolean
   /** The last mark of emphasis before it. */
