@@ -38,7 +38,7 @@ export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly progress: Progress
 }
 
-export interface Usage<F extends Flags = Flags, P extends string = string> {
+export interface CommandUsage<F extends Flags = Flags, P extends string = string> {
   /** The names of the parameters in capitals, in order. */
   readonly parameters: readonly P[]
   /** The last parameter may be left out; the others never. */
@@ -52,7 +52,7 @@ export interface Usage<F extends Flags = Flags, P extends string = string> {
 
 export interface Command<F extends Flags = Flags, P extends string = string> {
   readonly summary: string
-  readonly usage: Usage<F, P>
+  readonly usage: CommandUsage<F, P>
   run(call: Call<F, P>): Promise<void>
 }
 

@@ -10,7 +10,7 @@ import { classifyFailure } from '../lib/database/failure.ts'
 import { describeDenial, isDenial } from '../lib/health/obstacles.ts'
 import type { Logger } from '../lib/log.ts'
 
-export interface Session {
+export interface DatabaseSession {
   readonly config: Config
   readonly database: Database
   readonly sql: Sql
@@ -25,7 +25,10 @@ export interface Session {
  * Runs `work` on one connection to a database whose schema has what this version of the code needs. A newer schema
  * does: migrations only add.
  */
-export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Session) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(
+  env: NodeJS.ProcessEnv,
+  work: (session: DatabaseSession) => Promise<T>
+): Promise<T> {
   return withAnyDatabase(env, async session => {
     await requireSchema(session.sql)
     return work(session)
@@ -33,7 +36,10 @@ export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Se
 }
 
 /** The same for commands that must know every table, because they copy or delete all that there is. */
-export async function withKnownSchema<T>(env: NodeJS.ProcessEnv, work: (session: Session) => Promise<T>): Promise<T> {
+export async function withKnownSchema<T>(
+  env: NodeJS.ProcessEnv,
+  work: (session: DatabaseSession) => Promise<T>
+): Promise<T> {
   return withAnyDatabase(env, async session => {
     await requireSchema(session.sql)
     await refuseNewer(session.sql)
@@ -44,7 +50,7 @@ export async function withKnownSchema<T>(env: NodeJS.ProcessEnv, work: (session:
 /** The same, whatever the schema. An embedded database that was never started is refused, and not made. */
 export async function withAnyDatabase<T>(
   env: NodeJS.ProcessEnv,
-  work: (session: Session) => Promise<T>,
+  work: (session: DatabaseSession) => Promise<T>,
   patienceMs?: number
 ): Promise<T> {
   const config = readConfig(env)
@@ -56,7 +62,10 @@ export async function withAnyDatabase<T>(
 }
 
 /** The same, where the database may be a new one: an embedded one is made, and one without a schema gets it. */
-export async function withNewDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Session) => Promise<T>): Promise<T> {
+export async function withNewDatabase<T>(
+  env: NodeJS.ProcessEnv,
+  work: (session: DatabaseSession) => Promise<T>
+): Promise<T> {
   const config = readConfig(env)
   return openFor(config, async (database, log) => {
     const { migrate, readSchemaState } = await import('../lib/database/migrate.ts')
@@ -70,7 +79,7 @@ export async function withNewDatabase<T>(env: NodeJS.ProcessEnv, work: (session:
 }
 
 /** Returns a function that runs `work` with a connection. */
-function connected<T>(config: Config, work: (session: Session) => Promise<T>) {
+function connected<T>(config: Config, work: (session: DatabaseSession) => Promise<T>) {
   return async (database: Database, log: Logger): Promise<T> => {
     const { noteSystemUser } = await import('../lib/store/audit.ts')
     const sql = database.connect({ applicationName: 'command' })

@@ -4,7 +4,7 @@ const HIDDEN = new Set(['level', 'time', 'msg', 'err', 'stack'])
 const IN_REQUEST = new Set(['method', 'path', 'status', 'ms'])
 
 /** `12:34:56.789 info  the message  name=value`, from a JSON line. An error's stack follows in lines of its own. */
-export function textOf(line: string): string {
+export function logText(line: string): string {
   const fields = JSON.parse(line) as Record<string, unknown>
   const { level, time, msg } = fields
   const isRequest = msg === 'request' && typeof fields.path === 'string'

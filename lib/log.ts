@@ -4,7 +4,7 @@
  * key of `spoor serve`.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { textOf } from './log-text.ts'
+import { logText } from './log-text.ts'
 
 export type { Logger }
 
@@ -28,7 +28,7 @@ const SLOW_MS = 1000
 export function createLog(level: string, destination?: DestinationStream, options: LogOptions = {}): Logger {
   const { format, requests = 'all' } = options
   const raw = destination ?? stderr()
-  const stream = format === 'text' ? { write: (line: string) => raw.write(textOf(line)) } : raw
+  const stream = format === 'text' ? { write: (line: string) => raw.write(logText(line)) } : raw
   const formatters = { level: (label: string) => ({ level: label }) }
   const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters }, stream)
   made.set(log, { stream, requests })

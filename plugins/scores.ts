@@ -1,7 +1,7 @@
 /** Scores, which are verdicts given to a trace after its run. They can be added and deleted, but not changed. */
 import type { App } from '../lib/app.ts'
 import type { Client } from '../lib/database/pooled/cancellation.ts'
-import { checkTexts, found } from '../lib/http/refuse.ts'
+import { checkQueryTexts, found } from '../lib/http/refuse.ts'
 import { JsonText, type Reply } from '../lib/http/route.ts'
 import { ScoreInput } from '../lib/schema/input.ts'
 import { ScoreAdded, ScoreDeleted, ScoreList, TraceScoreList } from '../lib/schema/output.ts'
@@ -103,12 +103,12 @@ export async function answerScoreList(
 
 /** Reads a score, and checks the rules that its schema cannot express. */
 export function readScore({ name, dataType, value, comment, spanId }: ScoreInput): NewScore {
-  checkTexts({ value, comment })
+  checkQueryTexts({ value, comment })
   return { name, dataType, value, comment: comment ?? null, spanId: spanId?.toLowerCase() ?? null }
 }
 
 function readScoreQuery(query: ScoreListQuery): ScoreQuery {
-  checkTexts(query)
+  checkQueryTexts(query)
   return {
     name: query.name,
     environment: query.environment?.toLowerCase(),

@@ -7,7 +7,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { connectTo, type Target, withDatabase } from '../lib/database/connection.ts'
+import { connectTo, type DatabaseTarget, withDatabaseAt } from '../lib/database/connection.ts'
 import { migrate } from '../lib/database/migrate.ts'
 import { createLog } from '../lib/log.ts'
 import { makeDistributedTemplate, readNodes } from './cluster/template.ts'
@@ -76,15 +76,15 @@ function stopServers(): void {
   }
 }
 
-async function readVersion(target: Target): Promise<string> {
+async function readVersion(target: DatabaseTarget): Promise<string> {
   const sql = connectTo(target)
   const [row] = await sql`show server_version`.finally(() => sql.end({ timeout: 1 }))
   return row!.server_version
 }
 
-async function makeTemplate(target: Target, name: string): Promise<void> {
+async function makeTemplate(target: DatabaseTarget, name: string): Promise<void> {
   await runOn(target, `create database ${name}`)
-  await migrate(databaseAt(withDatabase(target, name)), createLog('warn'))
+  await migrate(databaseAt(withDatabaseAt(target, name)), createLog('warn'))
 }
 
 /** Resolves to tap's exit code. */

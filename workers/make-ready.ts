@@ -1,9 +1,9 @@
 /** The task of a worker thread: makes a group of bodies ready, by the same function that the main thread uses. */
-import type { Group } from '../lib/threads/body-threads.ts'
+import type { BodyGroup } from '../lib/threads/body-threads.ts'
 import { makeReady, type ReadyResult } from '../lib/threads/ready.ts'
 import { tellHeap } from '../lib/threads/thread-heaps.ts'
 
-export default function prepareGroup({ operations, environments, hurries, lengths, bytes }: Group): ReadyResult[] {
+export default function prepareGroup({ operations, environments, hurries, lengths, bytes }: BodyGroup): ReadyResult[] {
   let at = 0
   const results = operations.map((operation, i) => {
     const body = new Uint8Array(bytes, at, lengths[i])

@@ -1,5 +1,5 @@
 import { AdminError } from '../../lib/admin-error.ts'
-import type { DistributionPlan, FoundNode, Step } from '../../lib/cluster/plan.ts'
+import type { DistributionPlan, FoundNode, PlanStep } from '../../lib/cluster/plan.ts'
 import { readConfig } from '../../lib/config.ts'
 import type { Database } from '../../lib/database/database.ts'
 import type { Logger } from '../../lib/log.ts'
@@ -95,7 +95,7 @@ async function distribute(
     await acquireLock(sql, log)
     // Tables that a migration has made may be distributed already.
     const { steps } = await readDistributionPlan(sql, shards)
-    const onStep = (step: Step, place: number) =>
+    const onStep = (step: PlanStep, place: number) =>
       progress.say(`${place} of ${steps.length}: ${step.table} (${describeRows(step)})`)
     await interruptible(async signal => {
       const done = await applyDistribution(sql, { ...plan, steps }, { onStep, signal })
@@ -108,7 +108,7 @@ async function distribute(
   })
 }
 
-const describeRows = ({ rows, bytes }: Step): string =>
+const describeRows = ({ rows, bytes }: PlanStep): string =>
   rows === undefined ? size(bytes) : `about ${counted(Math.round(rows), 'row')}, ${size(bytes)}`
 
 const describeNode = ({ name, port }: FoundNode): string => `${name}:${port}`
@@ -132,5 +132,5 @@ function describePlan({ obstacles, steps, done, nodes }: DistributionPlan, apply
   ].join('\n')
 }
 
-const describeShards = ({ shards, beside }: Step): string =>
+const describeShards = ({ shards, beside }: PlanStep): string =>
   shards === undefined ? `beside ${beside}` : counted(shards, 'shard')

@@ -1,4 +1,4 @@
-import { createProject, listProjects, type Project, updateProject } from '../../lib/admin/projects.ts'
+import { createProject, type DescribedProject, listProjects, updateProject } from '../../lib/admin/projects.ts'
 import type { ProjectDeletion } from '../../lib/admin/upkeep/project-deletion.ts'
 import type { Pruned } from '../../lib/admin/upkeep/pruning.ts'
 import type { Recount } from '../../lib/admin/upkeep/recount.ts'
@@ -205,7 +205,7 @@ function describeRecount({ rows, counters, wrongDays, wrongTraces, agree, applie
   return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}${days}${traces}\n${agree ? 'They agree.' : advice}`
 }
 
-export function projectTable(projects: readonly Project[]): string {
+export function projectTable(projects: readonly DescribedProject[]): string {
   const rows = projects.map(p => [
     p.slug,
     p.name,

@@ -1,4 +1,4 @@
-import type { Status } from '../../lib/admin/status.ts'
+import type { InstanceStatus } from '../../lib/admin/status.ts'
 import { AdminError } from '../../lib/admin-error.ts'
 import { command } from '../command.ts'
 import { withAnyDatabase } from '../database.ts'
@@ -33,7 +33,7 @@ export default command({
   }
 })
 
-function describe(status: Status): string {
+function describe(status: InstanceStatus): string {
   const { version, server, database, nodes, schema, projects, totals, news, people, problems } = status
   const facts: [string, string][] = [
     ['spoor', version],
@@ -64,13 +64,13 @@ function describe(status: Status): string {
   ].join('\n')
 }
 
-function describeServer(server: Status['server']): string {
+function describeServer(server: InstanceStatus['server']): string {
   if (server === null) return 'not running'
   const { address, pid, ready } = server
   return `${address}${pid === undefined ? '' : ` (process ${pid})`}, ${ready ? 'ready' : 'not ready'}`
 }
 
-function describeDatabase({ location, serverVersion, bytes }: Status['database']): string {
+function describeDatabase({ location, serverVersion, bytes }: InstanceStatus['database']): string {
   if (serverVersion === null) return `${location}, which cannot be asked`
   return `${location} (PostgreSQL ${serverVersion}${bytes === null ? '' : `, ${size(bytes)}`})`
 }

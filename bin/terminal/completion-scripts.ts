@@ -20,10 +20,10 @@ interface Option {
 
 /** By shell; each takes file names wherever nothing else can stand. */
 const SCRIPTS = { bash, zsh, fish } as const
-export type Shell = keyof typeof SCRIPTS
-export const SHELLS = Object.keys(SCRIPTS) as readonly Shell[]
+export type CompletedShell = keyof typeof SCRIPTS
+export const SHELLS = Object.keys(SCRIPTS) as readonly CompletedShell[]
 
-export function completionScript(shell: Shell, commands: Commands): string {
+export function completionScript(shell: CompletedShell, commands: Commands): string {
   return SCRIPTS[shell](choicesOf(commands))
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 
 /** The things that a start made. */
-export interface Start {
+export interface WelcomeStart {
   /** The first key. */
   readonly key: string | null
   /** The fault that keeps the deployment from serving. */
@@ -16,7 +16,7 @@ export interface Start {
  * The text that a person reads when the server has started: its address, the dashboard's address, the first key if one
  * was made, and the next step.
  */
-export function welcome(address: string, location: string, start: Start, env: NodeJS.ProcessEnv): string {
+export function welcome(address: string, location: string, start: WelcomeStart, env: NodeJS.ProcessEnv): string {
   const lines = [`spoor is at ${address}`, `The data is in: ${location}`, ...dashboardLines(start, env), '']
   if (start.obstacle !== null) {
     lines.push(`Not configured: ${start.obstacle}. Until then requests with a key are answered not_configured.`)
@@ -38,7 +38,7 @@ export function welcome(address: string, location: string, start: Start, env: No
   return lines.join('\n')
 }
 
-function dashboardLines({ dashboard, isLink, obstacle }: Start, env: NodeJS.ProcessEnv): string[] {
+function dashboardLines({ dashboard, isLink, obstacle }: WelcomeStart, env: NodeJS.ProcessEnv): string[] {
   if (dashboard === null || obstacle !== null) return []
   const how = isLink ? 'signs in once, within 15 minutes' : `sign in by a link: ${spoorCommand('user link EMAIL', env)}`
   return [`Dashboard: ${dashboard} (${how})`]

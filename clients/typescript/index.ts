@@ -15,7 +15,7 @@ export type {
 export type { SpoorOptions } from './options.ts'
 export type { Evaluated, Evaluator, Verdict } from './read/evaluate.ts'
 export { SpoorError } from './read/spoor-error.ts'
-export type { SpanKind, Status, Usage } from './record/fields.ts'
+export type { RecordedUsage, SpanKind, Status } from './record/fields.ts'
 export type { Parent } from './record/parents.ts'
 export type { EndOptions, ScoreOptions, ScoreValue, Span, SpanOptions, Step, StepOptions } from './record/step.ts'
 export type { Trace, TraceOptions } from './record/trace.ts'

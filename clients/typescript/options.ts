@@ -1,7 +1,7 @@
 /** The options of a client. An environment variable fills in an option that is not given. */
 import { resolve } from 'node:path'
 import type { Redact } from './record/values.ts'
-import type { Target } from './send/transport.ts'
+import type { SendTarget } from './send/transport.ts'
 
 export interface SpoorOptions {
   /** The address of the service; `SPOOR_URL` if not given, else http://127.0.0.1:8787. */
@@ -34,7 +34,7 @@ export interface SpoorOptions {
   readonly spoolBytes?: number | undefined
 }
 
-export interface Settings extends Target {
+export interface Settings extends SendTarget {
   readonly spool: string | undefined
   readonly spoolEach: boolean
   readonly live: boolean

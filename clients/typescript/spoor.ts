@@ -7,15 +7,15 @@ import { type Ask, Scores, Traces } from './read/reads.ts'
 import { currentOtelSpan, type HeadersLike, parentFromHeaders } from './record/parents.ts'
 import { isUsable, runStep } from './record/run.ts'
 import { optionsFirst, type ScoreOptions, type ScoreValue, type SpanOptions, type Step } from './record/step.ts'
-import { type Part, scoreBody, Trace, type TraceOptions, type TraceRecorder } from './record/trace.ts'
+import { scoreBody, Trace, type TraceOptions, type TracePart, type TraceRecorder } from './record/trace.ts'
 import { messageOf } from './record/values.ts'
-import type { Look } from './send/adopt.ts'
-import { type Ending, offEnding, onEnding } from './send/exit.ts'
+import type { SpoolLook } from './send/adopt.ts'
+import { offEnding, onEnding, type ProcessEnding } from './send/exit.ts'
 import { type FlushOptions, Holding } from './send/holding.ts'
 import type { Flushed } from './send/outcome.ts'
 import { Owner } from './send/owner.ts'
 import { Spool } from './send/spool.ts'
-import type { Target, Transport } from './send/transport.ts'
+import type { SendTarget, Transport } from './send/transport.ts'
 
 export interface ObserveOptions extends SpanOptions, TraceOptions {
   readonly name?: string | undefined
@@ -36,7 +36,7 @@ const FLUSH_EACH_MS = 5000
 export class Spoor {
   readonly traces: Traces
   readonly scores: Scores
-  readonly #settings: Omit<Settings, keyof Target>
+  readonly #settings: Omit<Settings, keyof SendTarget>
   readonly #ask: Ask
   readonly #connect: () => Promise<Transport>
   readonly #holding: Holding
@@ -45,7 +45,7 @@ export class Spoor {
   readonly #context = new AsyncLocalStorage<Step>()
   readonly #running = new Map<string, Trace>()
   readonly #recorder: TraceRecorder
-  readonly #ending: Ending
+  readonly #ending: ProcessEnding
   readonly #adopting: NodeJS.Timeout
   #closing: Promise<Flushed> | undefined
   #heldBytes = 0
@@ -209,7 +209,7 @@ export class Spoor {
     return this.#spool?.left ?? 0
   }
 
-  async #look(look: Look): Promise<number> {
+  async #look(look: SpoolLook): Promise<number> {
     const spool = this.#spool
     const holding = this.#holding
     if (spool === undefined || this.#settings.obstacle !== undefined) return 0
@@ -233,7 +233,7 @@ export class Spoor {
       redact,
       run: (step, act) => runStep(this.#context, step, act),
       problem: text => this.#holding.problem(text),
-      send: ({ traceId, name }, part: Part) => {
+      send: ({ traceId, name }, part: TracePart) => {
         if (obstacle === undefined) this.#holding.add(traceId, name, part)
         else if (part.kind !== 'score') this.#holding.lose(traceId, name, obstacle)
       },
@@ -245,7 +245,7 @@ export class Spoor {
     }
   }
 
-  #makeEnding(): Ending {
+  #makeEnding(): ProcessEnding {
     return {
       endAll: () => {
         for (const trace of this.#running.values()) trace.abandon()

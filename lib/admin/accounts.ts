@@ -18,13 +18,13 @@ export async function createAccount(sql: Sql, name: string, kind: AccountType): 
 }
 
 export async function listAccounts(sql: Sql): Promise<Account[]> {
-  return (await store.listAccounts(sql)).map(present)
+  return (await store.readAccounts(sql)).map(present)
 }
 
 export async function renameAccount(sql: Sql, id: string, name: string): Promise<Account> {
   const { id: accountId, name: before } = await findAccount(sql, id)
   const audit = { by: null, action: 'account.rename', accountId, detail: { account: accountId, before, name } } as const
-  const row = await store.renameAccount(sql, accountId, checkText('the name', name, 1, 200), audit)
+  const row = await store.setAccountName(sql, accountId, checkText('the name', name, 1, 200), audit)
   return present(row ?? gone(id))
 }
 
@@ -32,7 +32,7 @@ export async function renameAccount(sql: Sql, id: string, name: string): Promise
 export async function deleteAccount(sql: Sql, id: string): Promise<Account> {
   const { id: accountId, name } = await findAccount(sql, id)
   const detail = { account: accountId, name }
-  const row = await store.deleteAccount(sql, accountId, { by: null, action: 'account.delete', accountId, detail })
+  const row = await store.deleteAccountRow(sql, accountId, { by: null, action: 'account.delete', accountId, detail })
   if (row !== undefined) return present(row)
   throw new AdminError(`account ${id} has projects: delete them, or give them to another with \`spoor project update\``)
 }
@@ -47,7 +47,7 @@ export async function chooseAccount(sql: Sql, id: string | undefined): Promise<n
 }
 
 async function findAccount(sql: Sql, id: string | undefined): Promise<AccountRow> {
-  const accounts = await store.listAccounts(sql)
+  const accounts = await store.readAccounts(sql)
   const chosen = accounts.find(account => (id === undefined ? account.type === 'owner' : String(account.id) === id))
   if (chosen !== undefined) return chosen
   throw new AdminError(

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { EvaluatedTrace, Evaluator } from '../evaluation/evaluator.ts'
 import { type RunOptions, runEvaluators } from '../evaluation/run.ts'
-import { type Summary, Tally } from '../evaluation/tally.ts'
+import { type EvaluationSummary, Tally } from '../evaluation/tally.ts'
 import { readTraceDetail } from '../store/answers/traces.ts'
 import { addVerdict, type EvaluationRun, findUnjudged, listRuns, type Unjudged } from '../store/evaluations.ts'
 import type { TraceConditions } from '../store/trace/trace-conditions.ts'
@@ -18,7 +18,7 @@ export interface EvaluationRequest extends TraceConditions {
 /** The result of a run, by evaluator. */
 export interface Evaluation {
   readonly runId: string
-  readonly evaluators: readonly (Pick<Evaluator, 'id' | 'name' | 'dataType'> & Summary)[]
+  readonly evaluators: readonly (Pick<Evaluator, 'id' | 'name' | 'dataType'> & EvaluationSummary)[]
 }
 
 const PAGE = 100

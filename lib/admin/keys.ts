@@ -91,7 +91,7 @@ const DAY_MS = 86_400_000
 export async function listKeys(sql: Sql, project?: string, selection: KeySelection = {}): Promise<KeyListing[]> {
   const projectId = project === undefined ? undefined : await requireProject(sql, project)
   const now = Date.now()
-  return (await store.listKeys(sql, projectId))
+  return (await store.readKeys(sql, projectId))
     .map(row => listing(row, now))
     .filter(key => isSelected(key, selection, now))
 }
@@ -108,20 +108,20 @@ export async function revokeKeysOf(sql: Sql, project: string): Promise<KeyListin
   const projectId = await requireProject(sql, project)
   const audit = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
   const now = Date.now()
-  return (await store.revokeKeysOf(sql, projectId, audit)).map(row => listing(row, now))
+  return (await store.setKeysRevoked(sql, projectId, audit)).map(row => listing(row, now))
 }
 
 /** Revokes a key and makes its replacement, which has a new id and is the same otherwise. */
 export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string, actor?: Actor): Promise<IssuedKey> {
   const { key, stored } = await makeKey(sql, making)
-  const row = await store.rotateKey(sql, keyId, stored, entryOn('key.rotate', { keyId, by: stored.id }, actor))
+  const row = await store.insertRotatedKey(sql, keyId, stored, entryOn('key.rotate', { keyId, by: stored.id }, actor))
   return issued(key, row ?? (await refuseKey(sql, keyId)))
 }
 
 /** Revokes a key; to revoke one again changes nothing. */
 export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise<KeyListing> {
   return listing(
-    (await store.revokeKey(sql, keyId, entryOn('key.revoke', { keyId }, actor))) ?? (await refuseKey(sql, keyId)),
+    (await store.setKeyRevoked(sql, keyId, entryOn('key.revoke', { keyId }, actor))) ?? (await refuseKey(sql, keyId)),
     Date.now()
   )
 }
@@ -130,7 +130,10 @@ export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise
 export async function setKeyEnvironment(sql: Sql, keyId: string, environment: string): Promise<KeyListing> {
   const label = environment.toLowerCase() === UNASSIGNED ? null : parseEnvironment(environment)
   const audit = entryOn('key.environment', { keyId, environment: label })
-  return listing((await store.setKeyEnvironment(sql, keyId, label, audit)) ?? (await refuseKey(sql, keyId)), Date.now())
+  return listing(
+    (await store.writeKeyEnvironment(sql, keyId, label, audit)) ?? (await refuseKey(sql, keyId)),
+    Date.now()
+  )
 }
 
 /** The effect on the keys if the secret is replaced. */
@@ -152,7 +155,7 @@ export async function replaceKeySecret(sql: Sql, making: KeyMaking, apply: boole
     return { keys, differs, applied: true }
   }
   const now = Date.now()
-  const working = (await store.listKeys(sql)).filter(row => stateOf(row, now) === 'active')
+  const working = (await store.readKeys(sql)).filter(row => stateOf(row, now) === 'active')
   return { keys: differs ? working.length : 0, differs, applied: false }
 }
 

@@ -48,12 +48,12 @@ export async function addUser(sql: Sql, request: UserRequest): Promise<User> {
     accountId: await chooseAccount(sql, request.accountId),
     role: requireRole(request.role ?? 'member')
   }
-  await store.addUser(sql, user)
+  await store.addUserRow(sql, user)
   return present((await store.findUser(sql, user.email)) as UserRow)
 }
 
 export async function listUsers(sql: Sql): Promise<User[]> {
-  return (await store.listUsers(sql)).map(present)
+  return (await store.readAllUsers(sql)).map(present)
 }
 
 /** Removes a user from one account, or altogether. */

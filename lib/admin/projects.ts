@@ -10,7 +10,7 @@ import { chooseAccount } from './accounts.ts'
 import { checkText } from './text.ts'
 
 /** A project as the API describes it (specification 2.8), without the scopes of a calling key. */
-export interface Project {
+export interface DescribedProject {
   readonly id: string
   readonly accountId: string
   readonly name: string
@@ -40,7 +40,11 @@ export interface ProjectRequest {
 
 const SLUG = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-export async function createProject(sql: Sql, defaultLimitBytes: number, request: ProjectRequest): Promise<Project> {
+export async function createProject(
+  sql: Sql,
+  defaultLimitBytes: number,
+  request: ProjectRequest
+): Promise<DescribedProject> {
   const name = checkText('the name', request.name, 1, 200)
   const slug = request.slug ?? slugOf(name)
   checkSlug(slug)
@@ -75,7 +79,7 @@ export async function updateProject(
   defaultLimitBytes: number,
   project: string,
   update: ProjectUpdate
-): Promise<Project> {
+): Promise<DescribedProject> {
   const { name, slug, description, accountId, storageLimitBytes: storageLimit, search } = update
   if (Object.values(update).every(value => value === undefined)) throw new InputError('name at least one change')
   const id = await requireProject(sql, project)
@@ -89,7 +93,7 @@ export async function updateProject(
   }
   if (Object.values(changes).some(value => value !== undefined)) {
     const audit = { by: null, action: 'project.update', projectId: id, detail: changes } as const
-    if ((await store.updateProject(sql, id, changes, audit)) === 'taken') throw slugTaken(slug ?? '')
+    if ((await store.writeProject(sql, id, changes, audit)) === 'taken') throw slugTaken(slug ?? '')
   }
   if (search !== undefined) await switchSearch(sql, id, search)
   const row = await store.readProject(sql, id)
@@ -97,8 +101,8 @@ export async function updateProject(
   return describeProject(row, defaultLimitBytes)
 }
 
-export async function listProjects(sql: Sql, defaultLimitBytes: number): Promise<Project[]> {
-  return (await store.listProjects(sql)).map(row => describeProject(row, defaultLimitBytes))
+export async function listProjects(sql: Sql, defaultLimitBytes: number): Promise<DescribedProject[]> {
+  return (await store.readProjects(sql)).map(row => describeProject(row, defaultLimitBytes))
 }
 
 /** The id of the project with this slug. Throws an AdminError that says where to look. */
@@ -135,7 +139,7 @@ function slugOf(name: string): string {
 /**
  * A project as the API and the commands show it. `defaultLimitBytes` applies if the project has no limit of its own.
  */
-export function describeProject(row: ProjectRow, defaultLimitBytes: number): Project {
+export function describeProject(row: ProjectRow, defaultLimitBytes: number): DescribedProject {
   const limitBytes = row.storageLimit ?? defaultLimitBytes
   return {
     id: String(row.id),

@@ -13,7 +13,7 @@ import { requireSession } from '../database/session/require-session.ts'
 import { causeOf } from '../failure-log.ts'
 import { findShortage } from '../health/connection-shortage.ts'
 import { describeDenial, isDenial, nameObstacle } from '../health/obstacles.ts'
-import { type Found, lookForServer, type RunningServer } from '../health/running-server.ts'
+import { type FoundServer, lookForServer, type RunningServer } from '../health/running-server.ts'
 import { countNews } from '../store/analytics/rollups/news.ts'
 import { countSessions } from '../store/people/sessions.ts'
 import { isOtherSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
@@ -24,10 +24,10 @@ import { measureDatabase } from '../store/server/database-size.ts'
 import type { Totals } from '../store/write/totals.ts'
 import { VERSION } from '../version.ts'
 import { listAccounts } from './accounts.ts'
-import { listProjects, type Project } from './projects.ts'
+import { type DescribedProject, listProjects } from './projects.ts'
 import { areSumsRight, recountProject } from './upkeep/recount.ts'
 
-export interface Status {
+export interface InstanceStatus {
   readonly version: string
   readonly server: RunningServer | null
   readonly database: {
@@ -46,7 +46,7 @@ export interface Status {
   /** Null if the database cannot be asked. */
   readonly schema: SchemaState | null
   /** Empty if the schema is behind. */
-  readonly projects: readonly Project[]
+  readonly projects: readonly DescribedProject[]
   /** How far the index goes of the projects whose words are searched. */
   readonly search: readonly (SearchState & { readonly project: string })[]
   /** The totals over all projects. */
@@ -60,8 +60,8 @@ export interface Status {
 }
 
 /** The part of a status that comes from the database. */
-type Inside = Pick<Status, 'nodes' | 'schema' | 'projects' | 'search' | 'news' | 'people' | 'problems'> & {
-  readonly found: Found
+type Inside = Pick<InstanceStatus, 'nodes' | 'schema' | 'projects' | 'search' | 'news' | 'people' | 'problems'> & {
+  readonly found: FoundServer
   readonly serverVersion: string | null
   readonly isStandby: boolean | null
   readonly bytes: number | null
@@ -73,7 +73,7 @@ export async function readStatus(
   database: Database,
   sql: Sql,
   { expectsServer = true }: { readonly expectsServer?: boolean } = {}
-): Promise<Status> {
+): Promise<InstanceStatus> {
   const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
   const { found, nodes, schema, projects, search, news, people, serverVersion, isStandby, bytes } = inside
   const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
@@ -112,7 +112,10 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const isUsable = schema !== null && !isBehind(schema)
   /** The same for a part that needs the schema. */
   const ifUsable = <T>(read: () => Promise<T>, otherwise: T) => (isUsable ? allowed(read, otherwise) : otherwise)
-  const projects = await ifUsable<readonly Project[] | null>(() => listProjects(sql, config.storageLimitBytes), null)
+  const projects = await ifUsable<readonly DescribedProject[] | null>(
+    () => listProjects(sql, config.storageLimitBytes),
+    null
+  )
   const known = projects ?? []
   const nodes = (await ifUsable(() => readPlacement(sql), undefined)) ?? []
   const news = await ifUsable(() => countNews(sql), 0)
@@ -186,8 +189,8 @@ async function lookFromOutside(config: Config, database: Database, error: unknow
   }
 }
 
-async function readSearch(sql: Sql, projects: readonly Project[]): Promise<Status['search']> {
-  const states: Status['search'][number][] = []
+async function readSearch(sql: Sql, projects: readonly DescribedProject[]): Promise<InstanceStatus['search']> {
+  const states: InstanceStatus['search'][number][] = []
   for (const { id, slug, search } of projects) {
     if (search) states.push({ project: slug, ...(await readSearchState(sql, Number(id))) })
   }
@@ -195,7 +198,7 @@ async function readSearch(sql: Sql, projects: readonly Project[]): Promise<Statu
 }
 
 /** Describes a server that is missing or not as it should be. */
-function serverProblems(found: Found, expectsServer: boolean): string[] {
+function serverProblems(found: FoundServer, expectsServer: boolean): string[] {
   if ('server' in found) return runningProblems(found.server)
   if (found.is === 'silent') {
     const who = found.pid === undefined ? '' : ` (process ${found.pid})`
@@ -206,7 +209,7 @@ function serverProblems(found: Found, expectsServer: boolean): string[] {
 
 const NOT_EXPECTED = 'Where none should run, `spoor status --no-server` says nothing of it.'
 
-function describeAbsence(found: Exclude<Found, { is: 'ours' | 'nameless' | 'silent' }>): string {
+function describeAbsence(found: Exclude<FoundServer, { is: 'ours' | 'nameless' | 'silent' }>): string {
   const { is, address } = found
   if (address === undefined) return `No server is running: start it with \`spoor serve\`. ${NOT_EXPECTED}`
   if (is === 'nothing') {
@@ -242,7 +245,7 @@ const newsProblems = (news: number): string[] =>
     ? []
     : [`${news} rows of news wait for charts: no server folds them, or none keeps up. Start one, or look at its log.`]
 
-const sumOf = (projects: readonly Project[]): Totals => ({
+const sumOf = (projects: readonly DescribedProject[]): Totals => ({
   traces: sum(projects.map(project => project.traceCount)),
   spans: sum(projects.map(project => project.spanCount)),
   bytes: sum(projects.map(project => project.estimatedBytes))
@@ -253,7 +256,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, each)
 /** Larger projects are not counted anew, because that looks at every trace and every span. */
 const MOST_COUNTED = { traces: 20_000, spans: 400_000 }
 
-async function totalsProblems(sql: Sql, projects: readonly Project[]): Promise<string[]> {
+async function totalsProblems(sql: Sql, projects: readonly DescribedProject[]): Promise<string[]> {
   const problems: string[] = []
   for (const { slug, traceCount, spanCount } of projects) {
     if (traceCount > MOST_COUNTED.traces || spanCount > MOST_COUNTED.spans) continue
@@ -291,7 +294,7 @@ async function secretProblems(sql: Sql, secret: string | undefined, isUsable: bo
   return isUsable && (await isOtherSecret(sql, secret)) ? [`${OTHER_SECRET}.`] : []
 }
 
-function projectProblems(projects: readonly Project[]): string[] {
+function projectProblems(projects: readonly DescribedProject[]): string[] {
   if (projects.length === 0) return ['There is no project: start a server, which makes one, or `spoor project create`.']
   return projects
     .filter(({ storage }) => storage.level !== 'ok')

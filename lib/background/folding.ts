@@ -8,7 +8,7 @@ import type { SqlAccess } from '../database/sql-access.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { foldNews, readWaiting } from '../store/analytics/rollups/fold.ts'
-import { makeFortnight, readProjects } from '../store/analytics/rollups/fortnights.ts'
+import { makeFortnight, readProjectIds } from '../store/analytics/rollups/fortnights.ts'
 import { countOneDay, findHistory } from '../store/analytics/rollups/recount.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
@@ -102,7 +102,7 @@ export class Folding {
 
   async #makeFortnights(): Promise<void> {
     const { sql } = this.#options
-    this.#changed ??= new Set(await sql.read(readProjects))
+    this.#changed ??= new Set(await sql.read(readProjectIds))
     const end = performance.now() + FORTNIGHTS_MS
     for (const projectId of this.#changed) {
       while (!this.#rounds.isClosed && performance.now() < end) {

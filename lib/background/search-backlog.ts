@@ -3,9 +3,9 @@
  * time, and the mark stays while that write waits: it has waited at least since then. Once it is indexed, the last
  * write of that moment is marked.
  */
-import type { ProjectBacklog, Waiting } from '../store/search/backlog.ts'
+import type { ProjectBacklog, WaitingWords } from '../store/search/backlog.ts'
 
-interface Mark extends Waiting {
+interface Mark extends WaitingWords {
   /** In ms of performance.now(). */
   readonly since: number
 }

@@ -16,8 +16,8 @@ import {
   type FoundCluster,
   type FoundNode,
   type FoundTable,
-  planDistribution,
-  type Step
+  type PlanStep,
+  planDistribution
 } from './plan.ts'
 
 /** Looks at the database and its nodes, and says what there is to do. Changes nothing. */
@@ -60,7 +60,7 @@ async function findNodes(sql: Sql): Promise<FoundNode[]> {
 
 export interface DistributionOptions {
   /** Called before each table. */
-  readonly onStep?: (step: Step, place: number) => void
+  readonly onStep?: (step: PlanStep, place: number) => void
   /** Aborts after the table under way. */
   readonly signal?: AbortSignal
 }

@@ -46,7 +46,7 @@ export interface FoundCluster {
   readonly users: readonly string[]
 }
 
-export interface Step {
+export interface PlanStep {
   readonly table: ProjectTable
   /** The table that it is laid beside; undefined for the first one. */
   readonly beside: ProjectTable | undefined
@@ -59,7 +59,7 @@ export interface Step {
 export interface DistributionPlan {
   /** The reasons against it, in sentences that say what to do. Nothing is done while there is any. */
   readonly obstacles: readonly string[]
-  readonly steps: readonly Step[]
+  readonly steps: readonly PlanStep[]
   /** Tables that need nothing any more. */
   readonly done: readonly ProjectTable[]
   readonly nodes: readonly FoundNode[]
@@ -69,7 +69,7 @@ export interface DistributionPlan {
 export function planDistribution(found: FoundCluster, shards?: number): DistributionPlan {
   const [first] = PROJECT_TABLES
   const anchor = found.tables.find(({ name }) => name === first)?.distributed
-  const steps: Step[] = []
+  const steps: PlanStep[] = []
   const done: ProjectTable[] = []
   for (const table of found.tables) {
     const { name, rows, localBytes: bytes } = table

@@ -15,7 +15,7 @@ import { closeSingle, openSingle } from '../database/pooled/single-connection.ts
 import { type Host, nameOf } from '../database/sockets/address.ts'
 import type { Logger } from '../log.ts'
 import type { Homes } from '../store/write/homes.ts'
-import { BY_ADDRESS, type Route, type RouteNews } from '../store/write/route.ts'
+import { BY_ADDRESS, type RouteNews, type WriteRoute } from '../store/write/route.ts'
 import {
   CHECK_SHARDS,
   HOLD_SHARDS,
@@ -107,7 +107,7 @@ export class Routes implements RouteNews {
   }
 
   /** The way of a batch whose operations are of one group. */
-  routeOf(batch: readonly Routed[]): Route {
+  routeOf(batch: readonly Routed[]): WriteRoute {
     const [first] = batch
     if (this.#state !== 'spread' || first === undefined || batch.some(needsCoordinator)) return BY_ADDRESS
     const node = this.shardOf(first.projectId)?.node

@@ -16,7 +16,7 @@ import { readTls } from './sockets/tls.ts'
 import { TYPES } from './types.ts'
 
 /** A postgres:// address, or a server's Unix socket. */
-export type Target = string | SocketTarget
+export type DatabaseTarget = string | SocketTarget
 export interface SocketTarget {
   /** The folder of the socket, which is named `.s.PGSQL.<port>`. */
   readonly socketDir: string
@@ -32,7 +32,7 @@ export const APPLICATION = 'spoor'
 type Connect = (options?: ConnectOptions, onSocket?: OnSocket) => Sql
 
 /** The same as connectorTo(target)(options, onSocket): for one connection. */
-export function connectTo(target: Target, options: ConnectOptions = {}, onSocket?: OnSocket): Sql {
+export function connectTo(target: DatabaseTarget, options: ConnectOptions = {}, onSocket?: OnSocket): Sql {
   return connectorTo(target)(options, onSocket)
 }
 
@@ -42,7 +42,7 @@ export function connectTo(target: Target, options: ConnectOptions = {}, onSocket
  * one. Throws a ConfigError if the target contradicts itself. `host` is another server with the same database, to which
  * the same user logs in in the same way.
  */
-export function connectorTo(target: Target, host?: Host): Connect {
+export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
   const address = host === undefined ? addressOf(target) : atHost(addressOf(target), host)
   const timeoutMs = readTimeout(address)
   const opener = new Opener(address, timeoutMs)
@@ -121,7 +121,7 @@ function serverOf({ servers: [server] }: Address) {
   return server !== undefined && 'path' in server ? { path: server.path } : { host: server?.host, port: server?.port }
 }
 
-function addressOf(target: Target): Address {
+function addressOf(target: DatabaseTarget): Address {
   if (typeof target === 'string') return readAddress(target)
   const { socketDir, port, user, password, database } = target
   const servers = [{ path: `${socketDir}/.s.PGSQL.${port}` }]
@@ -129,18 +129,18 @@ function addressOf(target: Target): Address {
 }
 
 /** How connections to a target are made, in words for people. */
-export function transportOf(target: Target): string {
+export function transportOf(target: DatabaseTarget): string {
   const address = addressOf(target)
   return describeTransport(address, readTls(address))
 }
 
 /** The same target, but another database of its server. */
-export function withDatabase(target: Target, database: string): Target {
+export function withDatabaseAt(target: DatabaseTarget, database: string): DatabaseTarget {
   return typeof target === 'string' ? withPath(target, database) : { ...target, database }
 }
 
 /** The address of a target, in words for people: without user and password. */
-export function describeTarget(target: Target): string {
+export function describeTarget(target: DatabaseTarget): string {
   if (typeof target !== 'string') return `${target.socketDir}/.s.PGSQL.${target.port}`
   return describeAddress(readAddress(target))
 }

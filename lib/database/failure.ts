@@ -7,7 +7,7 @@ import { INTERMEDIATE_RESULT_NOT_FOUND, isNodeAway, isReplaced, isUniqueViolatio
  * - `retry`: the database undid it in favour of another transaction. Another try will succeed.
  * - `bug`: everything else.
  */
-export type Failure = 'lost' | 'refused' | 'retry' | 'bug'
+export type DatabaseFailure = 'lost' | 'refused' | 'retry' | 'bug'
 
 /** SQLSTATEs, as https://www.postgresql.org/docs/current/errcodes-appendix.html has them. */
 export const SQLSTATE = {
@@ -94,7 +94,7 @@ interface DatabaseError {
 }
 
 /** Tells which of the four kinds an error of the driver or of the Pool is. */
-export function classifyFailure(error: unknown): Failure {
+export function classifyFailure(error: unknown): DatabaseFailure {
   const { name, code, severity, syscall, message } = describe(error)
   if (typeof code !== 'string') return 'bug'
   if (name === 'PostgresError') {
@@ -154,7 +154,7 @@ export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
 }
 
-function classifyState(state: string, severity: unknown): Failure {
+function classifyState(state: string, severity: unknown): DatabaseFailure {
   if (RETRIED.includes(state)) return 'retry'
   if (REFUSING.includes(state) || REFUSING_CLASSES.includes(state.slice(0, 2))) return 'refused'
   // A backend that ends for any other reason may have committed before.

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import type { Logger } from '../log.ts'
 import { connectorTo, describeTarget, transportOf } from './connection.ts'
 import type { Database } from './database.ts'
-import { openEmbedded, type Role } from './embedded/embedded.ts'
+import { type EmbeddedRole, openEmbedded } from './embedded/embedded.ts'
 import { ConnectionLimit } from './pooled/connection-limit.ts'
 import { nodesOf } from './pooled/nodes.ts'
 
@@ -11,7 +11,7 @@ const TOO_FEW = 'PostgreSQL allows fewer connections than this process would use
 
 export interface OpenOptions {
   /** Only one server at a time can have an embedded database open. Commands can open it beside the server. */
-  readonly role: Role
+  readonly role: EmbeddedRole
   /** If an embedded PostgreSQL takes longer to recover, the database is returned before (Database.recovery). */
   readonly patienceMs?: number
 }

@@ -1,5 +1,5 @@
 /** Records the demo's traces through the client, as any application would. */
-import type { Part } from '../../clients/typescript/record/trace.ts'
+import type { TracePart } from '../../clients/typescript/record/trace.ts'
 import { Holding } from '../../clients/typescript/send/holding.ts'
 import { Sender } from '../../clients/typescript/send/sender.ts'
 import { Transport } from '../../clients/typescript/send/transport.ts'
@@ -7,7 +7,7 @@ import { AdminError } from '../admin-error.ts'
 import type { DemoTrace } from './parts.ts'
 import { demoTraces } from './traces.ts'
 
-export interface RecordedTrace {
+export interface RecordedDemo {
   readonly id: string
   readonly name: string
   readonly state: 'ok' | 'error' | 'unset' | 'running'
@@ -25,11 +25,11 @@ export async function recordDemo(
   key: string,
   count?: number,
   onRecorded: (recorded: number) => void = () => {}
-): Promise<RecordedTrace[]> {
+): Promise<RecordedDemo[]> {
   const transport = new Transport({ url: address, key })
   const options = { memoryBytes: Number.POSITIVE_INFINITY, onProblem: () => {} }
   const holding = new Holding(options, async () => new Sender(holding, transport))
-  const recorded: RecordedTrace[] = []
+  const recorded: RecordedDemo[] = []
   try {
     for (const trace of demoTraces(Date.now(), count)) {
       const { id, name, status } = trace.body.trace
@@ -48,8 +48,8 @@ export async function recordDemo(
   return recorded
 }
 
-function partsOf({ body, appended, end, scores = [] }: DemoTrace): Part[] {
-  const part = (kind: Part['kind'], value: unknown): Part => ({ kind, body: JSON.stringify(value) })
+function partsOf({ body, appended, end, scores = [] }: DemoTrace): TracePart[] {
+  const part = (kind: TracePart['kind'], value: unknown): TracePart => ({ kind, body: JSON.stringify(value) })
   return [
     part(body.trace.endedAt === undefined ? 'start' : 'record', body),
     ...(appended === undefined ? [] : [part('spans', { schemaVersion: 1, spans: appended })]),

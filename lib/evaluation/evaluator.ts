@@ -18,12 +18,12 @@ export interface Evaluator {
   readonly id: string
   /** The name of its scores. */
   readonly name: string
-  readonly dataType: DataType
+  readonly dataType: EvaluatedType
   evaluate(detail: EvaluatedTrace, options: { readonly signal: AbortSignal }): unknown
 }
 
-export const DATA_TYPES = ['numeric', 'categorical', 'boolean'] as const
-export type DataType = (typeof DATA_TYPES)[number]
+export const EVALUATED_TYPES = ['numeric', 'categorical', 'boolean'] as const
+export type EvaluatedType = (typeof EVALUATED_TYPES)[number]
 
 /** The result of an evaluator for one trace, as a score. */
 export interface Verdict {
@@ -69,7 +69,8 @@ function readEvaluator(given: unknown, place: string): Evaluator {
   if (typeof name !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
     return refuse('name must be 1 to 64 letters, digits, underscores and hyphens')
   }
-  if (!DATA_TYPES.includes(dataType as DataType)) return refuse(`dataType must be one of ${DATA_TYPES.join(', ')}`)
+  if (!EVALUATED_TYPES.includes(dataType as EvaluatedType))
+    return refuse(`dataType must be one of ${EVALUATED_TYPES.join(', ')}`)
   if (typeof evaluate !== 'function') return refuse('evaluate must be a function')
   return given as Evaluator
 }

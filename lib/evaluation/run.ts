@@ -12,7 +12,7 @@ export interface Candidate {
 }
 
 /** The traces of a project, as a run asks for them. */
-export interface Traces<C extends Candidate> {
+export interface EvaluatedTraces<C extends Candidate> {
   /** The next traces that the evaluator has not judged, after `behind`; an empty list if there are no more. */
   next(evaluator: Evaluator, behind: C | undefined): Promise<readonly C[]>
   /** The detail; undefined if the trace is gone. */
@@ -45,7 +45,7 @@ const PAUSE_FACTOR = 10
 export async function runEvaluators<C extends Candidate>(
   evaluators: readonly Evaluator[],
   tallies: readonly Tally[],
-  traces: Traces<C>,
+  traces: EvaluatedTraces<C>,
   options: RunOptions
 ): Promise<void> {
   const idle = evaluators.map(() => new Set<string>())
@@ -66,7 +66,7 @@ async function runEvaluator<C extends Candidate>(
   evaluator: Evaluator,
   tally: Tally,
   idle: Set<string>,
-  traces: Traces<C>,
+  traces: EvaluatedTraces<C>,
   options: RunOptions
 ): Promise<void> {
   let behind: C | undefined
@@ -111,7 +111,7 @@ async function judge<C extends Candidate>(
   evaluator: Evaluator,
   candidate: C,
   tally: Tally,
-  traces: Traces<C>,
+  traces: EvaluatedTraces<C>,
   options: RunOptions
 ): Promise<boolean> {
   const fail = (error: unknown) => {

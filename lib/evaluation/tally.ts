@@ -1,6 +1,6 @@
 /** Counts the verdicts of one evaluator. */
 
-export interface Summary {
+export interface EvaluationSummary {
   /** Traces that got a verdict. */
   readonly judged: number
   /** Traces of which it said nothing, or that were gone, changed or judged by another run meanwhile. */
@@ -49,7 +49,7 @@ export class Tally {
     return this.#judged + this.#passed + this.#failed
   }
 
-  get summary(): Summary {
+  get summary(): EvaluationSummary {
     return {
       judged: this.#judged,
       passed: this.#passed,

@@ -39,7 +39,7 @@ export async function withdrawServer(dataDir: string): Promise<void> {
 }
 
 /** The result of a look at the address where the server of this configuration is expected. */
-export type Found =
+export type FoundServer =
   | { readonly is: 'ours'; readonly server: RunningServer }
   /** A server that has not reached its database, or is not configured: it does not know whose it is. */
   | { readonly is: 'nameless'; readonly server: RunningServer }
@@ -65,7 +65,7 @@ export async function findLikelyServer(config: Config): Promise<RunningServer | 
 }
 
 /** `instance` is the id of the database, if it is known (lib/store/server/database-id.ts). */
-export async function lookForServer(config: Config, instance: string | undefined): Promise<Found> {
+export async function lookForServer(config: Config, instance: string | undefined): Promise<FoundServer> {
   const isEmbedded = config.databaseUrl === undefined
   const expected = { address: listenAddress(config.host, config.port), pid: undefined }
   const place = isEmbedded ? await readAnnounced(config.dataDir) : expected

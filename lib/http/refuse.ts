@@ -14,7 +14,7 @@ export function refuseField(name: string, rule: string): never {
 }
 
 /** Refuses fields whose text no text column can store. Values that are not texts pass. */
-export function checkTexts(fields: Readonly<Record<string, unknown>>): void {
+export function checkQueryTexts(fields: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(fields)) {
     const rule = typeof value === 'string' ? unstorable(value) : undefined
     if (rule !== undefined) refuseField(name, rule)

@@ -31,7 +31,7 @@ import type { SearchedProjects } from '../store/search/searched-projects.ts'
 import { type ChangedTrace, changedTrace } from '../store/write/changes.ts'
 import { type Batch, CopyBatches, type RecordedTrace } from '../store/write/copy-batch.ts'
 import type { Homes } from '../store/write/homes.ts'
-import { BY_ADDRESS, type Route, type RouteNews } from '../store/write/route.ts'
+import { BY_ADDRESS, type RouteNews, type WriteRoute } from '../store/write/route.ts'
 import { TraceNumbers } from '../store/write/trace-numbers.ts'
 import { readStatesByProject, readTraceStates } from '../store/write/trace-state.ts'
 import { UNASSIGNED } from '../trace/environment.ts'
@@ -146,7 +146,7 @@ export class Writer {
    * Tells the routes what an error says of a server. Returns whether nothing was written and the batch must go another
    * way: tables have moved, or there was no connection to the server.
    */
-  #leavesRoute({ host }: Route, error: unknown): boolean {
+  #leavesRoute({ host }: WriteRoute, error: unknown): boolean {
     if (host === undefined) return false
     if (hasMoved(error)) {
       this.#routes.forget()
@@ -160,7 +160,7 @@ export class Writer {
    * The tables of a home are being moved: its operations wait, and those of the other homes are written without them.
    * A move may take minutes, in which no lane may do nothing but wait for it.
    */
-  async #homeByHome(batch: readonly Pending[], homes: Homes, route: Route, error: unknown): Promise<void> {
+  async #homeByHome(batch: readonly Pending[], homes: Homes, route: WriteRoute, error: unknown): Promise<void> {
     const byHome = new Map<number, Pending[]>()
     for (const pending of batch) {
       const { id } = homes.of(pending.projectId)
@@ -194,7 +194,7 @@ export class Writer {
   }
 
   /** Returns the operations whose write was undone because a stored trace was not in the assumed state. */
-  async #decideAndWrite(batch: readonly Pending[], { host, homes }: Route): Promise<readonly Pending[]> {
+  async #decideAndWrite(batch: readonly Pending[], { host, homes }: WriteRoute): Promise<readonly Pending[]> {
     const decided = await this.#decide(batch, host === undefined ? readTraceStates : readStatesByProject)
     if (decided.length === 0) return []
     if (!this.#numbers.has(decided.length)) {
@@ -405,7 +405,7 @@ export class Writer {
   }
 
   /** An error of one operation must not fail its neighbours: halves are tried until that operation stands alone. */
-  async #inHalves(batch: readonly Pending[], route: Route): Promise<void> {
+  async #inHalves(batch: readonly Pending[], route: WriteRoute): Promise<void> {
     if (batch.length === 0) return
     const middle = Math.ceil(batch.length / 2)
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) await this.process(half, route)

@@ -13,7 +13,7 @@ export interface GateBounds {
   readonly capacity?: number
 }
 
-export interface Visit {
+export interface GateVisit {
   /** 1 if it is left out. */
   readonly weight?: number
   /** The client that waits for the work. If it leaves before its turn comes, the work is not done. */
@@ -48,7 +48,7 @@ export class SharedGate {
   }
 
   /** Does the work when it is its party's turn. Rejects with `unavailable` if the client has left by then. */
-  async run<T>(party: unknown, work: () => Promise<T>, { weight = 1, client }: Visit = {}): Promise<T> {
+  async run<T>(party: unknown, work: () => Promise<T>, { weight = 1, client }: GateVisit = {}): Promise<T> {
     const own = this.#parties.get(party) ?? { gate: new FairGate(this.#share), count: 0 }
     this.#parties.set(party, own)
     own.count++

@@ -3,7 +3,7 @@
  * fits, says so, and says how to get the rest.
  */
 import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-json.ts'
-import { cutText, type Detail, outlineTrace, SHOWN_BYTES } from './outline.ts'
+import { cutOutlineText, type Detail, outlineTrace, SHOWN_BYTES } from './outline.ts'
 
 /** Up to this size the text is the whole result. */
 export const MAX_TEXT_BYTES = 256 * 1024
@@ -19,7 +19,7 @@ export interface LongResult {
 }
 
 /** The text of a long result, which is a JSON object. */
-export function shortText(result: string): string {
+export function shortResultText(result: string): string {
   const { inexact } = inspectText(result)
   const value = (inexact ? parseInexact(result) : JSON.parse(result)) as Readonly<Record<string, unknown>>
   const bytes = Buffer.byteLength(result)
@@ -36,7 +36,7 @@ function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, byt
   for (const [name, member] of Object.entries(value)) {
     if (!Array.isArray(member)) {
       const json = stringifyExact(member, inexact)
-      const cut = cutText(json, MEMBER_BYTES)
+      const cut = cutOutlineText(json, MEMBER_BYTES)
       kept[name] = cut === json ? member : cut
       continue
     }
@@ -47,7 +47,7 @@ function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, byt
       items.push(item)
     }
     const isBare = items.length === 0 && member.length > 0
-    kept[name] = isBare ? [cutText(stringifyExact(member[0], inexact), SHOWN_BYTES / 2)] : items
+    kept[name] = isBare ? [cutOutlineText(stringifyExact(member[0], inexact), SHOWN_BYTES / 2)] : items
     const which = isBare ? 'the beginning of the first' : `the first ${items.length}`
     if (items.length < member.length) said.push(`${which} of ${member.length} ${name}`)
   }

@@ -2,7 +2,7 @@
 
 import { Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
-import { type Body, parseBody, readBody } from '../trace/body.ts'
+import { type ParsedBody, parseBody, readBody } from '../trace/body.ts'
 import { plainNumber, stringifyExact } from '../trace/json/exact-json.ts'
 import type { Arguments } from './tool.ts'
 
@@ -21,7 +21,7 @@ interface Call {
   readonly params?: { readonly name?: unknown; arguments?: Arguments | null } | null
 }
 
-export interface Message extends Body {
+export interface RpcMessage extends ParsedBody {
   /** Set if the message is large: the arguments of its calls of record_trace. Each call has its index as `body`. */
   readonly bodies?: readonly Uint8Array[]
 }
@@ -38,7 +38,7 @@ export type LargeMessageParser = (bytes: Uint8Array) => Promise<LargeMessage>
 /**
  * Reads the message in a body. Resolves to a Refusal if it is not JSON, too deep, too large, or a batch of too many.
  */
-export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessageParser): Promise<Message | Refusal> {
+export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessageParser): Promise<RpcMessage | Refusal> {
   try {
     if (bytes.length <= SMALL_BYTES) return checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))
     const { text, bodies } = await parseLarge(bytes)
@@ -67,24 +67,24 @@ export function readLargeMessage(bytes: Uint8Array): LargeMessage {
   throw new Refusal('payload_too_large', `body: ${rule}`)
 }
 
-function checkBatch(message: Body): Body {
+function checkBatch(message: ParsedBody): ParsedBody {
   const { value } = message
   if (!Array.isArray(value) || value.length <= MAX_BATCH) return message
   throw new Refusal('invalid_request', `body: must be a batch of at most ${MAX_BATCH} messages`)
 }
 
 /** The arguments of a call of record_trace that were taken out of a large message; undefined for any other call. */
-export function bodyOf({ bodies }: Message, name: string, args: Arguments): Uint8Array | undefined {
+export function bodyOf({ bodies }: RpcMessage, name: string, args: Arguments): Uint8Array | undefined {
   return name === LARGE_TOOL ? bodies?.[args.body as number] : undefined
 }
 
 /** The names of the tools that a message calls. What is not a valid message may call none. */
-export function calledTools({ value }: Pick<Body, 'value'>): unknown[] {
+export function calledTools({ value }: Pick<ParsedBody, 'value'>): unknown[] {
   return callsIn(value).map(call => call.params?.name)
 }
 
 /** The arguments of the call with this id, with every number as it was sent. */
-export function exactArguments({ exact }: Body, id: unknown): Arguments | undefined {
+export function exactArguments({ exact }: ParsedBody, id: unknown): Arguments | undefined {
   return callsIn(exact).find(call => plainNumber(call.id) === id)?.params?.arguments ?? undefined
 }
 

@@ -136,12 +136,12 @@ function outlineOfSpan({ span, depth, bytes, values }: Measured, room: Room): Ou
   return {
     depth,
     id,
-    name: cutText(span.name, room.name),
+    name: cutOutlineText(span.name, room.name),
     kind,
     status,
     ...(room.hasFacts && { startedAt }),
     durationMs,
-    ...(room.hasFacts && model !== null && { model: cutText(model, room.name) }),
+    ...(room.hasFacts && model !== null && { model: cutOutlineText(model, room.name) }),
     ...(room.hasFacts && usage !== null && { usage }),
     ...(room.hasFacts && costUsd !== null && { costUsd }),
     bytes,
@@ -151,14 +151,14 @@ function outlineOfSpan({ span, depth, bytes, values }: Measured, room: Room): Ou
 
 /** The value itself, or the beginning of its JSON if that is longer than `maxBytes`. */
 function cutValue(value: unknown, json: string, maxBytes: number): unknown {
-  const text = cutText(json, maxBytes)
+  const text = cutOutlineText(json, maxBytes)
   return text === json ? value : text
 }
 
 /** The bytes of the mark on a cut text. Cutting saves nothing unless the text is longer by more than that. */
 const MARK_BYTES = 50
 
-export function cutText(text: string, maxBytes: number): string {
+export function cutOutlineText(text: string, maxBytes: number): string {
   const bytes = Buffer.byteLength(text)
   if (bytes <= maxBytes + MARK_BYTES) return text
   const start = beginning(text, maxBytes)
@@ -209,7 +209,7 @@ const STRUCTURED = 'Clients that read structuredContent have the whole trace.'
 function notStored(metadata: object): string[] {
   const leftOut = leftOutOf(metadata)
   if (leftOut === undefined) return []
-  const kinds = Object.entries(leftOut.kinds).map(([kind, count]) => `${count} ${cutText(kind, KIND_BYTES)}`)
+  const kinds = Object.entries(leftOut.kinds).map(([kind, count]) => `${count} ${cutOutlineText(kind, KIND_BYTES)}`)
   const shown = kinds.slice(0, SPAN_KINDS.length)
   return [
     `The run had ${leftOut.count} more spans, which are not stored${shown.length === 0 ? '' : `: ${shown.join(', ')}`}.`

@@ -24,7 +24,7 @@ import type { Result } from './long-result.ts'
 import { calledTools } from './message.ts'
 import { bodyOfParts, show } from './shown.ts'
 import { Splices } from './splices.ts'
-import type { Listing } from './tool.ts'
+import type { ToolListing } from './tool.ts'
 
 type RequestHeaders = NodeJS.Dict<string | string[]>
 type MessageId = string | number
@@ -32,7 +32,7 @@ type MessageId = string | number
 /** The tools that a POST may use. */
 export interface Toolbox {
   /** The tools on offer. */
-  readonly listings: readonly Listing[]
+  readonly listings: readonly ToolListing[]
   /** Calls a tool. Undefined if there is no such tool. An error fails the whole POST. */
   call(name: string, args: Readonly<Record<string, unknown>>, id: MessageId): Promise<ToolAnswer | undefined>
 }

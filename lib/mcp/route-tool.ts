@@ -21,7 +21,7 @@ import { stringifyExact } from '../trace/json/exact-json.ts'
 import { pairOf } from '../trace/text-pair.ts'
 import { MAX_TEXT_BYTES, type Result } from './long-result.ts'
 import { SMALL_BYTES } from './message.ts'
-import type { Annotations, Arguments, Tool, ToolCall, View } from './tool.ts'
+import type { Annotations, Arguments, Tool, ToolCall, ToolView } from './tool.ts'
 import { wellFormedBytes } from './well-formed.ts'
 
 /** How a tool describes itself. Its schemas come from its route. */
@@ -54,7 +54,7 @@ export interface ToolMeans {
 }
 
 /** Makes the tool of a route. The schemas are compiled here, once. */
-export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: ToolText, view?: View): Tool {
+export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: ToolText, view?: ToolView): Tool {
   const pathIds = pathIdsOf(route)
   const options = Object.keys(view?.options.properties ?? {})
   const checkOptions = view && argumentCheck(view.options)
@@ -116,7 +116,12 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
     return { pieces: formed, text: await bodies.parse('short', joined, projectId) }
   }
 
-  async function shown(view: View, chosen: Arguments, answer: string | JsonPieces, projectId: number): Promise<Result> {
+  async function shown(
+    view: ToolView,
+    chosen: Arguments,
+    answer: string | JsonPieces,
+    projectId: number
+  ): Promise<Result> {
     if (lengthOf(answer) <= SMALL_BYTES) return view.show(textOf(answer), chosen)
     const pieces = typeof answer === 'string' ? [Buffer.from(answer)] : answer.pieces
     const pair = pairOf(JSON.stringify(chosen), pieces)
@@ -168,7 +173,7 @@ function pathIdsOf({ path }: Route): PathId[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as PathId)
 }
 
-function inputSchema({ query, body }: Route, pathIds: readonly PathId[], view: View | undefined): TObject {
+function inputSchema({ query, body }: Route, pathIds: readonly PathId[], view: ToolView | undefined): TObject {
   const ids = Object.fromEntries(pathIds.map(name => [name, PATH_IDS[name]]))
   const bodyFields = body && fieldsOf(body)
   const properties: TProperties = { ...ids, ...query?.properties, ...bodyFields, ...view?.options.properties }

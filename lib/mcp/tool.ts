@@ -7,7 +7,7 @@ import type { Gathered } from './gathered.ts'
 import type { Result } from './long-result.ts'
 
 /** A tool as tools/list shows it. */
-export interface Listing {
+export interface ToolListing {
   readonly name: string
   readonly title: string
   /** Tells an agent what the tool is for, and when another tool is better. */
@@ -43,13 +43,13 @@ export type Arguments = Readonly<Record<string, unknown>>
 
 export interface Tool {
   readonly scope: Scope
-  readonly listing: Listing
+  readonly listing: ToolListing
   /** The result, a JSON object. Throws a Refusal as a route's handler does. */
   call(call: ToolCall): Promise<Result> | Result
 }
 
 /** Arguments of a tool beyond those of its route, which change the route's answer. */
-export interface View<P extends TProperties = TProperties> {
+export interface ToolView<P extends TProperties = TProperties> {
   readonly options: TObject<P>
   /** The schemas of the answers that it can make. */
   readonly outputs: readonly TObject[]

@@ -9,7 +9,7 @@ import { named } from '../schema/object.ts'
 import { SpanOutput } from '../schema/output.ts'
 import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-json.ts'
 import { beginning, type Detail, outlineTrace, SHOWN_BYTES, TraceOutline } from './outline.ts'
-import type { View } from './tool.ts'
+import type { ToolView } from './tool.ts'
 
 /** The bytes of a part. They leave room for the quotes and backslashes that JSON within JSON needs. */
 const PART_BYTES = 17_000
@@ -57,7 +57,7 @@ const TracePart = named('TracePart', {
   nextOffset: Type.Union([Offset, Type.Null()], { description: 'Null: this is the last part.' })
 })
 
-export const traceView: View = {
+export const traceView: ToolView = {
   options,
   outputs: [TraceOutline, ChosenSpans, TracePart],
   check({ spanIds, field, offset }: Options) {

@@ -7,7 +7,7 @@ import { AdminError } from '../admin-error.ts'
 import { Refusal } from '../errors.ts'
 import type { WritePath } from '../ingest/write-path.ts'
 import { UnpackError, unpacked } from './gunzip.ts'
-import { splitValues, type Value } from './json-splitter.ts'
+import { type SplitValue, splitValues } from './json-splitter.ts'
 
 /**
  * A trace as a line of an export, or the reason why it cannot be one. `mapped` counts how fields of another format
@@ -85,7 +85,7 @@ export async function importTraces(
 export async function importValues(
   path: WritePath,
   projectId: number,
-  values: AsyncIterable<Value>,
+  values: AsyncIterable<SplitValue>,
   options: ImportOptions
 ): Promise<ImportResult> {
   return new Import(path, projectId, options).run(values)
@@ -108,7 +108,7 @@ class Import {
     this.#options = options
   }
 
-  async run(values: AsyncIterable<Value>): Promise<ImportResult> {
+  async run(values: AsyncIterable<SplitValue>): Promise<ImportResult> {
     try {
       for await (const value of values) {
         if (this.#isStopped) break
@@ -139,7 +139,7 @@ class Import {
     }
   }
 
-  async #take({ place, bytes, fault }: Value): Promise<void> {
+  async #take({ place, bytes, fault }: SplitValue): Promise<void> {
     for (const converted of fault === undefined ? this.#convert(bytes) : [{ refusal: fault }]) {
       this.#start(place, converted)
       while (this.#underWay.length > MAX_UNDER_WAY || this.#bytesUnderWay > MAX_BYTES_UNDER_WAY) {

@@ -5,7 +5,7 @@
  * other lines. In arrays and documents brackets are counted, so a fault can swallow the values that follow it: they
  * become one value that cannot be read.
  */
-export interface Value {
+export interface SplitValue {
   /** The place of the value in words: `line 12`, `element 3`, `document 2`. */
   readonly place: string
   /** The text of the value, which may not be JSON. */
@@ -20,7 +20,7 @@ const MAX_VALUE_BYTES = 192 * 1024 * 1024
 export async function* splitValues(
   source: AsyncIterable<Uint8Array>,
   maxBytes = MAX_VALUE_BYTES
-): AsyncGenerator<Value, void, undefined> {
+): AsyncGenerator<SplitValue, void, undefined> {
   let splitter: Splitter | undefined
   const beginning = new Beginning()
   const held: Uint8Array[] = []
@@ -40,8 +40,8 @@ export async function* splitValues(
 }
 
 interface Splitter {
-  push(chunk: Uint8Array): Iterable<Value>
-  end(): Iterable<Value>
+  push(chunk: Uint8Array): Iterable<SplitValue>
+  end(): Iterable<SplitValue>
 }
 
 const LF = 10
@@ -98,7 +98,7 @@ class Parts {
   }
 
   /** Returns the whole value, and forgets its parts. */
-  take(place: string, fault?: string): Value {
+  take(place: string, fault?: string): SplitValue {
     const isTooLong = this.#length > this.#maxBytes
     const reason = isTooLong ? `has ${this.#length} bytes, and at most ${this.#maxBytes} are read` : fault
     const bytes = isTooLong ? new Uint8Array() : this.#join()
@@ -126,7 +126,7 @@ class LineSplitter implements Splitter {
     this.#parts = new Parts(maxBytes)
   }
 
-  *push(chunk: Uint8Array): Generator<Value> {
+  *push(chunk: Uint8Array): Generator<SplitValue> {
     let start = 0
     for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, start)) {
       this.#parts.add(chunk.subarray(start, end))
@@ -137,7 +137,7 @@ class LineSplitter implements Splitter {
   }
 
   /** Ends the stream. A last line without a line break may be complete, or the beginning of a line that was cut off. */
-  *end(): Generator<Value> {
+  *end(): Generator<SplitValue> {
     for (const value of this.#takeLine()) {
       const isWhole = value.fault !== undefined || isJson(value.bytes)
       yield isWhole ? value : { ...value, fault: 'is cut off, or no JSON: the file ends within it' }
@@ -145,7 +145,7 @@ class LineSplitter implements Splitter {
   }
 
   /** Takes a line. Blank lines are counted, but yield no value. */
-  *#takeLine(): Generator<Value> {
+  *#takeLine(): Generator<SplitValue> {
     const value = this.#parts.take(`line ${++this.#line}`)
     if (value.fault !== undefined || !value.bytes.every(isBlank)) yield value
   }
@@ -169,7 +169,7 @@ class NestedSplitter implements Splitter {
     this.#parts = new Parts(maxBytes)
   }
 
-  *push(chunk: Uint8Array): Generator<Value> {
+  *push(chunk: Uint8Array): Generator<SplitValue> {
     let start = 0
     for (let at = 0; at < chunk.byteLength; at++) {
       const byte = chunk[at]!
@@ -187,7 +187,7 @@ class NestedSplitter implements Splitter {
     if (this.#isInValue) this.#parts.add(chunk.subarray(start))
   }
 
-  *end(): Generator<Value> {
+  *end(): Generator<SplitValue> {
     const isCut = this.#isInValue || this.#isOpen
     if (isCut && !this.#isInValue) this.#count++
     if (isCut) yield this.#take('is cut off: the file ends within it')
@@ -231,7 +231,7 @@ class NestedSplitter implements Splitter {
     return undefined
   }
 
-  #take(fault?: string): Value {
+  #take(fault?: string): SplitValue {
     this.#isInValue = false
     this.#depth = 0
     this.#isInString = false

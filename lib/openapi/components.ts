@@ -7,7 +7,7 @@ import type { TSchema } from 'typebox'
 import { tagOf } from '../schema/variants.ts'
 
 /** A part of the document. */
-export type Json = { readonly [key: string]: unknown }
+export type SchemaJson = { readonly [key: string]: unknown }
 
 export interface Ref {
   readonly $ref: string
@@ -16,10 +16,15 @@ export interface Ref {
 type Family = 'schemas' | 'responses' | 'parameters' | 'headers'
 
 export class Components {
-  readonly #families: Record<Family, Record<string, Json>> = { schemas: {}, responses: {}, parameters: {}, headers: {} }
+  readonly #families: Record<Family, Record<string, SchemaJson>> = {
+    schemas: {},
+    responses: {},
+    parameters: {},
+    headers: {}
+  }
 
   /** Adds a component, unless there is one of that name, and returns a reference to it. */
-  add(family: Family, name: string, component: Json): Ref {
+  add(family: Family, name: string, component: SchemaJson): Ref {
     const existing = this.#families[family][name]
     if (existing !== undefined && !isDeepStrictEqual(existing, component)) {
       throw new Error(`Two ${family} of the OpenAPI document are called ${name}`)
@@ -29,16 +34,16 @@ export class Components {
   }
 
   /** The schema as the document has it; a reference if it is a component. */
-  schema(schema: TSchema): Json {
+  schema(schema: TSchema): SchemaJson {
     // Typebox adds its own marks to the keywords. Only the keywords survive as JSON.
     return this.#convert(JSON.parse(JSON.stringify(schema)))
   }
 
-  toJSON(): Json {
+  toJSON(): SchemaJson {
     return this.#families
   }
 
-  #convert({ title, properties, anyOf, ...schema }: Json): Json {
+  #convert({ title, properties, anyOf, ...schema }: SchemaJson): SchemaJson {
     const converted = withTypes({
       ...schema,
       ...(isJson(properties) && Object.keys(properties).length > 0 && { properties: this.#convertEach(properties) }),
@@ -52,7 +57,7 @@ export class Components {
   }
 
   /** Converts a union. Variants exclude each other and are told apart by their tag. */
-  #convertUnion(branches: readonly Json[]): Json {
+  #convertUnion(branches: readonly SchemaJson[]): SchemaJson {
     const converted = branches.map(branch => this.#convert(branch))
     const tag = tagOf(branches)
     if (tag === undefined) return { anyOf: converted }
@@ -60,8 +65,10 @@ export class Components {
     return { oneOf: converted, discriminator: { propertyName: tag, mapping: Object.fromEntries(mapping) } }
   }
 
-  #convertEach(schemas: Json): Json {
-    return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, this.#convert(schema as Json)]))
+  #convertEach(schemas: SchemaJson): SchemaJson {
+    return Object.fromEntries(
+      Object.entries(schemas).map(([name, schema]) => [name, this.#convert(schema as SchemaJson)])
+    )
   }
 }
 
@@ -69,7 +76,7 @@ export class Components {
  * The same rules in the form that generators of clients understand best: an enumeration has the type string, and a
  * plain type that may be null has both types in one list.
  */
-function withTypes(schema: Json): Json {
+function withTypes(schema: SchemaJson): SchemaJson {
   const { anyOf, ...rest } = schema
   if (Array.isArray(schema.enum) && schema.type === undefined) return { type: 'string', ...schema }
   if (!Array.isArray(anyOf) || anyOf.length !== 2 || anyOf[1].type !== 'null') return schema
@@ -79,6 +86,6 @@ function withTypes(schema: Json): Json {
 
 type Tagged = Readonly<Record<string, { readonly const: string }>>
 
-function isJson(value: unknown): value is Json {
+function isJson(value: unknown): value is SchemaJson {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

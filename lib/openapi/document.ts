@@ -5,7 +5,7 @@
 
 import { ERRORS } from '../errors.ts'
 import type { Route } from '../http/route.ts'
-import { Components, type Json } from './components.ts'
+import { Components, type SchemaJson } from './components.ts'
 import { describeOperation, TAGS, templateOf } from './operation.ts'
 
 export interface DocumentOptions {
@@ -14,9 +14,9 @@ export interface DocumentOptions {
   readonly keyPrefix: string
 }
 
-export function describeApi(routes: readonly Route[], { baseUrl, keyPrefix }: DocumentOptions): Json {
+export function describeApi(routes: readonly Route[], { baseUrl, keyPrefix }: DocumentOptions): SchemaJson {
   const components = new Components()
-  const paths: Record<string, Record<string, Json>> = {}
+  const paths: Record<string, Record<string, SchemaJson>> = {}
   for (const route of routes) {
     if (route.operation === undefined) continue
     const path = templateOf(route)

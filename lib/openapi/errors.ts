@@ -4,12 +4,12 @@ import { STATUS_CODES } from 'node:http'
 import { ERROR_CODES, ERRORS, type ErrorCode, RETRY_AFTER_S } from '../errors.ts'
 import { isRead, type Route } from '../http/route.ts'
 import { ErrorBody } from '../schema/error-body.ts'
-import type { Components, Json, Ref } from './components.ts'
+import type { Components, Ref, SchemaJson } from './components.ts'
 import { REQUEST_ID } from './examples.ts'
 import { everyHeader } from './headers.ts'
 
 /** Further headers of answers with these statuses. */
-const STATUS_HEADERS: Readonly<Record<number, Readonly<Record<string, Json>>>> = {
+const STATUS_HEADERS: Readonly<Record<number, Readonly<Record<string, SchemaJson>>>> = {
   401: {
     'WWW-Authenticate': { description: 'The challenge.', required: true, schema: { type: 'string', const: 'Bearer' } }
   },
@@ -85,11 +85,11 @@ function meanings(codes: readonly ErrorCode[], status: number): string {
     .join('\n\n')
 }
 
-function example(code: ErrorCode): Json {
+function example(code: ErrorCode): SchemaJson {
   return { error: { code, message: MESSAGES[code] ?? ERRORS[code].meaning, requestId: REQUEST_ID } }
 }
 
-function retryAfter(): Json {
+function retryAfter(): SchemaJson {
   return {
     description: 'Seconds to wait before the next attempt.',
     required: true,

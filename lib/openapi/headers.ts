@@ -1,9 +1,9 @@
 /** The headers of answers. */
-import type { Components, Json } from './components.ts'
+import type { Components, SchemaJson } from './components.ts'
 import { REQUEST_ID } from './examples.ts'
 
 /** The headers that every answer has. */
-export function everyHeader(components: Components): Json {
+export function everyHeader(components: Components): SchemaJson {
   return {
     'X-Request-Id': components.add('headers', 'RequestId', {
       description: 'Made by the server for each request; quote it when something is wrong.',
@@ -23,7 +23,7 @@ export function everyHeader(components: Components): Json {
  * The headers of a route's success replies. `declared` are the route's own, which add to the common ones or replace
  * them.
  */
-export function replyHeaders(declared: Readonly<Record<string, string>> = {}, components: Components): Json {
+export function replyHeaders(declared: Readonly<Record<string, string>> = {}, components: Components): SchemaJson {
   const own = Object.entries(declared).map(([name, description]) => [
     name,
     { description, required: true, schema: { type: 'string' } }

@@ -1,7 +1,7 @@
 /** Describes a route as an operation of the document. */
 import type { Route } from '../http/route.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
-import type { Components, Json } from './components.ts'
+import type { Components, SchemaJson } from './components.ts'
 import { errorResponses } from './errors.ts'
 import { EXAMPLES, PATH_TRACE_IDS, SCORE_ID, TRACE_ID } from './examples.ts'
 import { replyHeaders } from './headers.ts'
@@ -24,7 +24,7 @@ export const TAGS = [
 
 const STATUS_WORDS: Readonly<Record<number, string>> = { 200: 'Done.', 201: 'Stored.' }
 
-const PATH_PARAMETERS: Readonly<Record<string, Json>> = {
+const PATH_PARAMETERS: Readonly<Record<string, SchemaJson>> = {
   traceId: pathId(32, 'The id of a trace in the project of the key', TRACE_ID),
   scoreId: pathId(16, 'The id of a score on this trace', SCORE_ID)
 }
@@ -34,7 +34,7 @@ export function templateOf({ path }: Route): string {
   return path.replace(/:(\w+)/g, '{$1}')
 }
 
-export function describeOperation(route: Route, components: Components): Json {
+export function describeOperation(route: Route, components: Components): SchemaJson {
   const { operation, access, path, summary, description, errors: _, body, query } = route
   const isPublic = access === 'public'
   const scope = isPublic || access === 'key' ? undefined : `Needs the scope \`${access}\`.`
@@ -51,7 +51,7 @@ export function describeOperation(route: Route, components: Components): Json {
   }
 }
 
-function pathId(length: number, what: string, example: string): Json {
+function pathId(length: number, what: string, example: string): SchemaJson {
   return {
     in: 'path',
     required: true,
@@ -61,7 +61,7 @@ function pathId(length: number, what: string, example: string): Json {
   }
 }
 
-function pathParameters({ path, operation = '' }: Route, components: Components): Json[] {
+function pathParameters({ path, operation = '' }: Route, components: Components): SchemaJson[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
     const parameter = { name, ...PATH_PARAMETERS[name] }
     const example = name === 'traceId' ? PATH_TRACE_IDS[operation] : undefined
@@ -69,7 +69,7 @@ function pathParameters({ path, operation = '' }: Route, components: Components)
   })
 }
 
-function queryParameters(query: Route['query'], components: Components): Json[] {
+function queryParameters(query: Route['query'], components: Components): SchemaJson[] {
   return Object.entries(query?.properties ?? {}).map(([name, property]) => {
     const { description, ...schema } = components.schema(property)
     const required = query?.required?.includes(name) ?? false
@@ -77,7 +77,7 @@ function queryParameters(query: Route['query'], components: Components): Json[] 
   })
 }
 
-function describeBody(route: Route, components: Components): Json {
+function describeBody(route: Route, components: Components): SchemaJson {
   const { operation = '', body, binary, maxBodyBytes = MAX_BODY_BYTES } = route
   const examples = Object.entries(EXAMPLES[operation]?.body ?? {}).map(([name, value]) => [name, { value }])
   return {
@@ -93,11 +93,11 @@ function describeBody(route: Route, components: Components): Json {
 }
 
 /** A body of bytes, which has a description but no schema. */
-function describeBinary(type: string, description: string): Json {
+function describeBinary(type: string, description: string): SchemaJson {
   return { [type]: { schema: { description } } }
 }
 
-function describeLinks(links: NonNullable<Route['links']>): Json {
+function describeLinks(links: NonNullable<Route['links']>): SchemaJson {
   return Object.fromEntries(
     Object.entries(links).map(([operationId, pointers]) => {
       const parameters = Object.entries(pointers).map(([name, pointer]) => [name, `$response.body#${pointer}`])
@@ -106,7 +106,7 @@ function describeLinks(links: NonNullable<Route['links']>): Json {
   )
 }
 
-function successResponses(route: Route, components: Components): Json {
+function successResponses(route: Route, components: Components): SchemaJson {
   const { operation = '', replies, outcomes = {}, headers, binary, links } = route
   const examples = EXAMPLES[operation]?.replies
   const statuses = new Set([...Object.keys(replies), ...Object.keys(outcomes)].map(Number))

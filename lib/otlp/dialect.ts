@@ -9,20 +9,20 @@ import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import { plant, readTree, type Tree } from './attribute-tree.ts'
 import type { Fields } from './fields.ts'
-import { type Form, freeForm, freeOf, readForm } from './wire/attribute-values.ts'
+import { freeForm, freeOf, readForm, type TextForm } from './wire/attribute-values.ts'
 import type { OtlpEvent } from './wire/request.ts'
 
-export type SpanKind = (typeof SPAN_KINDS)[number]
+export type DialectKind = (typeof SPAN_KINDS)[number]
 
 /**
  * Reads an input or an output of a span of this kind from one place; undefined if the span has none there. Takes the
  * attributes that it uses.
  */
-export type Source = (fields: Fields, events: readonly OtlpEvent[], kind: SpanKind) => FreeJson | undefined
+export type AttributeSource = (fields: Fields, events: readonly OtlpEvent[], kind: DialectKind) => FreeJson | undefined
 
 export interface Dialect {
   /** The kind of the span; undefined if the span does not state one in this dialect. */
-  readonly kind: (fields: Fields) => SpanKind | undefined
+  readonly kind: (fields: Fields) => DialectKind | undefined
   readonly model?: readonly string[]
   readonly provider?: readonly string[]
   /** Attributes, from all lists of names here, that hold a text as JSON text: `"m"` with its quotation marks. */
@@ -37,10 +37,10 @@ export interface Dialect {
   /** Attributes that hold counts, or costs, as a JSON object. */
   readonly usageDetails?: readonly string[]
   readonly costDetails?: readonly string[]
-  readonly input?: readonly Source[]
-  readonly output?: readonly Source[]
+  readonly input?: readonly AttributeSource[]
+  readonly output?: readonly AttributeSource[]
   /** Attributes that name a span of this kind better than its own name does. */
-  readonly names?: Readonly<Partial<Record<SpanKind, readonly string[]>>>
+  readonly names?: Readonly<Partial<Record<DialectKind, readonly string[]>>>
   /** Attributes that may repeat, as a raw request or response, what the span's input and output hold. */
   readonly raw?: readonly string[]
   /** Attributes that say something about the span's trace. */
@@ -63,12 +63,12 @@ export interface TraceNames {
   /** Prefixes: every attribute whose name begins with one is a key of the metadata. */
   readonly metadataPrefixes?: readonly string[]
   /** The encoding of input, output and the values under the prefixes; `loose` if the dialect does not say. */
-  readonly form?: Form
+  readonly form?: TextForm
 }
 
 const attribute =
-  (form: Form) =>
-  (name: string): Source =>
+  (form: TextForm) =>
+  (name: string): AttributeSource =>
   fields => {
     const found = fields.find([name])
     if (found === undefined) return undefined
@@ -82,7 +82,7 @@ export const loose = attribute('loose')
 
 /** A source that puts a value together from several attributes. */
 export const composed =
-  (compose: (fields: Fields, events: readonly OtlpEvent[]) => Json): Source =>
+  (compose: (fields: Fields, events: readonly OtlpEvent[]) => Json): AttributeSource =>
   (fields, events) => {
     const value = compose(fields, events)
     return value === undefined ? undefined : freeOf(value)
@@ -91,10 +91,10 @@ export const composed =
 /** Finds the kind for the value of an attribute; undefined if the span does not have it. */
 export function kindBy(
   name: string,
-  kinds: Readonly<Record<string, SpanKind>>,
-  otherwise?: SpanKind,
-  form: Form = 'text'
-): (fields: Fields) => SpanKind | undefined {
+  kinds: Readonly<Record<string, DialectKind>>,
+  otherwise?: DialectKind,
+  form: TextForm = 'text'
+): (fields: Fields) => DialectKind | undefined {
   return fields => {
     const value = readForm(fields.get(name), form)
     if (typeof value !== 'string') return undefined
@@ -106,7 +106,7 @@ export function kindBy(
  * A source that puts a list together again from attributes named `<prefix>.<index>.<path>`; undefined if there are
  * none. An attribute whose name is the beginning of another one's stays an attribute.
  */
-export function indexed(prefix: string): Source {
+export function indexed(prefix: string): AttributeSource {
   const beginning = `${prefix}.`
   return composed(fields => {
     const names = fields.names(beginning)

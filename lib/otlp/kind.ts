@@ -1,5 +1,5 @@
 /** Finds out what kind of step a span is. */
-import type { SpanKind } from './dialect.ts'
+import type { DialectKind } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
 import type { Fields } from './fields.ts'
 
@@ -8,7 +8,7 @@ const MODEL_NAMES = namesOf(dialect => dialect.model)
 /**
  * The kind from the first dialect that states one. A span that states no kind, but names a model, is a call of that.
  */
-export function readKind(fields: Fields): SpanKind {
+export function readKind(fields: Fields): DialectKind {
   for (const dialect of dialects) {
     const kind = dialect.kind(fields)
     if (kind !== undefined) return kind

@@ -11,11 +11,11 @@ import { PROCESS_ROOT, type SpanHints } from '../trace/states/gathered.ts'
 import type { Needed } from '../trace/states/kept-spans.ts'
 import { fitSpan } from './content/fit-span.ts'
 import { keptOnce } from './content/kept-once.ts'
-import type { Source } from './dialect.ts'
+import type { AttributeSource } from './dialect.ts'
 import { dialects, namesOf, unquoted } from './dialects.ts'
 import { Fields } from './fields.ts'
 import { readKind } from './kind.ts'
-import { cut, replaceNul, shortText } from './text.ts'
+import { cutAttribute, replaceNul, shortAttribute } from './text.ts'
 import { readHints, readLevel } from './trace-hints.ts'
 import { readCost, readUsage } from './usage.ts'
 import { freeObject, freeOf, type Member } from './wire/attribute-values.ts'
@@ -98,12 +98,12 @@ function describeAttributes(
 
 /** The name as a text column can hold it. An empty name becomes `unnamed`. */
 function columnText(text: string): string {
-  return text === '' ? 'unnamed' : cut(replaceNul(text), MAX_NAME)
+  return text === '' ? 'unnamed' : cutAttribute(replaceNul(text), MAX_NAME)
 }
 
 function takeText(fields: Fields, names: readonly string[], length: number): string | undefined {
   for (const name of names) {
-    const text = shortText(unquoted(fields, name), length)
+    const text = shortAttribute(unquoted(fields, name), length)
     if (text === undefined) continue
     fields.take(name)
     return text
@@ -111,7 +111,10 @@ function takeText(fields: Fields, names: readonly string[], length: number): str
   return undefined
 }
 
-function readFirst(sources: readonly Source[], ...given: Parameters<Source>): ReturnType<Source> {
+function readFirst(
+  sources: readonly AttributeSource[],
+  ...given: Parameters<AttributeSource>
+): ReturnType<AttributeSource> {
   for (const source of sources) {
     const value = source(...given)
     if (value !== undefined) return value

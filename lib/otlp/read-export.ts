@@ -7,13 +7,13 @@ import type { Reason, SpanRefusal } from '../trace/states/span-refusals.ts'
 import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan, readNeed } from './map-span.ts'
 import { decodeJson, decodeLargeJson } from './wire/json-request.ts'
 import {
-  cut,
+  cutPortions,
   type Divisible,
   decodePortion,
   type IndexedSpan,
   isCut,
   type Portion,
-  type Source
+  type SpanSource
 } from './wire/portion.ts'
 import { decodeProtobuf } from './wire/protobuf.ts'
 import type { OtlpEncoding, OtlpSpan, SentSpans, SpanGroup, SpanIdentity } from './wire/request.ts'
@@ -45,7 +45,7 @@ export function readExport(bytes: Uint8Array, encoding: OtlpEncoding): Export {
 export const readPortion = (bytes: Uint8Array): Export => mapExport(decodePortion(bytes))
 
 /** The groups that have spans, with their origins in the form in which each span stores them. */
-function describeGroups<S extends SentSpans>(groups: readonly SpanGroup<S>[]): Source<S>[] {
+function describeGroups<S extends SentSpans>(groups: readonly SpanGroup<S>[]): SpanSource<S>[] {
   let length = 0
   return groups
     .filter(({ spans }) => spans.length > 0)
@@ -60,7 +60,7 @@ function describeGroups<S extends SentSpans>(groups: readonly SpanGroup<S>[]): S
     })
 }
 
-function mapExport(sources: readonly Source[]): Export {
+function mapExport(sources: readonly SpanSource[]): Export {
   const traces = new Map<string, MappedSpan[]>()
   const faults = new Faults()
   for (const { spans, from } of sources) {
@@ -90,7 +90,7 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding): Expor
       addTo(traces, head.traceId, { source, order: order++, index, need })
     }
   }
-  const portions = [...cut(Array.from(traces.values(), neededFirst), encoding)]
+  const portions = [...cutPortions(Array.from(traces.values(), neededFirst), encoding)]
   return { traces: new Map(), portions, refusals: faults.refusals }
 }
 

@@ -12,17 +12,17 @@ export function replaceNul(text: string): string {
 }
 
 /** The first `length` characters (code points). */
-export function cut(text: string, length: number): string {
+export function cutAttribute(text: string, length: number): string {
   if (text.length <= length) return text
   return [...text.slice(0, 2 * length)].slice(0, length).join('')
 }
 
 /** The value as a text of 1 to `length` characters; undefined if it is no text, or would have to be changed. */
-export function shortText(value: Json, length: number): string | undefined {
+export function shortAttribute(value: Json, length: number): string | undefined {
   const plain = plainNumber(value)
   if (typeof plain === 'number') return String(plain)
   if (typeof value !== 'string' || value === '') return undefined
-  return cut(value, length) === value && replaceNul(value) === value ? value : undefined
+  return cutAttribute(value, length) === value && replaceNul(value) === value ? value : undefined
 }
 
 /** The bytes of a text as JSON in UTF-8. */

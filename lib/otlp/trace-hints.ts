@@ -9,11 +9,11 @@ import { setOwn } from '../trace/metadata.ts'
 import { remembering } from '../trace/remembering.ts'
 import { isCall } from '../trace/span-usage.ts'
 import { INNER, type Level, PROCESS_ROOT, ROOT, type SpanHints } from '../trace/states/gathered.ts'
-import type { SpanKind } from './dialect.ts'
+import type { DialectKind } from './dialect.ts'
 import { dialects, traceNamesOf, unquoted } from './dialects.ts'
 import type { Fields } from './fields.ts'
-import { shortText } from './text.ts'
-import { type Form, freeForm, freeOf, parseJson, readForm } from './wire/attribute-values.ts'
+import { shortAttribute } from './text.ts'
+import { freeForm, freeOf, parseJson, readForm, type TextForm } from './wire/attribute-values.ts'
 import type { OtlpSpan } from './wire/request.ts'
 
 const NAMES = traceNamesOf(({ name }) => name)
@@ -22,14 +22,14 @@ const ROOTS = traceNamesOf(({ root }) => root)
 const INPUTS = traceNamesOf(({ input }) => input)
 const OUTPUTS = traceNamesOf(({ output }) => output)
 /** How the attributes with these names, or with these prefixes, are written. */
-const FORMS = new Map<string, Form>(
+const FORMS = new Map<string, TextForm>(
   dialects.flatMap(({ trace }) =>
     [...(trace?.input ?? []), ...(trace?.output ?? []), ...(trace?.metadataPrefixes ?? [])].map(
       name => [name, trace?.form ?? 'loose'] as const
     )
   )
 )
-const formOf = (name: string): Form => FORMS.get(name) ?? 'loose'
+const formOf = (name: string): TextForm => FORMS.get(name) ?? 'loose'
 const SESSION_IDS = traceNamesOf(({ sessionId }) => sessionId)
 const USER_IDS = traceNamesOf(({ userId }) => userId)
 const TAGS = traceNamesOf(({ tags }) => tags)
@@ -44,7 +44,7 @@ export function readHints(
   span: OtlpSpan,
   fields: Fields,
   name: string,
-  kind: SpanKind,
+  kind: DialectKind,
   parentId: string | null,
   resource: FreeJson | undefined
 ): SpanHints {
@@ -70,7 +70,7 @@ const RESPONSE_ID = /"id"\s*:\s*"((?:chatcmpl|cmpl|resp|msg|gen)[-_][\w-]{6,100}
 
 /** The id of the provider's answer: OpenInference has it only in the raw response. */
 function readResponseId(fields: Fields): string | undefined {
-  const stated = shortText(fields.get('gen_ai.response.id'), MAX_TEXT)
+  const stated = shortAttribute(fields.get('gen_ai.response.id'), MAX_TEXT)
   if (stated !== undefined) return stated
   const raw = fields.get('output.value')
   return typeof raw === 'string' ? RESPONSE_ID.exec(raw)?.[1] : undefined
@@ -88,7 +88,7 @@ export function readLevel({ flags }: OtlpSpan, fields: Fields, parentId: string 
 
 function findText(fields: Fields, names: readonly string[], length: number): string | undefined {
   for (const name of names) {
-    const text = shortText(unquoted(fields, name), length)
+    const text = shortAttribute(unquoted(fields, name), length)
     if (text !== undefined) return text
   }
   return undefined
@@ -106,7 +106,7 @@ const tagsOfText = remembering(text => tagsOf(parseJson(text) ?? text.split(',')
 
 function tagsOf(list: Json): readonly string[] {
   if (!Array.isArray(list)) return []
-  const tags = list.map(item => shortText(typeof item === 'string' ? item.trim() : item, MAX_TAG))
+  const tags = list.map(item => shortAttribute(typeof item === 'string' ? item.trim() : item, MAX_TAG))
   return [...new Set(tags.filter(tag => tag !== undefined))]
 }
 

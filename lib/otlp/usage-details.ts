@@ -22,7 +22,7 @@ const CACHED = ['cache_creation_input_tokens', 'cache_read_input_tokens']
  * added to their whole, since senders take them out of it. They are not added if the total is the sum of the wholes
  * alone.
  */
-export function readCounts(details: Details, countOf: (value: Json) => number | undefined): Counts {
+export function readUsageCounts(details: Details, countOf: (value: Json) => number | undefined): Counts {
   const first = (names: readonly string[]) =>
     names.map(name => countOf(details[name])).find(count => count !== undefined)
   const sum = (names: readonly string[]) =>

@@ -3,7 +3,7 @@ import type { SpanInput } from '../schema/input.ts'
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 import { dialects, namesOf } from './dialects.ts'
 import type { Fields } from './fields.ts'
-import { type Details, readCounts } from './usage-details.ts'
+import { type Details, readUsageCounts } from './usage-details.ts'
 import { readForm } from './wire/attribute-values.ts'
 
 type Usage = NonNullable<SpanInput['usage']>
@@ -21,7 +21,7 @@ const COST_PARTS = dialects.flatMap(({ costParts }) => (costParts === undefined 
 export function readUsage(fields: Fields): Usage | undefined {
   const details = readDetails(fields, USAGE_DETAILS)
   const usage: { -readonly [field in keyof Usage]: Usage[field] } = {}
-  const counts = details && readCounts(details, countOf)
+  const counts = details && readUsageCounts(details, countOf)
   for (const [field, names] of COUNTS) {
     const count = counts?.[field] ?? takeFirst(fields, names, countOf)
     if (count !== undefined) usage[field] = count

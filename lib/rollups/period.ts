@@ -9,7 +9,7 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 export const STEPS = { minute5: 5 * MINUTE, hour: HOUR, day: DAY } as const
-export type Step = keyof typeof STEPS
+export type PeriodStep = keyof typeof STEPS
 
 export const RANGES = {
   '1h': HOUR,
@@ -37,12 +37,13 @@ export const MOST_DAYS = 3660
 export interface Period {
   readonly from: number
   readonly to: number
-  readonly step: Step
+  readonly step: PeriodStep
   /** Minutes east of UTC of the zone whose midnights begin days. */
   readonly offset: number
 }
 
-const stepOf = (length: number): Step => (length <= MOST_MINUTES ? 'minute5' : length <= MOST_HOURS ? 'hour' : 'day')
+const stepOf = (length: number): PeriodStep =>
+  length <= MOST_MINUTES ? 'minute5' : length <= MOST_HOURS ? 'hour' : 'day'
 
 /**
  * Sums are kept by hours of UTC, so a zone of half hours has the days of the nearest zone of whole hours. The offset is
@@ -51,7 +52,7 @@ const stepOf = (length: number): Step => (length <= MOST_MINUTES ? 'minute5' : l
 const wholeHours = (offset: number): number => Math.round(offset / 60) * 60
 
 /** The steps that a time touches. */
-function aligned(from: number, to: number, step: Step, offset: number): Period {
+function aligned(from: number, to: number, step: PeriodStep, offset: number): Period {
   const length = STEPS[step]
   const shift = offset * MINUTE
   return {
@@ -67,7 +68,7 @@ export const periodBetween = (from: number, to: number, offset = 0): Period =>
   aligned(from, to, stepOf(to - from), wholeHours(offset))
 
 /** The range that ends with the step that is going on, by the steps that suit it unless others are given. */
-export function periodOf(range: Range, now: number, offset = 0, step: Step = stepOf(RANGES[range])): Period {
+export function periodOf(range: Range, now: number, offset = 0, step: PeriodStep = stepOf(RANGES[range])): Period {
   // A moment that is itself the beginning of a step has begun it.
   const period = aligned(now, now + 1, step, wholeHours(offset))
   return { ...period, from: period.to - RANGES[range] }

@@ -7,14 +7,14 @@ export const FORTNIGHT = 14 * DAY
 export const ORIGIN_MS = Date.UTC(2000, 0, 1)
 
 /** All of a time that is added up from rows of this length. Milliseconds since 1970; `to` is no part of it. */
-export interface Piece {
+export interface PeriodPiece {
   readonly length: 'hour' | 'day' | 'fortnight'
   readonly from: number
   readonly to: number
 }
 
 /** The pieces of a period by hours or days. */
-export function piecesOf({ from, to }: Pick<Period, 'from' | 'to'>): Piece[] {
+export function piecesOf({ from, to }: Pick<Period, 'from' | 'to'>): PeriodPiece[] {
   return split(from, to, 'hour', (from, to) =>
     split(from, to, 'day', (from, to) => [{ length: 'fortnight', from, to }])
   )
@@ -27,13 +27,13 @@ function split(
   from: number,
   to: number,
   length: keyof typeof LONGER,
-  between: (from: number, to: number) => Piece[]
-): Piece[] {
+  between: (from: number, to: number) => PeriodPiece[]
+): PeriodPiece[] {
   const longer = LONGER[length]
   const first = Math.ceil((from - ORIGIN_MS) / longer) * longer + ORIGIN_MS
   const last = Math.floor((to - ORIGIN_MS) / longer) * longer + ORIGIN_MS
   if (first >= last) return [{ length, from, to }]
   return [{ length, from, to: first }, ...between(first, last), { length, from: last, to }].filter(
-    (piece): piece is Piece => piece.from < piece.to
+    (piece): piece is PeriodPiece => piece.from < piece.to
   )
 }

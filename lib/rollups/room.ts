@@ -17,7 +17,7 @@ type NameLevel = keyof typeof ROOM
 export const NAME_LEVELS = Object.keys(ROOM) as readonly NameLevel[]
 
 /** A row of rollups that is to be added up. Numbers of lists are texts, since they are exact to 64 bits. */
-export interface Part {
+export interface RollupPart {
   readonly level: string
   readonly start: string
   readonly list: string
@@ -26,10 +26,10 @@ export interface Part {
 }
 
 const isNameLevel = (level: string): level is NameLevel => level in ROOM
-const keyOf = ({ level, start }: Pick<Part, 'level' | 'start'>) => `${level}/${start}`
+const keyOf = ({ level, start }: Pick<RollupPart, 'level' | 'start'>) => `${level}/${start}`
 
 /** The hours and days that may lack room for what is new. `rows` says how many rows each has. */
-export function findFull<T extends Part>(
+export function findFull<T extends RollupPart>(
   parts: readonly T[],
   rows: readonly { readonly level: string; readonly start: string; readonly rows: number }[]
 ): { readonly level: string; readonly start: string }[] {
@@ -51,7 +51,7 @@ export function findFull<T extends Part>(
  * environment or family. So what is taken away later is taken from where it was added, as long as rows stay. `full` are
  * the rows of the hours and days that may lack room.
  */
-export function findRoom<T extends Part>(
+export function findRoom<T extends RollupPart>(
   parts: readonly T[],
   full: readonly { readonly level: string; readonly start: string; readonly lists: readonly string[] }[]
 ): T[] {

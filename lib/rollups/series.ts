@@ -29,14 +29,14 @@ const COUNTS = ['traces', 'errors', 'inputTokens', 'outputTokens', 'costUsd', 'p
 type Counts = Record<(typeof COUNTS)[number], number>
 const QUANTILES = ['p50', 'p90', 'p95', 'p99'] as const
 
-export type Total = Readonly<Counts> & Percentiles
+export type SeriesTotal = Readonly<Counts> & Percentiles
 
 /** A number for each step, of each count and percentile. */
 export type Lists = Readonly<Record<(typeof COUNTS)[number], number[]>> &
   Readonly<Record<(typeof QUANTILES)[number], (number | null)[]>>
 /** All traces of a period. */
-export type Series = { readonly key: null } & Lists & { readonly total: Total }
-export type Group = { readonly key: string | null; readonly total: Total }
+export type Series = { readonly key: null } & Lists & { readonly total: SeriesTotal }
+export type SeriesGroup = { readonly key: string | null; readonly total: SeriesTotal }
 
 /** The key of the group that all that are not shown by themselves are in. */
 const OTHER = '(other)'
@@ -50,7 +50,7 @@ const countsOf = ({ traces, errors, inputTokens, outputTokens, cost, priced }: S
   priced
 })
 
-export const groupsOf = (rows: readonly GroupSums[]): Group[] =>
+export const groupsOf = (rows: readonly GroupSums[]): SeriesGroup[] =>
   rows.map(row => ({ key: row.isOther ? OTHER : row.key, total: totalOf([row]) }))
 
 export function seriesOf(rows: readonly StepSums[], steps: number): Series {
@@ -71,7 +71,7 @@ export function seriesOf(rows: readonly StepSums[], steps: number): Series {
 const histogramsOf = (rows: readonly Sums[]) => rows.map(({ latency }) => readHistogram(latency))
 
 /** The total of rows. `histograms` are the histograms of the rows. */
-export function totalOf(rows: readonly Sums[], histograms = histogramsOf(rows)): Total {
+export function totalOf(rows: readonly Sums[], histograms = histogramsOf(rows)): SeriesTotal {
   const sum: Counts = { traces: 0, errors: 0, inputTokens: 0, outputTokens: 0, costUsd: 0, priced: 0 }
   let cost = 0
   const latency: number[] = []

@@ -15,8 +15,8 @@ export const DateTime = Type.String({
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.(\\d{3}|\\d{6})Z$',
   description: 'ISO 8601 in UTC, with three or six fraction digits.'
 })
-export const TraceId = Type.String({ pattern: '^[0-9a-f]{32}$' })
-export const SpanId = Type.String({ pattern: '^[0-9a-f]{16}$' })
+export const ShownTraceId = Type.String({ pattern: '^[0-9a-f]{32}$' })
+export const ShownSpanId = Type.String({ pattern: '^[0-9a-f]{16}$' })
 export const Usage = named('Usage', { inputTokens: Count, outputTokens: Count, totalTokens: Count })
 
 export const ScoreValue = Type.Union([Type.Number(), Type.String(), Type.Boolean()], {
@@ -24,14 +24,14 @@ export const ScoreValue = Type.Union([Type.Number(), Type.String(), Type.Boolean
 })
 
 const ScoreSummary = named('ScoreSummary', {
-  scoreId: SpanId,
+  scoreId: ShownSpanId,
   dataType: Type.Enum([...DATA_TYPES]),
   value: ScoreValue,
   evaluatorId: nullable(Type.String())
 })
 
 export const summaryFields = {
-  id: TraceId,
+  id: ShownTraceId,
   name: Type.String(),
   status: Type.Enum([...STATUSES, 'running'], { description: '`running` until the trace is ended.' }),
   environment: nullable(Type.String(), 'The environment of the key that recorded the trace; null: unassigned.'),
@@ -61,9 +61,9 @@ export const SpanEvent = named('SpanEvent', {
 })
 
 export const spanHead = {
-  id: SpanId,
-  traceId: TraceId,
-  parentSpanId: nullable(SpanId),
+  id: ShownSpanId,
+  traceId: ShownTraceId,
+  parentSpanId: nullable(ShownSpanId),
   name: Type.String(),
   kind: Type.Enum([...SPAN_KINDS]),
   status: Type.Enum([...STATUSES]),
@@ -92,9 +92,9 @@ export const ScoreSource = Type.Enum(['api', 'annotation', 'eval'], {
 })
 
 export const ScoreOutput = named('Score', {
-  id: SpanId,
-  traceId: TraceId,
-  spanId: nullable(SpanId, 'The span that is judged; null: the whole trace.'),
+  id: ShownSpanId,
+  traceId: ShownTraceId,
+  spanId: nullable(ShownSpanId, 'The span that is judged; null: the whole trace.'),
   name: Type.String(),
   dataType: Type.Enum([...DATA_TYPES]),
   value: ScoreValue,
@@ -131,7 +131,7 @@ export const TraceList = named('TraceList', {
 })
 export const TraceRecorded = named('TraceRecorded', {
   ok: Type.Boolean(),
-  traceId: TraceId,
+  traceId: ShownTraceId,
   projectId: Type.String(),
   spanCount: Count,
   duplicate: Type.Boolean({ description: 'The identical body was stored before; nothing was written.' }),
@@ -140,7 +140,7 @@ export const TraceRecorded = named('TraceRecorded', {
 })
 export const SpansAppended = named('SpansAppended', {
   ok: Type.Boolean(),
-  traceId: TraceId,
+  traceId: ShownTraceId,
   added: count('Spans that this request wrote.'),
   duplicate: count('Spans that were stored before, identical.'),
   spanCount: count('Spans of the trace after this request.'),
@@ -148,22 +148,22 @@ export const SpansAppended = named('SpansAppended', {
 })
 export const TraceEnded = named('TraceEnded', {
   ok: Type.Boolean(),
-  traceId: TraceId,
+  traceId: ShownTraceId,
   duplicate: Type.Boolean({ description: 'The trace had ended before with this very body.' }),
   spanCount: count('Spans of the trace after this request.'),
   requestId: RequestId
 })
 export const MetadataPatched = named('MetadataPatched', {
   ok: Type.Boolean(),
-  traceId: TraceId,
+  traceId: ShownTraceId,
   metadata: AnyJsonObject,
   changed: Type.Boolean({ description: 'False: this was stored already, and nothing was written.' }),
   requestId: RequestId
 })
-export const TraceDeleted = named('TraceDeleted', { ok: Type.Boolean(), traceId: TraceId })
+export const TraceDeleted = named('TraceDeleted', { ok: Type.Boolean(), traceId: ShownTraceId })
 export const ScoreAdded = named('ScoreAdded', { ok: Type.Boolean(), score: ScoreOutput, requestId: RequestId })
-export const ScoreDeleted = named('ScoreDeleted', { ok: Type.Boolean(), traceId: TraceId, scoreId: SpanId })
-export const TraceScoreList = named('TraceScoreList', { traceId: TraceId, scores: Type.Array(ScoreOutput) })
+export const ScoreDeleted = named('ScoreDeleted', { ok: Type.Boolean(), traceId: ShownTraceId, scoreId: ShownSpanId })
+export const TraceScoreList = named('TraceScoreList', { traceId: ShownTraceId, scores: Type.Array(ScoreOutput) })
 export const ScoreList = named('ScoreList', {
   scores: Type.Array(ScoreOutput),
   nextCursor: nullable(Type.String(), 'Pass as `after` for the next page; null: this is the last.'),

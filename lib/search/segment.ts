@@ -7,14 +7,14 @@
  * varints, whichever is shorter.
  */
 
-export const BUCKETS = 512
+export const SEGMENT_BUCKETS = 512
 const TERM_BYTES = 4
 const MOST_VARINT_BYTES = 2
-const BUCKET_SHIFT = 32 - Math.log2(BUCKETS)
+const BUCKET_SHIFT = 32 - Math.log2(SEGMENT_BUCKETS)
 /** The most traces of a segment. */
 export const SEGMENT_TRACES = 2048
 
-export const bucketOf = (term: number): number => term >>> BUCKET_SHIFT
+export const segmentBucketOf = (term: number): number => term >>> BUCKET_SHIFT
 
 /** How many buckets are made before others get their turn: some milliseconds of work. */
 const BUCKETS_AT_ONCE = 64
@@ -24,9 +24,9 @@ export async function makeBuckets(traces: readonly Int32Array[], rest: () => Pro
   const { terms, members } = await sortPairs(pairsOf(traces), rest)
   const entries = new Entries(traces.length, terms.length)
   const buckets: Buffer[] = []
-  for (let bucket = 0, at = 0; bucket < BUCKETS; bucket++) {
+  for (let bucket = 0, at = 0; bucket < SEGMENT_BUCKETS; bucket++) {
     if (bucket % BUCKETS_AT_ONCE === 0) await rest()
-    while (at < terms.length && bucketOf(terms[at]!) === bucket) {
+    while (at < terms.length && segmentBucketOf(terms[at]!) === bucket) {
       const term = terms[at]!
       const from = at
       while (at < terms.length && terms[at] === term) at++
@@ -99,7 +99,7 @@ class Entries {
    */
   constructor(traces: number, pairs: number) {
     this.#bitmapBytes = Math.ceil(traces / 8)
-    this.#bytes = Buffer.allocUnsafe(1024 + Math.ceil((pairs * 4) / BUCKETS))
+    this.#bytes = Buffer.allocUnsafe(1024 + Math.ceil((pairs * 4) / SEGMENT_BUCKETS))
   }
 
   /** Adds a term with the traces `members[from]` to `members[to - 1]`, which are in their order. */
@@ -180,7 +180,7 @@ export async function keepMembers(
 ): Promise<Buffer[]> {
   let count = 0
   const places = isKept.map(kept => (kept ? count++ : undefined))
-  const all: Buffer[] = Array.from({ length: BUCKETS }, () => Buffer.alloc(0))
+  const all: Buffer[] = Array.from({ length: SEGMENT_BUCKETS }, () => Buffer.alloc(0))
   const left = new Entries(count, 0)
   for (const [i, { bucket, bytes }] of buckets.entries()) {
     if (i % BUCKETS_AT_ONCE === 0) await rest()
@@ -219,7 +219,7 @@ function readVarint(bytes: Buffer, from: number): { value: number; end: number }
 }
 
 /** A trace of a segment: its inner number, and when it started, in whole milliseconds since 1970. */
-export interface Member {
+export interface SegmentMember {
   readonly seq: number
   readonly startedMs: number
 }
@@ -228,7 +228,7 @@ export interface Member {
 const MEMBER_BYTES = 16
 
 /** The traces of a segment as bytes. */
-export function packMembers(members: readonly Member[]): Buffer {
+export function packMembers(members: readonly SegmentMember[]): Buffer {
   const bytes = Buffer.alloc(members.length * MEMBER_BYTES)
   for (const [i, { seq, startedMs }] of members.entries()) {
     bytes.writeDoubleLE(seq, i * MEMBER_BYTES)
@@ -237,7 +237,7 @@ export function packMembers(members: readonly Member[]): Buffer {
   return bytes
 }
 
-export const readMembers = (packed: Buffer): Member[] =>
+export const readMembers = (packed: Buffer): SegmentMember[] =>
   Array.from({ length: packed.length / MEMBER_BYTES }, (_, i) => ({
     seq: packed.readDoubleLE(i * MEMBER_BYTES),
     startedMs: packed.readDoubleLE(i * MEMBER_BYTES + MEMBER_BYTES / 2)

@@ -1,7 +1,7 @@
 /** Reads a search query, and finds its words and phrases in texts. */
 
 import type { SearchedText } from './texts.ts'
-import { denseTerms, fold, type Run, runsOf, termOf } from './words.ts'
+import { denseTerms, fold, runsOf, termOf, type WordRun } from './words.ts'
 
 /** A word of the query, or some characters of a script without spaces. */
 interface Unit {
@@ -82,7 +82,7 @@ type Mark = readonly [start: number, end: number]
 /** The runs of a text, folded, and where each word is, so that many words are found in about the time of one. */
 class Folded {
   readonly #text: string
-  readonly #runs: readonly Run[]
+  readonly #runs: readonly WordRun[]
   readonly #folded: readonly string[]
   /** The places of a word's runs. */
   readonly #words = new Map<string, number[]>()
@@ -138,7 +138,7 @@ class Folded {
    * The piece of the run of which these folded units were made, as near as can be told: characters are folded one by
    * one.
    */
-  #unfold(run: Run, from: number, to: number): Mark {
+  #unfold(run: WordRun, from: number, to: number): Mark {
     let folded = 0
     let start = run.start
     let at = run.start

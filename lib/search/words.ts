@@ -8,7 +8,7 @@
  */
 
 /** A run of a text: its place, and whether its script has no spaces between words. */
-export interface Run {
+export interface WordRun {
   readonly start: number
   readonly end: number
   readonly isDense: boolean
@@ -48,8 +48,8 @@ function goesOn(kind: number | undefined, text: string, at: number): boolean {
 const widthAt = (text: string, at: number): number => (text.codePointAt(at)! > 0xffff ? 2 : 1)
 
 /** The runs of a text, one after the other. */
-export function runsOf(text: string): Run[] {
-  const runs: Run[] = []
+export function runsOf(text: string): WordRun[] {
+  const runs: WordRun[] = []
   for (let at = 0; at < text.length; ) {
     const kind = classOf(text, at)
     const start = at

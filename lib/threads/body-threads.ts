@@ -26,7 +26,7 @@ export const INLINE_BYTES = 4096
 const GROUP_BYTES = 160 * 1024
 
 /** Bodies on their way to a thread, one after another in `bytes`. The arrays have an element for each body. */
-export interface Group {
+export interface BodyGroup {
   readonly operations: readonly TaskName[]
   readonly environments: readonly (string | null)[]
   readonly hurries: readonly boolean[]
@@ -49,9 +49,9 @@ interface Waiting {
 }
 
 export class BodyThreads {
-  readonly #pool: Piscina<Group, ReadyResult[]>
+  readonly #pool: Piscina<BodyGroup, ReadyResult[]>
   /** A thread that gets one body at a time: large ones, and retries of a group in which a thread died. */
-  readonly #alone: Piscina<Group, ReadyResult[]>
+  readonly #alone: Piscina<BodyGroup, ReadyResult[]>
   #lastAlone: Promise<unknown> = Promise.resolve()
   /** The ids of threads that have loaded their code. */
   readonly #loaded = new Set<number>()
@@ -152,7 +152,7 @@ export class BodyThreads {
     })
   }
 
-  #run(pool: Piscina<Group, ReadyResult[]>, group: readonly Waiting[]): Promise<ReadyResult[]> {
+  #run(pool: Piscina<BodyGroup, ReadyResult[]>, group: readonly Waiting[]): Promise<ReadyResult[]> {
     const bytes = bytesOf(group)
     const lengths = group.map(({ task }) => task.body.byteLength)
     const operations = group.map(({ task }) => task.operation)

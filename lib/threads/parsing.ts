@@ -4,7 +4,7 @@
  * threads").
  */
 import { Refusal } from '../errors.ts'
-import { MAX_TEXT_BYTES, type Result, shortText } from '../mcp/long-result.ts'
+import { MAX_TEXT_BYTES, type Result, shortResultText } from '../mcp/long-result.ts'
 import { type LargeMessage, readLargeMessage } from '../mcp/message.ts'
 import { traceView } from '../mcp/trace-view.ts'
 import { wellFormed } from '../mcp/well-formed.ts'
@@ -58,9 +58,9 @@ const PARSERS: { readonly [name in ParsedName]: (body: Uint8Array) => Parsed[nam
     const [options, answer] = splitTexts(body)
     const shown = traceView.show(answer, parseExact(options) as Record<string, unknown>)
     const bytes = Buffer.from(wellFormed(shown))
-    return bytes.length <= MAX_TEXT_BYTES ? shown : { pieces: [bytes], text: shortText(shown) }
+    return bytes.length <= MAX_TEXT_BYTES ? shown : { pieces: [bytes], text: shortResultText(shown) }
   },
-  short: body => shortText(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString())
+  short: body => shortResultText(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString())
 }
 
 export const isParsedName = (operation: string): operation is ParsedName => operation in PARSERS

@@ -4,7 +4,7 @@ import { MAX_JSON_DEPTH } from '../schema/input.ts'
 import { decodeText, inspectText, parseInexact } from './json/exact-json.ts'
 
 /** A parsed body. */
-export interface Body {
+export interface ParsedBody {
   readonly value: unknown
   /**
    * The same value, with a LosslessNumber for every number that JavaScript would write in another way; `value` if
@@ -21,7 +21,7 @@ export interface Body {
  * Parses a body. Refuses what is not JSON as `invalid_json`, and deeper nesting than `maxDepth` with the code
  * `tooDeep`.
  */
-export function readBody(bytes: Uint8Array, tooDeep: ErrorCode, maxDepth?: number): Body {
+export function readBody(bytes: Uint8Array, tooDeep: ErrorCode, maxDepth?: number): ParsedBody {
   return parseBody(readText(bytes), tooDeep, maxDepth)
 }
 
@@ -33,7 +33,7 @@ export function readText(bytes: Uint8Array): string {
 }
 
 /** The same as readBody, for a text. The outermost object or array is level 1. */
-export function parseBody(text: string, tooDeep: ErrorCode, maxDepth = MAX_JSON_DEPTH): Body {
+export function parseBody(text: string, tooDeep: ErrorCode, maxDepth = MAX_JSON_DEPTH): ParsedBody {
   let value: unknown
   try {
     value = JSON.parse(text)

@@ -66,7 +66,7 @@ export function spanDocument(span: SpanDocument): string {
 }
 
 /** A document with a list of spans, cut in two: the text before the members of that list, and the text after them. */
-export interface Frame {
+export interface DocumentFrame {
   readonly head: string
   readonly tail: string
 }
@@ -91,7 +91,7 @@ export interface TraceDocument {
 }
 
 /** The document of a trace. */
-export function traceDocument(trace: TraceDocument): Frame {
+export function traceDocument(trace: TraceDocument): DocumentFrame {
   return {
     head:
       '{' +
@@ -125,7 +125,7 @@ export interface EndDocument {
   readonly usage: string | undefined
 }
 
-export function endDocument(end: EndDocument): Frame {
+export function endDocument(end: EndDocument): DocumentFrame {
   return {
     head:
       '{' +

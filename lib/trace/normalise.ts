@@ -13,13 +13,13 @@ import type { PreparedAppend, PreparedEnd, PreparedSpan, PreparedTrace, UsageFie
 import { isBefore, parseTimestamp } from './timestamp.ts'
 
 /** Facts about the text of a body. */
-export interface TextFacts {
+export interface NormalisedFacts {
   /** Whether strings may hold U+0000 or unpaired surrogates. */
   readonly escapes: boolean
 }
 
 /** A body that was read and checked. */
-export interface Checked<T> extends TextFacts {
+export interface Checked<T> extends NormalisedFacts {
   readonly value: Reading<T>
 }
 
@@ -29,7 +29,7 @@ export const refuse = (field: string, rule: string): never => {
   throw new Refusal('invalid_trace', `${field}: ${rule}`)
 }
 
-export function checkTexts(body: TextFacts, path: string, fields: Readonly<Record<string, unknown>>): void {
+export function checkTexts(body: NormalisedFacts, path: string, fields: Readonly<Record<string, unknown>>): void {
   if (!body.escapes) return
   for (const [field, text] of Object.entries(fields)) {
     const rule = typeof text === 'string' ? unstorable(text) : undefined
@@ -38,7 +38,7 @@ export function checkTexts(body: TextFacts, path: string, fields: Readonly<Recor
 }
 
 /** The canonical form of a time. Refuses a text that is no time. `path` precedes the field's name in messages. */
-export const timestamp = (text: string, path: string, field: string): string =>
+export const normaliseTimestamp = (text: string, path: string, field: string): string =>
   parseTimestamp(text) ?? refuse(path + field, 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00.123Z')
 
 const usageFields = (usage: SpanInput['usage']): UsageFields => ({
@@ -47,12 +47,12 @@ const usageFields = (usage: SpanInput['usage']): UsageFields => ({
   totalTokens: usage?.totalTokens ?? null
 })
 
-function normaliseEvents(body: TextFacts, events: Span['events'], path: string): FreeJson {
+function normaliseEvents(body: NormalisedFacts, events: Span['events'], path: string): FreeJson {
   if (events === undefined || events.length === 0) return EMPTY_LIST
   const parts = events.map(({ name, attributes, timestamp: sent }, i) => {
     const eventPath = `${path}events[${i}].`
     checkTexts(body, eventPath, { name })
-    const time = timestamp(sent, eventPath, 'timestamp')
+    const time = normaliseTimestamp(sent, eventPath, 'timestamp')
     const rest = `,"name":${JSON.stringify(name)},"timestamp":"${time}"}`
     const part = (json: string) => `{"attributes":${json}${rest}`
     const canonical = part(attributes?.canonical ?? 'null')
@@ -68,10 +68,10 @@ function normaliseEvents(body: TextFacts, events: Span['events'], path: string):
 const canonical = new CanonicalBytes()
 
 /** Prepares one span, and appends its document to `canonical`. */
-function normaliseSpan(body: TextFacts, span: Span, path: string): PreparedSpan {
+function normaliseSpan(body: NormalisedFacts, span: Span, path: string): PreparedSpan {
   checkTexts(body, path, { name: span.name, provider: span.provider, model: span.model })
-  const startedAt = timestamp(span.startedAt, path, 'startedAt')
-  const endedAt = timestamp(span.endedAt, path, 'endedAt')
+  const startedAt = normaliseTimestamp(span.startedAt, path, 'startedAt')
+  const endedAt = normaliseTimestamp(span.endedAt, path, 'endedAt')
   if (isBefore(endedAt, startedAt)) refuse(`${path}endedAt`, 'must not be before startedAt')
   const usage = usageFields(span.usage)
   const usageText = usageDocument(usage)
@@ -124,7 +124,7 @@ function normaliseSpan(body: TextFacts, span: Span, path: string): PreparedSpan 
   }
 }
 
-function normaliseSpanList(body: TextFacts, spans: readonly Span[] | undefined, path: string): PreparedSpan[] {
+function normaliseSpanList(body: NormalisedFacts, spans: readonly Span[] | undefined, path: string): PreparedSpan[] {
   return (spans ?? []).map((span, i) => {
     if (i > 0) canonical.write(',')
     return normaliseSpan(body, span, `${path}[${i}].`)
@@ -132,7 +132,7 @@ function normaliseSpanList(body: TextFacts, spans: readonly Span[] | undefined, 
 }
 
 /** The tags without repetitions; the first occurrence is kept. */
-function normaliseTags(body: TextFacts, tags: readonly string[] | undefined, path: string): string[] {
+function normaliseTags(body: NormalisedFacts, tags: readonly string[] | undefined, path: string): string[] {
   if (tags === undefined || tags.length === 0) return []
   if (body.escapes) checkTexts(body, path, Object.fromEntries(tags.map((tag, i) => [`[${i}]`, tag])))
   return [...new Set(tags)]
@@ -152,8 +152,8 @@ export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
     userId: trace.userId
   })
   const tags = normaliseTags(body, trace.tags, 'trace.tags')
-  const startedAt = timestamp(trace.startedAt, 'trace.', 'startedAt')
-  const endedAt = trace.endedAt === undefined ? null : timestamp(trace.endedAt, 'trace.', 'endedAt')
+  const startedAt = normaliseTimestamp(trace.startedAt, 'trace.', 'startedAt')
+  const endedAt = trace.endedAt === undefined ? null : normaliseTimestamp(trace.endedAt, 'trace.', 'endedAt')
   if (endedAt !== null && isBefore(endedAt, startedAt)) refuse('trace.endedAt', 'must not be before startedAt')
   const { input = NULL, output = NULL, metadata = EMPTY_OBJECT } = trace
   const usage = usageFields(trace.usage)
@@ -234,7 +234,7 @@ export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
   const end = body.value
   checkTexts(body, '', { provider: end.provider, model: end.model })
   const tags = normaliseTags(body, end.tags, 'tags')
-  const endedAt = timestamp(end.endedAt, '', 'endedAt')
+  const endedAt = normaliseTimestamp(end.endedAt, '', 'endedAt')
   const { output } = end
   // Merging nothing is the same as not merging.
   const metadata = end.metadata === EMPTY_OBJECT ? undefined : end.metadata

@@ -5,7 +5,7 @@
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
 import { EndBody, IngestBody, MAX_JSON_DEPTH, SpansBody } from '../schema/input.ts'
-import { type Body, mayHoldOddText, parseBody, readText } from './body.ts'
+import { mayHoldOddText, type ParsedBody, parseBody, readText } from './body.ts'
 import { compactText } from './json/compact.ts'
 import { CONTROL, holdsControls } from './json/exact-json.ts'
 import { type Reader, reader } from './json/reader.ts'
@@ -34,7 +34,7 @@ export function prepare(operation: Prepared['operation'], bytes: Uint8Array): Pr
 }
 
 /** Prepares the parsed body of a trace to record. */
-export function prepareTrace(body: Body): PreparedTrace {
+export function prepareTrace(body: ParsedBody): PreparedTrace {
   return normaliseTrace(checkTrace(body))
 }
 
@@ -50,10 +50,10 @@ function readSpaced<T>(reader: Reader<T>, text: string) {
   return reader.read(compact, MAX_JSON_DEPTH)
 }
 
-const checkTrace = (body: Body): Checked<IngestBody> => check('record', body)
+const checkTrace = (body: ParsedBody): Checked<IngestBody> => check('record', body)
 
 /** The slow way: checks a parsed body, and refuses a violation with a message that names the field and the rule. */
-function check<T extends Prepared['operation']>(operation: T, { value, exact, inexact, escapes }: Body) {
+function check<T extends Prepared['operation']>(operation: T, { value, exact, inexact, escapes }: ParsedBody) {
   const schema = checks[operation]
   if (!schema.check(value, exact)) throw new Refusal('invalid_trace', schema.explain(exact))
   return { value: readers[operation].adapt(value as never, exact, inexact), escapes } as Checked<BodyOf[T]>

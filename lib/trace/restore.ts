@@ -7,11 +7,11 @@ import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
 import { type ExportedScore, ExportLine } from '../schema/export-line.ts'
 import { MAX_JSON_DEPTH, VALUE_TYPES } from '../schema/input.ts'
-import { type Body, parseBody, readText } from './body.ts'
+import { type ParsedBody, parseBody, readText } from './body.ts'
 import { EnvironmentError, parseEnvironment, UNASSIGNED } from './environment.ts'
 import { freeJsonOf } from './json/free-json.ts'
 import { parseKeeping } from './json/raw-json.ts'
-import { checkTexts, refuse, timestamp } from './normalise.ts'
+import { checkTexts, normaliseTimestamp, refuse } from './normalise.ts'
 import { prepareTrace } from './prepare.ts'
 import type { Past, PastScore, RestoredTrace, UsageFields } from './prepared.ts'
 import type { PlacedMessages } from './span-messages.ts'
@@ -131,9 +131,13 @@ function presentFields(object: object, without: readonly string[] = []): Record<
   return Object.fromEntries(Object.entries(object).filter(present))
 }
 
-function readPast(body: Body, { trace, scores = [], recorded }: ExportLine, messages: readonly PlacedMessages[]): Past {
+function readPast(
+  body: ParsedBody,
+  { trace, scores = [], recorded }: ExportLine,
+  messages: readonly PlacedMessages[]
+): Past {
   const time = (text: string | null | undefined, field: string) =>
-    text == null ? null : timestamp(text, 'trace.', field)
+    text == null ? null : normaliseTimestamp(text, 'trace.', field)
   const seen = new Set<string>()
   const past = scores.map((score, i) => {
     const read = readScore(body, score, `scores[${i}].`)
@@ -183,7 +187,7 @@ function isRankText(name: string, text: unknown): boolean {
   return isResponse(name) || /^[0-9a-f]{16}$/.test(text)
 }
 
-function readScore(body: Body, score: ExportedScore, path: string): PastScore {
+function readScore(body: ParsedBody, score: ExportedScore, path: string): PastScore {
   const { dataType, value, comment = null, evaluatorId = null, runId = null } = score
   const type = VALUE_TYPES[dataType]
   if (typeof value !== type) refuse(`${path}value`, `must be a ${type}, as dataType is ${dataType}`)
@@ -198,6 +202,6 @@ function readScore(body: Body, score: ExportedScore, path: string): PastScore {
     source: score.source ?? 'api',
     evaluatorId,
     runId,
-    createdAt: timestamp(score.createdAt, path, 'createdAt')
+    createdAt: normaliseTimestamp(score.createdAt, path, 'createdAt')
   }
 }

@@ -35,7 +35,7 @@ const SHARED: BuildOptions = {
 }
 
 /** The files that the server's shell names, by their purpose. */
-export interface Manifest {
+export interface AssetManifest {
   readonly app: string
   readonly css: string
   /** Modules that `app` imports at once; the shell has them loaded beside it. */
@@ -94,7 +94,7 @@ const page = await build({
   }
 })
 const app = onlyOutput(page.metafile!, 'main.tsx')
-const manifest: Manifest = {
+const manifest: AssetManifest = {
   app,
   css: onlyOutput(page.metafile!, 'app.css'),
   preload: importsOf(page.metafile!, app),

@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
-import { checkTexts } from '../../lib/http/refuse.ts'
+import { checkQueryTexts } from '../../lib/http/refuse.ts'
 import type { RequestOf } from '../../lib/http/route.ts'
 import { WEIGHTS } from '../../lib/limits/large-reads.ts'
 import { byTheHour, countSteps, type Period, periodBefore, startsOf } from '../../lib/rollups/period.ts'
@@ -121,6 +121,6 @@ const isoOf = (ms: number): string => new Date(ms).toISOString()
 const shown = ({ from, to, step, offset }: Period) => ({ from: isoOf(from), to: isoOf(to), step, offset })
 
 function readFilters({ env, name, model, status }: ChartQuery): ChartFilters {
-  checkTexts({ name, model })
+  checkQueryTexts({ name, model })
   return { environment: env?.toLowerCase(), name, model, status }
 }

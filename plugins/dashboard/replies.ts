@@ -17,12 +17,12 @@ import {
   ScoreOutput,
   ScoreSource,
   ScoreValue,
+  ShownSpanId,
+  ShownTraceId,
   SpanEvent,
-  SpanId,
   spanCost,
   spanHead,
   summaryFields,
-  TraceId,
   TraceList,
   TraceSummary,
   traceFoot
@@ -170,7 +170,7 @@ export const TraceBodyReply = closed({ ...body, metadata: AnyJsonObject })
 /** All texts of a trace. */
 export const TraceTextsReply = closed({
   trace: closed(body),
-  spans: Type.Array(closed({ id: SpanId, ...body, attributes: AnyJsonObject, events: Type.Array(SpanEvent) }))
+  spans: Type.Array(closed({ id: ShownSpanId, ...body, attributes: AnyJsonObject, events: Type.Array(SpanEvent) }))
 })
 
 const perStep = Type.Array(nullable(Type.Number()))
@@ -211,8 +211,8 @@ const ScorePair = closed({
   meanDistance: nullable(Type.Number())
 })
 const ScoreDifference = closed({
-  traceId: TraceId,
-  spanId: nullable(SpanId),
+  traceId: ShownTraceId,
+  spanId: nullable(ShownSpanId),
   values: closed({
     api: Type.Optional(ScoreValue),
     annotation: Type.Optional(ScoreValue),

@@ -2,7 +2,7 @@
 
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
-import { checkTexts, refuseField } from '../../lib/http/refuse.ts'
+import { checkQueryTexts, refuseField } from '../../lib/http/refuse.ts'
 import { JsonText } from '../../lib/http/route.ts'
 import { ScoreName } from '../../lib/schema/input.ts'
 import { closed } from '../../lib/schema/object.ts'
@@ -72,7 +72,7 @@ export default function scores(app: App): void {
     async handler(request) {
       const { project, query } = request
       const { name, source, value, after } = query
-      checkTexts({ value })
+      checkQueryTexts({ value })
       const [min, below] = [readNumber('min', query.min), readNumber('below', query.below)]
       const { from, to, environment } = readWhen(query)
       const asked = {

@@ -2,14 +2,14 @@
 
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
-import { checkTexts, found } from '../../lib/http/refuse.ts'
+import { checkQueryTexts, found } from '../../lib/http/refuse.ts'
 import { JsonText } from '../../lib/http/route.ts'
 import { DAY_RANGES, periodOf, type Range } from '../../lib/rollups/period.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { TraceListQuery } from '../../lib/schema/query.ts'
 import { readSession, readSessionTraces } from '../../lib/store/analytics/groups/session.ts'
 import { listSessions } from '../../lib/store/analytics/groups/session-list.ts'
-import { listUsers, readUser } from '../../lib/store/analytics/groups/user-list.ts'
+import { listTracedUsers, readUser } from '../../lib/store/analytics/groups/user-list.ts'
 import { readCountedFrom } from '../../lib/store/analytics/rollups/sums.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { readCursor, renderCursor } from '../paging.ts'
@@ -60,7 +60,8 @@ export default function sessions(app: App): void {
       const { project, query } = request
       const asked = { ...askedOf(query), from: beginOf(query.range) }
       const [{ groups, next }, countedFrom] = await sql.read(
-        async each => [await listUsers(each, project.id, asked), await readCountedFrom(each, project.id)] as const,
+        async each =>
+          [await listTracedUsers(each, project.id, asked), await readCountedFrom(each, project.id)] as const,
         request
       )
       const cursor = renderCursor(TRACE_ORDERS.newest, next)
@@ -79,7 +80,7 @@ export default function sessions(app: App): void {
     replies: { 200: UserSumsReply },
     async handler(request) {
       const { project, query } = request
-      checkTexts(query)
+      checkQueryTexts(query)
       const [user, countedFrom] = await sql.read(
         async each =>
           [
@@ -100,7 +101,7 @@ export default function sessions(app: App): void {
     replies: { 200: SessionSumsReply },
     async handler(request) {
       const { project, query } = request
-      checkTexts(query)
+      checkQueryTexts(query)
       const sums = await sql.read(each => readSession(each, project.id, query.id), request)
       return { body: { id: query.id, ...found(sums, 'session in this project') } }
     }
@@ -114,7 +115,7 @@ export default function sessions(app: App): void {
     replies: { 200: SessionTracesReply },
     async handler(request) {
       const { project, query } = request
-      checkTexts(query)
+      checkQueryTexts(query)
       const after = readCursor('after', TRACE_ORDERS.newest, query.after)
       const page = await sql.read(
         each => readSessionTraces(each, project.id, query.id, { after, limit: PAGE }),
@@ -133,7 +134,7 @@ function beginOf(range: Range = '30d'): string {
 
 /** The parameters that both lists take. Throws `invalid_request`. */
 function askedOf(query: Static<typeof ListQuery>) {
-  checkTexts(query)
+  checkQueryTexts(query)
   return {
     prefix: query.prefix,
     environment: query.env?.toLowerCase(),

@@ -1,14 +1,14 @@
 /** The tools as an agent sees them: names, descriptions and examples. What a tool does is defined by its route. */
 
 import type { ToolText } from '../../lib/mcp/route-tool.ts'
-import type { Annotations, View } from '../../lib/mcp/tool.ts'
+import type { Annotations, ToolView } from '../../lib/mcp/tool.ts'
 import { traceView } from '../../lib/mcp/trace-view.ts'
 import { EXAMPLES, INGEST_EXAMPLES } from '../../lib/openapi/examples.ts'
 
 export interface CatalogueEntry extends ToolText {
   /** The operation of the route that the tool is made of. */
   readonly operation: string
-  readonly view?: View
+  readonly view?: ToolView
 }
 
 const READS: Annotations = { readOnlyHint: true, openWorldHint: false }

@@ -29,10 +29,13 @@ export interface Signal {
    */
   readonly rejected: string
   /** Takes an export, and says how much of it was refused and why. */
-  take(request: Pick<RequestOf<unknown>, 'key' | 'payload'>, encoding: OtlpEncoding): Outcome | Promise<Outcome>
+  take(
+    request: Pick<RequestOf<unknown>, 'key' | 'payload'>,
+    encoding: OtlpEncoding
+  ): SignalOutcome | Promise<SignalOutcome>
 }
 
-export interface Outcome {
+export interface SignalOutcome {
   readonly rejected: number
   readonly message: string
 }

@@ -1,6 +1,6 @@
 import type { App } from '../../lib/app.ts'
 import type { Client } from '../../lib/database/pooled/cancellation.ts'
-import { checkTexts, refuseField } from '../../lib/http/refuse.ts'
+import { checkQueryTexts, refuseField } from '../../lib/http/refuse.ts'
 import { JsonText, type Reply } from '../../lib/http/route.ts'
 import { TraceList } from '../../lib/schema/output.ts'
 import { pageSizeOf, TraceListQuery } from '../../lib/schema/query.ts'
@@ -44,7 +44,7 @@ export async function answerTraceList(
 /** Reads the parameters, and checks the rules that their schema cannot express. */
 export function readTraceQuery(query: TraceListQuery): TraceQuery {
   const { sort = 'newest', environment, from, to, after, before } = query
-  checkTexts(query)
+  checkQueryTexts(query)
   for (const name of NEWEST_ONLY) {
     if (sort !== 'newest' && query[name] !== undefined) refuseField(name, `cannot be combined with sort=${sort}`)
   }

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import protobuf from 'protobufjs'
 import { Pool } from 'undici'
-import { SCHEMA } from '../../lib/otlp/wire/protobuf.ts'
+import { PROTOBUF_SCHEMA } from '../../lib/otlp/wire/protobuf.ts'
 import type { SpanInput, TraceInput } from '../../lib/schema/input.ts'
 import { ingestBody, SHAPES } from './bodies/bodies.ts'
 import { MINUTE_PLACE, SESSION_PLACE, TRACE_ID_PLACE } from './bodies/template.ts'
@@ -150,7 +150,7 @@ function freshTraces(count: number): TraceInput[] {
   })
 }
 
-const Request = protobuf.parse(SCHEMA).root.lookupType('Request')
+const Request = protobuf.parse(PROTOBUF_SCHEMA).root.lookupType('Request')
 
 /** The traces as an instrumentation that speaks OpenInference would send them. */
 export function encodeExport(traces: readonly TraceInput[]): Uint8Array {

@@ -17,7 +17,7 @@ t.test('spoor send sends what an application has left on disk, or says why not',
   await spoor.close({ timeoutMs: 50 })
   t.equal(readdirSync(folder).length, 2)
 
-  const away = await runHere(['send', folder, '--wait', '0.5'], { SPOOR_URL: nowhere, SPOOR_API_KEY: key })
+  const away = await runHere(['send', folder, '--wait', '3'], { SPOOR_URL: nowhere, SPOOR_API_KEY: key })
   t.match(away, {
     code: 1,
     out: /^Sent 0 traces.*; 2 are kept there, 0 are lost\.\n.*ECONNREFUSED/,

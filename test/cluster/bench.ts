@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createAccount } from '../../lib/admin/accounts.ts'
 import { createKey } from '../../lib/admin/keys.ts'
 import { createProject } from '../../lib/admin/projects.ts'
-import { type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
+import { type SocketTarget, withDatabaseAt } from '../../lib/database/connection.ts'
 import type { Binaries } from '../../lib/database/embedded/binaries.ts'
 import { SCOPES } from '../../lib/schema/scopes.ts'
 import type { LoadKind } from '../bench/load/load.ts'
@@ -140,7 +140,7 @@ async function measureIdle({ pid, postmasters }: Side): Promise<number> {
 async function startSide(name: string, clusters: readonly TestCluster[], undo: Undo): Promise<Side> {
   const [{ target }] = clusters as [TestCluster]
   const digestSecret = randomBytes(32).toString('hex')
-  const { socketDir, user, password } = withDatabase(target, DATABASE) as SocketTarget
+  const { socketDir, user, password } = withDatabaseAt(target, DATABASE) as SocketTarget
   const url = `postgres://${user}:${password}@/${DATABASE}?host=${encodeURIComponent(socketDir)}`
   const { sql, pid, port } = await startServiceOn(url, digestSecret, { folder: tmpdir(), profile: undefined }, undo)
   const account = await createAccount(sql, 'bench', 'owner')

@@ -14,7 +14,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
+import { type SocketTarget, withDatabaseAt } from '../../lib/database/connection.ts'
 import type { Binaries } from '../../lib/database/embedded/binaries.ts'
 import type { LoadKind } from '../bench/load/load.ts'
 import { flag, readArguments, text, UsageError } from '../bench/options.ts'
@@ -132,7 +132,7 @@ function onNodes(
 ): Promise<number> {
   return withNodes(binaries, settings, async nodes => {
     await makeDistributedDatabase(targetsOf(nodes), HELD)
-    await work(nodes, withDatabase(nodes.coordinator.target, HELD) as SocketTarget)
+    await work(nodes, withDatabaseAt(nodes.coordinator.target, HELD) as SocketTarget)
     return 0
   })
 }

@@ -6,7 +6,7 @@ import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { connectTo, type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
+import { connectTo, type SocketTarget, withDatabaseAt } from '../../lib/database/connection.ts'
 import { Pool } from '../../lib/database/pool.ts'
 import { claimSecret } from '../../lib/store/projects/digest-secret.ts'
 import type { TestCluster } from '../fixtures/database/cluster.ts'
@@ -128,7 +128,7 @@ function postmasterOf({ dataDir }: TestCluster): number {
 async function countPrepared(nodes: readonly TestCluster[], { database }: SocketTarget): Promise<number> {
   let count = 0
   for (const node of nodes) {
-    const sql = connectTo(withDatabase(node.target, database))
+    const sql = connectTo(withDatabaseAt(node.target, database))
     const [row] = await sql<[{ count: number }]>`select count(*)::int as count from pg_prepared_xacts`.finally(() =>
       sql.end({ timeout: 1 })
     )

@@ -5,7 +5,7 @@
 import { strict as assert } from 'node:assert'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
+import { type SocketTarget, withDatabaseAt } from '../../lib/database/connection.ts'
 import { addProject } from '../bench/reads/fill.ts'
 import { runOn } from '../fixtures/database/database.ts'
 import { until } from '../fixtures/until.ts'
@@ -36,8 +36,8 @@ export async function tryGrowth({ coordinator, workers }: Nodes): Promise<void> 
     SHARDS
   )
   await runOn(added.target, `create database ${DATABASE}`)
-  await runOn(withDatabase(added.target, DATABASE), 'create extension citus')
-  const target = withDatabase(coordinator.target, DATABASE) as SocketTarget
+  await runOn(withDatabaseAt(added.target, DATABASE), 'create extension citus')
+  const target = withDatabaseAt(coordinator.target, DATABASE) as SocketTarget
   await withServer(target, {}, async ({ pool, server }) => {
     const projects = await makeProjects(pool, 'growing', PROJECTS)
     await pool.run(async sql => {

@@ -4,7 +4,7 @@
  */
 import { strict as assert } from 'node:assert'
 import { isolateProject } from '../../lib/cluster/shards.ts'
-import { connectTo, type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
+import { connectTo, type SocketTarget, withDatabaseAt } from '../../lib/database/connection.ts'
 import type { Pool } from '../../lib/database/pool.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../fixtures/database/seed.ts'
 import { until } from '../fixtures/until.ts'
@@ -25,7 +25,7 @@ export async function tryMoves({ workers }: Nodes, target: SocketTarget): Promis
   await withServer(target, { PROCESSES: '2' }, async ({ pool, server }) => {
     const projects = await makeProjects(pool, 'moving', PROJECTS)
     const witnesses = projects.map(({ id, key }) => new Witness(() => server.address, key, String(id)))
-    const nodes = workers.map(worker => withDatabase(worker.target, target.database))
+    const nodes = workers.map(worker => withDatabaseAt(worker.target, target.database))
     const moves: Record<string, number> = { block_writes: 0, force_logical: 0, isolated: 0 }
     let longestMs = 0
     try {

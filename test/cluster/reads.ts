@@ -7,7 +7,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createAccount } from '../../lib/admin/accounts.ts'
 import type { SocketTarget } from '../../lib/database/connection.ts'
-import { connectTo, withDatabase } from '../../lib/database/connection.ts'
+import { connectTo, withDatabaseAt } from '../../lib/database/connection.ts'
 import { migrate } from '../../lib/database/migrate.ts'
 import { createLog } from '../../lib/log.ts'
 import { ingestBody } from '../bench/bodies/bodies.ts'
@@ -52,7 +52,7 @@ const CASES = [
 
 /** Prints a table. */
 export async function compareReads({ coordinator, workers }: Nodes, traces: number): Promise<void> {
-  const on = (name: string) => withDatabase(coordinator.target, name) as SocketTarget
+  const on = (name: string) => withDatabaseAt(coordinator.target, name) as SocketTarget
   await runOn(coordinator.target, `create database ${PLAIN}`)
   const { key, cases } = await fill(on(PLAIN), traces)
   await runOn(coordinator.target, `create database ${SPREAD} template ${PLAIN}`)
@@ -60,12 +60,12 @@ export async function compareReads({ coordinator, workers }: Nodes, traces: numb
   const start = performance.now()
   await joinNodes(
     on(SPREAD),
-    workers.map(({ target }) => withDatabase(target, SPREAD) as SocketTarget)
+    workers.map(({ target }) => withDatabaseAt(target, SPREAD) as SocketTarget)
   )
   await distribute(on(SPREAD), SHARDS)
   console.log(`${traces} traces distributed in ${Math.round((performance.now() - start) / 1000)} s`)
   for (const name of [PLAIN, SPREAD]) await runOn(on(name), 'analyze')
-  const trip = await measureTrip(withDatabase(workers[0]!.target, SPREAD) as SocketTarget)
+  const trip = await measureTrip(withDatabaseAt(workers[0]!.target, SPREAD) as SocketTarget)
   console.log(`a round trip to a worker takes ${trip.toFixed(2)} ms\n`)
   const servers = [await startServer(on(PLAIN), {}), await startServer(on(SPREAD), {})]
   try {

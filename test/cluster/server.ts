@@ -1,7 +1,7 @@
 /** `spoor serve` as a process of its own, which may be killed, on the database of a cluster. */
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import type { Target } from '../../lib/database/connection.ts'
+import type { DatabaseTarget } from '../../lib/database/connection.ts'
 import { Pool } from '../../lib/database/pool.ts'
 import { claimSecret } from '../../lib/store/projects/digest-secret.ts'
 import { databaseAt } from '../fixtures/database/database.ts'
@@ -15,7 +15,7 @@ export interface Server {
 }
 
 /** Starts a server, and resolves when it has said where it is. */
-export async function startServer(target: Target, env: NodeJS.ProcessEnv): Promise<Server> {
+export async function startServer(target: DatabaseTarget, env: NodeJS.ProcessEnv): Promise<Server> {
   const { digestSecret } = databaseAt(target)
   const child = start(['serve', '--json'], {
     LOG_LEVEL: 'error',
@@ -43,7 +43,11 @@ export interface Serving {
 }
 
 /** Starts a server for as long as `work` takes. */
-export async function withServer(target: Target, env: NodeJS.ProcessEnv, work: (serving: Serving) => Promise<void>) {
+export async function withServer(
+  target: DatabaseTarget,
+  env: NodeJS.ProcessEnv,
+  work: (serving: Serving) => Promise<void>
+) {
   const database = databaseAt(target)
   const pool = new Pool(onClose => database.connect({ onClose }), { size: 2 })
   await pool.run(sql => claimSecret(sql, database.digestSecret as string))

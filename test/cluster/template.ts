@@ -1,6 +1,6 @@
 /** The template of a cluster's test databases. A clone of it on every node is a cluster's database of its own. */
 import { applyDistribution, readDistributionPlan } from '../../lib/cluster/distribute.ts'
-import { connectTo, type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
+import { connectTo, type SocketTarget, withDatabaseAt } from '../../lib/database/connection.ts'
 import { migrate } from '../../lib/database/migrate.ts'
 import { createLog } from '../../lib/log.ts'
 import { databaseAt, runOn } from '../fixtures/database/database.ts'
@@ -38,7 +38,7 @@ export async function makeDistributedDatabase(
 ): Promise<void> {
   const nodes = [coordinator, ...workers]
   for (const node of nodes) await runOn(node, `create database ${name}`)
-  const on = (node: SocketTarget) => withDatabase(node, name) as SocketTarget
+  const on = (node: SocketTarget) => withDatabaseAt(node, name) as SocketTarget
   await joinNodes(on(coordinator), workers.map(on))
   await migrate(databaseAt(on(coordinator)), createLog('warn'))
   await distribute(on(coordinator), shards)

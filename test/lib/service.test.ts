@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { replaceKeySecret, revokeKey } from '../../lib/admin/keys.ts'
 import { ConfigError, readConfig } from '../../lib/config.ts'
-import { withDatabase } from '../../lib/database/connection.ts'
+import { withDatabaseAt } from '../../lib/database/connection.ts'
 import { createLog } from '../../lib/log.ts'
 import { type Service, startService } from '../../lib/service.ts'
 import { databaseAt, readTestServer, runOn, testDatabase } from '../fixtures/database/database.ts'
@@ -204,7 +204,7 @@ async function emptyDatabase(t: Test) {
   const name = `spoor_test_empty_${process.pid}`
   await runOn(target, `create database ${name}`)
   t.teardown(() => runOn(target, `drop database ${name} with (force)`))
-  return withDatabase(target, name)
+  return withDatabaseAt(target, name)
 }
 
 function signal() {

@@ -1,7 +1,7 @@
 import { AdminError } from '../../../lib/admin-error.ts'
 import type { BackupCounts } from '../../../lib/moving/backup/format.ts'
 import { command } from '../../command.ts'
-import { type Session, withKnownSchema } from '../../database.ts'
+import { type DatabaseSession, withKnownSchema } from '../../database.ts'
 import { openSource } from '../../terminal/input-file.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
 import type { Progress } from '../../terminal/progress.ts'
@@ -39,7 +39,7 @@ export default command({
 })
 
 async function writeBackup(
-  { database, sql }: Session,
+  { database, sql }: DatabaseSession,
   file: string,
   send: ((bytes: Uint8Array) => Promise<void>) | undefined,
   progress: Progress,

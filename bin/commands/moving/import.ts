@@ -4,7 +4,7 @@ import { requireProject } from '../../../lib/admin/projects.ts'
 import { AdminError } from '../../../lib/admin-error.ts'
 import type { ImportCounts, ImportResult } from '../../../lib/moving/import-file.ts'
 import { command, UsageError } from '../../command.ts'
-import { type Session, withDatabase } from '../../database.ts'
+import { type DatabaseSession, withDatabase } from '../../database.ts'
 import { RESTORE_HEAP_MIB } from '../../heap.ts'
 import { openSource } from '../../terminal/input-file.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
@@ -67,7 +67,7 @@ interface Request {
   readonly format: Format
 }
 
-async function importFile(session: Session, request: Request, progress: Progress, signal: AbortSignal) {
+async function importFile(session: DatabaseSession, request: Request, progress: Progress, signal: AbortSignal) {
   const { database, config, log, sql } = session
   // Loaded only now, because --help does not need it.
   const [{ WritePath }, { importTraces }, { convertLangfuse }, { amendAudit, writeAudit }] = await Promise.all([

@@ -1,7 +1,7 @@
 import { addAbortSignal } from 'node:stream'
 import type { Restored } from '../../../lib/moving/backup/restore-backup.ts'
 import { command } from '../../command.ts'
-import { type Session, withNewDatabase } from '../../database.ts'
+import { type DatabaseSession, withNewDatabase } from '../../database.ts'
 import { RESTORE_HEAP_MIB } from '../../heap.ts'
 import { openSource } from '../../terminal/input-file.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
@@ -49,7 +49,7 @@ interface Request {
   readonly revokeKeys: boolean
 }
 
-async function restoreFile(session: Session, request: Request, progress: Progress, signal: AbortSignal) {
+async function restoreFile(session: DatabaseSession, request: Request, progress: Progress, signal: AbortSignal) {
   const { database, config, log, systemUser } = session
   const [{ WritePath }, { restoreBackup }, { readBackup }, { Pool }] = await Promise.all([
     import('../../../lib/ingest/write-path.ts'),

@@ -1,7 +1,7 @@
 import { createKey, revokeKey } from '../../../lib/admin/keys.ts'
 import { AdminError } from '../../../lib/admin-error.ts'
 import { readConfig } from '../../../lib/config.ts'
-import type { RecordedTrace } from '../../../lib/demo/record.ts'
+import type { RecordedDemo } from '../../../lib/demo/record.ts'
 import { MOST_TRACES, WRITTEN_OUT } from '../../../lib/demo/traces.ts'
 import { findLikelyServer, findServer } from '../../../lib/health/running-server.ts'
 import { command, UsageError } from '../../command.ts'
@@ -72,8 +72,8 @@ async function requireServer(env: NodeJS.ProcessEnv, hasKey: boolean): Promise<s
 async function recordWithOwnKey(
   env: NodeJS.ProcessEnv,
   project: string,
-  record: (key: string) => Promise<RecordedTrace[]>
-): Promise<RecordedTrace[]> {
+  record: (key: string) => Promise<RecordedDemo[]>
+): Promise<RecordedDemo[]> {
   return withDatabase(env, async ({ sql, making }) => {
     const request = { project, label: 'demo', scopes: ['traces:write' as const], expiresInDays: 1 }
     const { key, keyId } = await createKey(sql, making, request)
@@ -88,7 +88,7 @@ async function recordWithOwnKey(
 /** The most traces that are listed, the last ones. */
 const MOST_SHOWN = 12
 
-function describe(address: string, keyUsed: string, traces: readonly RecordedTrace[]): string {
+function describe(address: string, keyUsed: string, traces: readonly RecordedDemo[]): string {
   const shown = traces.slice(-MOST_SHOWN)
   const rows = shown.map(({ id, name, state, scores }) => [id, name, state, scores])
   return [

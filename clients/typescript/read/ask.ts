@@ -1,5 +1,5 @@
 /** One question to the service. Loaded when something is read. */
-import { parse } from '../send/answer.ts'
+import { parseAnswer } from '../send/answer.ts'
 import type { Transport } from '../send/transport.ts'
 import type { Ask } from './reads.ts'
 import { SpoorError } from './spoor-error.ts'
@@ -19,7 +19,7 @@ function queryText(query: object = {}): string {
 }
 
 function errorOf(status: number, text: string): SpoorError {
-  const { code, message, requestId } = (parse(text)?.error ?? {}) as Record<string, string | undefined>
+  const { code, message, requestId } = (parseAnswer(text)?.error ?? {}) as Record<string, string | undefined>
   const said = code === undefined ? (status === 0 ? text : `HTTP ${status}`) : `${code}: ${message}`
   return new SpoorError(said, status, code, requestId)
 }

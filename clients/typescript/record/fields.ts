@@ -4,7 +4,7 @@ import { SPAN_KINDS, type SpanInput, STATUSES } from '../api-types.ts'
 export type SpanKind = NonNullable<SpanInput['kind']>
 export type Status = NonNullable<SpanInput['status']>
 
-export interface Usage {
+export interface RecordedUsage {
   inputTokens?: number
   outputTokens?: number
   totalTokens?: number
@@ -29,8 +29,8 @@ export function statusOf(value: unknown): Status {
 }
 
 /** The counts that are whole numbers of at least 0; undefined without any. */
-export function usageOf(value: Usage | undefined): Usage | undefined {
-  const usage: Usage = {}
+export function usageOf(value: RecordedUsage | undefined): RecordedUsage | undefined {
+  const usage: RecordedUsage = {}
   for (const name of COUNTS) {
     const count = value?.[name]
     if (typeof count === 'number' && Number.isSafeInteger(count) && count >= 0) usage[name] = count
@@ -43,9 +43,9 @@ export function costOf(value: unknown): number | undefined {
 }
 
 /** The sum of two usages. A total that only one of them has is completed from the other's parts. */
-export function addUsage(one: Usage | undefined, other: Usage | undefined): Usage | undefined {
+export function addUsage(one: RecordedUsage | undefined, other: RecordedUsage | undefined): RecordedUsage | undefined {
   if (one === undefined || other === undefined) return one ?? other
-  const sum: Usage = {}
+  const sum: RecordedUsage = {}
   const capped = (a: number, b: number) => Math.min(a + b, Number.MAX_SAFE_INTEGER)
   for (const name of ['inputTokens', 'outputTokens'] as const) {
     if (one[name] !== undefined || other[name] !== undefined) sum[name] = capped(one[name] ?? 0, other[name] ?? 0)
@@ -56,4 +56,5 @@ export function addUsage(one: Usage | undefined, other: Usage | undefined): Usag
   return sum
 }
 
-const totalOf = ({ inputTokens = 0, outputTokens = 0, totalTokens }: Usage) => totalTokens ?? inputTokens + outputTokens
+const totalOf = ({ inputTokens = 0, outputTokens = 0, totalTokens }: RecordedUsage) =>
+  totalTokens ?? inputTokens + outputTokens

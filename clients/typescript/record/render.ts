@@ -20,7 +20,7 @@ export const START_FIELDS: readonly string[] = ['id', 'name', 'startedAt', 'sess
 export const END_FIELDS: readonly string[] = ['status', 'endedAt', 'output', 'usage', 'costUsd']
 
 /** The JSON of a value; undefined for undefined. */
-export const json: (value: unknown) => string | undefined = JSON.stringify
+export const renderJson: (value: unknown) => string | undefined = JSON.stringify
 
 /** JSON of a string that needs no escapes, such as an id or a time. */
 export const quoted = (text: string) => `"${text}"`
@@ -40,7 +40,7 @@ export function objectText(without: readonly string[], ...parts: readonly Texts[
 /** An object of names that others gave. */
 export function membersText(members: ReadonlyMap<string, string>): string | undefined {
   if (members.size === 0) return undefined
-  return `{${Array.from(members, ([name, text]) => `${json(name)}:${text}`).join()}}`
+  return `{${Array.from(members, ([name, text]) => `${renderJson(name)}:${text}`).join()}}`
 }
 
 export const listText = (texts: readonly string[]): string | undefined =>

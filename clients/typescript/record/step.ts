@@ -8,22 +8,22 @@ import {
   addUsage,
   costOf,
   kindOf,
+  type RecordedUsage,
   type SpanKind,
   type Status,
   shortText,
   statusOf,
-  type Usage,
   usageOf
 } from './fields.ts'
 import { newSpanId } from './ids.ts'
-import { json, listText, membersText, objectText, quoted, type SpanRecord, type Texts } from './render.ts'
+import { listText, membersText, objectText, quoted, renderJson, type SpanRecord, type Texts } from './render.ts'
 import { messageOf, type Redact, writeValue } from './values.ts'
 
 export interface StepOptions {
   readonly input?: unknown
   readonly model?: string | undefined
   readonly provider?: string | undefined
-  readonly usage?: Usage | undefined
+  readonly usage?: RecordedUsage | undefined
   readonly costUsd?: number | undefined
   /** When it started, if not now. */
   readonly startedAt?: Date | number | string | undefined
@@ -37,7 +37,7 @@ export interface SpanOptions extends StepOptions {
 export interface EndOptions {
   readonly output?: unknown
   readonly status?: Status | undefined
-  readonly usage?: Usage | undefined
+  readonly usage?: RecordedUsage | undefined
   readonly costUsd?: number | undefined
   /** When it ended, if not now. */
   readonly endedAt?: Date | number | string | undefined
@@ -50,7 +50,7 @@ export interface ScoreOptions {
 export type ScoreValue = number | string | boolean
 
 interface Used {
-  readonly usage: Usage | undefined
+  readonly usage: RecordedUsage | undefined
   readonly costUsd: number | undefined
 }
 
@@ -63,7 +63,7 @@ export interface Recorder {
 }
 
 /** The part of a trace that its spans use. */
-export interface Owner {
+export interface StepOwner {
   readonly traceId: string
   readonly clock: Clock
   readonly recorder: Recorder
@@ -91,10 +91,10 @@ export abstract class Step {
   protected readonly startedAt: number
   protected endedAt: number | undefined
   protected status: Status | undefined
-  protected usage: Usage | undefined
+  protected usage: RecordedUsage | undefined
   protected costUsd: number | undefined
   /** The sum over the steps within this one. It counts if this step has no usage of its own. */
-  protected usageBelow: Usage | undefined
+  protected usageBelow: RecordedUsage | undefined
   protected costBelow: number | undefined
   /** Bytes that values may still have. */
   protected room = DOCUMENT_BYTES
@@ -109,7 +109,7 @@ export abstract class Step {
   abstract readonly traceId: string
   /** Undefined for a trace. */
   abstract readonly spanId: string | undefined
-  protected abstract readonly owner: Owner
+  protected abstract readonly owner: StepOwner
   /** Ends it, once; later calls do nothing. */
   abstract end(options?: EndOptions): void
   /** The error that it ended with. */
@@ -146,12 +146,12 @@ export abstract class Step {
   }
 
   setModel(model: string | undefined, provider?: string): this {
-    this.said.model = json(shortText(model, MAX_TEXT)) ?? this.said.model
-    this.said.provider = json(shortText(provider, MAX_TEXT)) ?? this.said.provider
+    this.said.model = renderJson(shortText(model, MAX_TEXT)) ?? this.said.model
+    this.said.provider = renderJson(shortText(provider, MAX_TEXT)) ?? this.said.provider
     return this
   }
 
-  setUsage(usage: Usage | undefined): this {
+  setUsage(usage: RecordedUsage | undefined): this {
     this.usage = usageOf(usage) ?? this.usage
     return this
   }
@@ -208,13 +208,22 @@ export abstract class Step {
   /** All that is said of it now, but for some. */
   protected tell(id: string, { usage, costUsd }: Used, more: Texts, without: readonly string[] = []): string {
     const { name, status = 'unset', startedAt, endedAt } = this
-    const always = { id: quoted(id), name: json(name), status: quoted(status), startedAt: quoted(timestamp(startedAt)) }
+    const always = {
+      id: quoted(id),
+      name: renderJson(name),
+      status: quoted(status),
+      startedAt: quoted(timestamp(startedAt))
+    }
     const end = endedAt === undefined ? undefined : quoted(timestamp(endedAt))
-    return objectText(without, always, this.said, more, { endedAt: end, usage: json(usage), costUsd: json(costUsd) })
+    return objectText(without, always, this.said, more, {
+      endedAt: end,
+      usage: renderJson(usage),
+      costUsd: renderJson(costUsd)
+    })
   }
 
   /** A step within this one has used so much. */
-  addBelow(usage: Usage | undefined, costUsd: number | undefined): void {
+  addBelow(usage: RecordedUsage | undefined, costUsd: number | undefined): void {
     this.usageBelow = addUsage(this.usageBelow, usage)
     if (costUsd !== undefined) this.costBelow = (this.costBelow ?? 0) + costUsd
   }
@@ -249,14 +258,14 @@ export abstract class Step {
 export class Span extends Step {
   readonly spanId = newSpanId()
   readonly parent: Step
-  protected readonly owner: Owner
+  protected readonly owner: StepOwner
   #kind: SpanKind
   readonly #events: string[] = []
   #eventsLeftOut = 0
   /** Somebody still reads what it gives: its trace waits for it. */
   isStreaming = false
 
-  constructor(owner: Owner, parent: Step, name: string, options: SpanOptions) {
+  constructor(owner: StepOwner, parent: Step, name: string, options: SpanOptions) {
     super(name, options, owner.clock.now())
     this.owner = owner
     this.parent = parent
@@ -297,7 +306,7 @@ export class Span extends Step {
     const members = new Map<string, string>()
     this.writeMembers(attributes, members)
     const event = {
-      name: json(shortText(name, MAX_NAME) ?? 'event'),
+      name: renderJson(shortText(name, MAX_NAME) ?? 'event'),
       timestamp: quoted(timestamp(this.owner.clock.now())),
       attributes: membersText(members)
     }

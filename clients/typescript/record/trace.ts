@@ -10,11 +10,11 @@ import type { Parent } from './parents.ts'
 import {
   bodyText,
   END_FIELDS,
-  json,
   listText,
   membersText,
   objectText,
   quoted,
+  renderJson,
   SCHEMA,
   type SpanRecord,
   START_FIELDS,
@@ -24,13 +24,13 @@ import { SpanRoom } from './span-room.ts'
 import {
   DOCUMENT_BYTES,
   type EndOptions,
-  type Owner,
   type Recorder,
   type ScoreOptions,
   type ScoreValue,
   Span,
   Step,
-  type StepOptions
+  type StepOptions,
+  type StepOwner
 } from './step.ts'
 
 export interface TraceOptions extends StepOptions {
@@ -45,7 +45,7 @@ export interface TraceOptions extends StepOptions {
 }
 
 /** A request of a trace, in the order in which they must be answered. */
-export interface Part {
+export interface TracePart {
   readonly kind: PartKind
   readonly body: string
 }
@@ -54,7 +54,7 @@ export type PartKind = 'record' | 'start' | 'spans' | 'end' | 'joined' | 'otlp' 
 
 export interface TraceRecorder extends Recorder {
   /** Sends a part when its turn comes; parts of a trace go one after another. */
-  send(trace: { readonly traceId: string; readonly name: string }, part: Part): void
+  send(trace: { readonly traceId: string; readonly name: string }, part: TracePart): void
   /** Nothing more comes of this trace but scores. */
   over(trace: Trace): void
   /** How many bytes more, or fewer, wait in traces that run; whether there are too many. */
@@ -72,7 +72,7 @@ const BATCH_MS = 500
 
 type State = 'whole' | 'live' | 'joined' | 'over'
 
-export class Trace extends Step implements Owner {
+export class Trace extends Step implements StepOwner {
   readonly traceId: string
   readonly clock: Clock
   readonly recorder: TraceRecorder
@@ -83,7 +83,7 @@ export class Trace extends Step implements Owner {
   #rootId: string | undefined
   readonly #spans = new SpanRoom()
   readonly #open = new Set<Span>()
-  #scores: Part[] = []
+  #scores: TracePart[] = []
   #spanCuts = 0
   /** The client had to end it. */
   #isNotEnded = false
@@ -107,7 +107,7 @@ export class Trace extends Step implements Owner {
     this.#account()
   }
 
-  protected get owner(): Owner {
+  protected get owner(): StepOwner {
     return this
   }
 
@@ -131,7 +131,7 @@ export class Trace extends Step implements Owner {
   addTags(...tags: readonly string[]): this {
     const all = [...this.#tags, ...tags.flatMap(tag => shortText(tag, MAX_TAG) ?? [])]
     this.#tags = [...new Set(all)].slice(0, MAX_TAGS)
-    if (all.length > 0) this.said.tags = json(this.#tags)
+    if (all.length > 0) this.said.tags = renderJson(this.#tags)
     return this
   }
 
@@ -160,7 +160,7 @@ export class Trace extends Step implements Owner {
   override score(name: string, value: ScoreValue, options: ScoreOptions = {}): this {
     const { spanId } = this
     const body = scoreBody(name, value, spanId === undefined ? options : { spanId, ...options })
-    const part: Part = { kind: 'score', body }
+    const part: TracePart = { kind: 'score', body }
     // A trace that is not at the service cannot be scored there.
     if (this.#state === 'whole' || this.#state === 'joined') this.#scores.push(part)
     else this.recorder.send(this, part)
@@ -227,7 +227,7 @@ export class Trace extends Step implements Owner {
   }
 
   #identify(name: 'sessionId' | 'userId', value: string | undefined): this {
-    const text = json(shortText(value, MAX_TEXT))
+    const text = renderJson(shortText(value, MAX_TEXT))
     if (text !== undefined && !this.#isSent(name)) this.said[name] = text
     return this
   }
@@ -295,12 +295,12 @@ export class Trace extends Step implements Owner {
     for (const part of this.#scores.splice(0)) this.recorder.send(this, part)
   }
 
-  #lastPart(texts: readonly string[]): Part {
+  #lastPart(texts: readonly string[]): TracePart {
     const spans = { spans: listText(texts) }
     if (this.#state === 'joined') {
       return this.#joined({
         ...spans,
-        root: this.#now({ parentSpanId: json(this.#parentSpanId), kind: quoted('chain') })
+        root: this.#now({ parentSpanId: renderJson(this.#parentSpanId), kind: quoted('chain') })
       })
     }
     return this.#state === 'live'
@@ -308,14 +308,14 @@ export class Trace extends Step implements Owner {
       : { kind: 'record', body: bodyText({ trace: this.#now(spans) }) }
   }
 
-  #joined(members: Texts): Part {
-    return { kind: 'joined', body: objectText([], { rootId: json(this.#rootId), ...members }) }
+  #joined(members: Texts): TracePart {
+    return { kind: 'joined', body: objectText([], { rootId: renderJson(this.#rootId), ...members }) }
   }
 
   /** All that is said of it now, but for some. */
   #now(more: Texts, without?: readonly string[]): string {
     const cut = this.cuts + this.#spanCuts || undefined
-    const said = json({ spansLeftOut: this.#spans.leftOut, cut, notEnded: this.#isNotEnded || undefined })
+    const said = renderJson({ spansLeftOut: this.#spans.leftOut, cut, notEnded: this.#isNotEnded || undefined })
     const metadata = membersText(said === '{}' ? this.members : new Map([...this.members, ['spoor', said!]]))
     const id = this.#state === 'joined' ? this.#rootId! : this.traceId
     return this.tell(id, this.used, { ...more, metadata }, without)

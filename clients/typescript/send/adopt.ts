@@ -6,7 +6,7 @@ import { renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { KeyDescription } from '../api-types.ts'
 import { messageOf } from '../record/values.ts'
-import { parse } from './answer.ts'
+import { parseAnswer } from './answer.ts'
 import { newDelivery } from './delivery.ts'
 import type { Holding } from './holding.ts'
 import { claim, ENDING, keyIdOf, type Owner } from './owner.ts'
@@ -18,7 +18,7 @@ const ADOPTED_AT_ONCE = 200
 const SENDER = /^sender-(.+)-(\d+)-[0-9a-f]{8}$/
 const GONE_AFTER_MS = 60_000
 
-export interface Look {
+export interface SpoolLook {
   /** Takes what was recorded with other keys as well. */
   readonly anyKey?: boolean | undefined
   /** Whether the process has had time to make all its clients: only then it is known that there are no others. */
@@ -26,7 +26,7 @@ export interface Look {
 }
 
 /** Takes some, and the rest when these are sent. Gives how many it took, and whether it should look again soon. */
-export async function adopt(spool: Spool, holding: Holding, connect: () => Promise<Transport>, look: Look) {
+export async function adopt(spool: Spool, holding: Holding, connect: () => Promise<Transport>, look: SpoolLook) {
   const { owner } = spool
   let found = scan(spool, holding, look)
   // Asked once in the life of a process that sends: a key that takes this one's place finds its entries by the answer.
@@ -46,7 +46,7 @@ async function learn(owner: Owner, holding: Holding, connect: () => Promise<Tran
   if (holding.isPaused) return
   try {
     const { status, text } = await (await connect()).send('GET', '/api/v1/key')
-    const { projectId, environment } = (parse(text) ?? {}) as Partial<KeyDescription>
+    const { projectId, environment } = (parseAnswer(text) ?? {}) as Partial<KeyDescription>
     if (status === 200 && projectId !== undefined) owner.learn(projectId, environment ?? null)
   } catch {
     // The transport cannot be loaded. The sender reports that when it has something to send.
@@ -54,8 +54,8 @@ async function learn(owner: Owner, holding: Holding, connect: () => Promise<Tran
 }
 
 /** Takes what is ours, beside what was taken before. */
-function scan(spool: Spool, holding: Holding, look: Look, before: readonly string[] = []): Found {
-  const none: Found = { files: [], others: new Map(), unnamed: 0, asks: 0, isUnsettled: false }
+function scan(spool: Spool, holding: Holding, look: SpoolLook, before: readonly string[] = []): FoundSpool {
+  const none: FoundSpool = { files: [], others: new Map(), unnamed: 0, asks: 0, isUnsettled: false }
   let found = none
   try {
     if (!holding.isStopped) found = adoptFiles(spool, ADOPTED_AT_ONCE - before.length, look)
@@ -71,7 +71,7 @@ function scan(spool: Spool, holding: Holding, look: Look, before: readonly strin
 }
 
 /** Names what is left, once while it is of the same keys. */
-function nameLeft(spool: Spool, holding: Holding, { others, unnamed, asks }: Found): void {
+function nameLeft(spool: Spool, holding: Holding, { others, unnamed, asks }: FoundSpool): void {
   const count = [...others.values()].reduce((sum, each) => sum + each, 0)
   spool.left = count + unnamed + asks
   const keys = [...others.keys()].sort().join(', ')
@@ -88,7 +88,7 @@ function nameLeft(spool: Spool, holding: Holding, { others, unnamed, asks }: Fou
   }
 }
 
-export interface Found {
+export interface FoundSpool {
   /** The files that were taken, the oldest first. */
   readonly files: readonly string[]
   /** How many are left, by the id of their key. */
@@ -102,7 +102,7 @@ export interface Found {
 }
 
 /** Takes files, up to so many. */
-export function adoptFiles(spool: Spool, most: number, { anyKey, isSettled }: Look): Found {
+export function adoptFiles(spool: Spool, most: number, { anyKey, isSettled }: SpoolLook): FoundSpool {
   const files: string[] = []
   const others = new Map<string, number>()
   let [unnamed, asks, isUnsettled] = [0, 0, false]

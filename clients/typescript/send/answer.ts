@@ -1,14 +1,14 @@
 /** Decides what to do after a response of the service, or after none. */
 import type { PartKind } from '../record/trace.ts'
 
-export interface Answer {
+export interface ServerAnswer {
   /** 0: no answer came. */
   readonly status: number
   readonly text: string
   readonly retryAfter?: string | undefined
 }
 
-export type Verdict =
+export type AnswerVerdict =
   | { readonly do: 'done' }
   /** Send it again. `all`: the service is away or full, so that nothing else need be tried meanwhile. */
   | { readonly do: 'again'; readonly all: boolean; readonly reason: string; readonly afterMs?: number }
@@ -28,9 +28,9 @@ const LONGEST_RETRY_AFTER_MS = 120_000
 const SCORE_TRIES = 9
 
 /** `tries`: how often this was sent before. */
-export function judge(kind: PartKind, { status, text, retryAfter }: Answer, tries: number): Verdict {
+export function judge(kind: PartKind, { status, text, retryAfter }: ServerAnswer, tries: number): AnswerVerdict {
   if (status === 0) return { do: 'again', all: true, reason: text }
-  const body = parse(text)
+  const body = parseAnswer(text)
   if (status >= 200 && status < 300) return judgeSuccess(kind, status, body)
   const { code, message } = (body?.error ?? {}) as { code?: string; message?: string }
   const reason = code === undefined ? `HTTP ${status}` : `${status} ${code}: ${message}`
@@ -48,7 +48,7 @@ export function judge(kind: PartKind, { status, text, retryAfter }: Answer, trie
   return { do: 'lost', reason }
 }
 
-function judgeSuccess(kind: PartKind, status: number, body: Json | undefined): Verdict {
+function judgeSuccess(kind: PartKind, status: number, body: Json | undefined): AnswerVerdict {
   // A page of a proxy or of a captive portal has the status 200, too.
   const isOurs = kind === 'otlp' ? body !== undefined : body?.ok === true
   if (!isOurs) return { do: 'again', all: true, reason: `HTTP ${status} that is no answer of spoor` }
@@ -59,7 +59,7 @@ function judgeSuccess(kind: PartKind, status: number, body: Json | undefined): V
 
 type Json = Record<string, unknown>
 
-export function parse(text: string): Json | undefined {
+export function parseAnswer(text: string): Json | undefined {
   try {
     const value = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
@@ -84,7 +84,7 @@ function retryAfterMs(header: string | undefined): number | undefined {
 /** How many of a trace's scores, as the service answers them, are equal to what was sent. */
 export function countEqual(text: string, sent: string): number {
   const { name, value, comment = null, spanId = null } = JSON.parse(sent)
-  const scores = parse(text)?.scores
+  const scores = parseAnswer(text)?.scores
   if (!Array.isArray(scores)) return 0
   return scores.filter(
     each => each.name === name && each.value === value && each.comment === comment && each.spanId === spanId

@@ -4,7 +4,7 @@
  * as long as that goes on, and the signal is raised again if nobody else listens to it.
  */
 
-export interface Ending {
+export interface ProcessEnding {
   /** Ends the traces that run, since nobody else will. */
   endAll(): void
   /** Writes all that is not stored to disk. Synchronous. */
@@ -20,14 +20,14 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 const SIGNAL_MS = 3000
 const END_MS = 5000
 
-const endings = new Set<Ending>()
+const endings = new Set<ProcessEnding>()
 
-export function onEnding(ending: Ending): void {
+export function onEnding(ending: ProcessEnding): void {
   if (endings.size === 0) listen()
   endings.add(ending)
 }
 
-export function offEnding(ending: Ending): void {
+export function offEnding(ending: ProcessEnding): void {
   endings.delete(ending)
 }
 
@@ -44,7 +44,7 @@ function listen(): void {
     }
   })
   // Emitted again when what was begun here is over, so a service that is away is tried once.
-  const away = new Set<Ending>()
+  const away = new Set<ProcessEnding>()
   process.on('beforeExit', () => {
     for (const ending of endings) {
       if (away.has(ending)) continue

@@ -10,9 +10,9 @@
  *
  * The sender (sender.ts) is loaded when there is something to send.
  */
-import type { Part } from '../record/trace.ts'
+import type { TracePart } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
-import { type Delivery, newDelivery, sizeOf } from './delivery.ts'
+import { type Delivery, deliverySize, newDelivery } from './delivery.ts'
 import { Flushes } from './flushes.ts'
 import { type Flushed, Outcome } from './outcome.ts'
 import type { Spool } from './spool.ts'
@@ -71,7 +71,7 @@ export class Holding {
   }
 
   /** Takes a part of a trace. It is sent, kept or lost, and never waited for. */
-  add(traceId: string, name: string, part: Part): void {
+  add(traceId: string, name: string, part: TracePart): void {
     if (!TRACE_ID.test(traceId)) {
       this.lose(String(traceId), name, 'the id of a trace has 32 hexadecimal characters')
       return
@@ -83,7 +83,7 @@ export class Holding {
       this.enqueue(delivery)
     } else if (!this.load(delivery)) return
     delivery.parts!.push(part)
-    this.grow(delivery, sizeOf(part))
+    this.grow(delivery, deliverySize(part))
     // Its file lacks this part.
     if (delivery.file !== undefined) this.save(delivery)
     this.#makeRoom(delivery)
@@ -176,7 +176,7 @@ export class Holding {
     }
     delivery.parts = found.parts
     delivery.name = found.name
-    for (const part of found.parts) this.grow(delivery, sizeOf(part))
+    for (const part of found.parts) this.grow(delivery, deliverySize(part))
     return true
   }
 

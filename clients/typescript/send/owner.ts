@@ -5,7 +5,7 @@
  * rotation. The client for Python makes the same names.
  */
 import { createHash } from 'node:crypto'
-import type { Target } from './transport.ts'
+import type { SendTarget } from './transport.ts'
 
 export const ENDING = '.spoor'
 /** The id in a key, which is public. What follows is the secret. */
@@ -22,7 +22,7 @@ export class Owner {
   readonly keys: Keys
   readonly #server: string
 
-  constructor({ url, key }: Target, keys = ofThisProcess) {
+  constructor({ url, key }: SendTarget, keys = ofThisProcess) {
     this.keys = keys
     // A key of another form, which a proxy may translate, gets an id that does not reveal it.
     this.keyId = KEY_ID.exec(key)?.[1] ?? digest(key)

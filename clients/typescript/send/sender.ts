@@ -1,8 +1,8 @@
 /** Sends what waits until each part was answered. Loaded, with undici, when there is something to send. */
-import type { Part } from '../record/trace.ts'
+import type { TracePart } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
-import { type Answer, countEqual, judge, parse, type Verdict, waitMs } from './answer.ts'
-import { type Delivery, pathOf, sizeOf } from './delivery.ts'
+import { type AnswerVerdict, countEqual, judge, parseAnswer, type ServerAnswer, waitMs } from './answer.ts'
+import { type Delivery, deliveryPath, deliverySize } from './delivery.ts'
 import type { Courier, Holding } from './holding.ts'
 import { exportBody } from './otlp.ts'
 import { smaller } from './smaller.ts'
@@ -101,16 +101,16 @@ export class Sender implements Courier {
   }
 
   /** The first part, in the form in which it is sent. */
-  #first(delivery: Delivery): Part | undefined {
+  #first(delivery: Delivery): TracePart | undefined {
     const [part] = delivery.parts!
     if (part?.kind !== 'joined') return part
-    const sent: Part = { kind: 'otlp', body: exportBody(delivery.traceId, part.body) }
+    const sent: TracePart = { kind: 'otlp', body: exportBody(delivery.traceId, part.body) }
     this.#replace(delivery, [sent])
     return sent
   }
 
-  async #transmit(delivery: Delivery, { kind, body }: Part): Promise<Answer> {
-    const path = pathOf(delivery.traceId, kind)
+  async #transmit(delivery: Delivery, { kind, body }: TracePart): Promise<ServerAnswer> {
+    const path = deliveryPath(delivery.traceId, kind)
     if (kind === UNSURE_KIND && delivery.isUnsure) {
       const answer = await this.#transport.send('GET', path)
       if (countEqual(answer.text, body) > (this.#scores.get(delivery.traceId + body) ?? 0))
@@ -122,11 +122,11 @@ export class Sender implements Courier {
   }
 
   /** Does what the verdict says; whether the delivery goes on with its first part. */
-  #conclude(delivery: Delivery, part: Part, verdict: Verdict, { text }: Answer): boolean {
+  #conclude(delivery: Delivery, part: TracePart, verdict: AnswerVerdict, { text }: ServerAnswer): boolean {
     const holding = this.#holding
     switch (verdict.do) {
       case 'done':
-        if (part.kind === 'end' && parse(text)?.duplicate === true) delivery.doubt = undefined
+        if (part.kind === 'end' && parseAnswer(text)?.duplicate === true) delivery.doubt = undefined
         if (part.kind === 'record' || part.kind === 'end' || part.kind === 'otlp')
           holding.outcome.stored(delivery.traceId)
         if (part.kind === 'score') this.#scored(delivery.traceId + part.body)
@@ -167,7 +167,7 @@ export class Sender implements Courier {
   }
 
   /** A part is lost; without its start nothing of a trace can be stored. */
-  #drop(delivery: Delivery, { kind }: Part, reason: string): boolean {
+  #drop(delivery: Delivery, { kind }: TracePart, reason: string): boolean {
     this.#holding.lose(delivery.traceId, delivery.name, `${kind}: ${reason}`)
     while (delivery.parts!.length > 1 && (kind === 'record' || kind === 'start')) this.#replace(delivery, [])
     return this.#next(delivery)
@@ -182,9 +182,9 @@ export class Sender implements Courier {
   }
 
   /** Puts others into the place of the first part. */
-  #replace(delivery: Delivery, parts: readonly Part[]): void {
-    for (const part of delivery.parts!.splice(0, 1, ...parts)) this.#holding.grow(delivery, -sizeOf(part))
-    for (const part of parts) this.#holding.grow(delivery, sizeOf(part))
+  #replace(delivery: Delivery, parts: readonly TracePart[]): void {
+    for (const part of delivery.parts!.splice(0, 1, ...parts)) this.#holding.grow(delivery, -deliverySize(part))
+    for (const part of parts) this.#holding.grow(delivery, deliverySize(part))
   }
 
   #putOff(delivery: Delivery): boolean {

@@ -3,7 +3,7 @@
  * spans, then with its values cut, further each time.
  */
 import { END_FIELDS } from '../record/render.ts'
-import type { Part } from '../record/trace.ts'
+import type { TracePart } from '../record/trace.ts'
 import { cutText, writeValue } from '../record/values.ts'
 
 /** The first cut leaves the values this many bytes in all, since proxies often allow a megabyte. */
@@ -18,7 +18,7 @@ const FIELDS = ['input', 'output', 'metadata', 'attributes'] as const
 type Document = any
 
 /** Undefined where nothing is left to be cut. `cuts`: how often it was cut before. */
-export function smaller(part: Part, cuts: number): Part[] | undefined {
+export function smaller(part: TracePart, cuts: number): TracePart[] | undefined {
   if (part.kind === 'score' || cuts >= MOST_CUTS) return undefined
   const body = JSON.parse(part.body)
   const { kind } = part
@@ -27,14 +27,14 @@ export function smaller(part: Part, cuts: number): Part[] | undefined {
 }
 
 interface Made {
-  readonly kind: Part['kind']
+  readonly kind: TracePart['kind']
   readonly body: Document
 }
 
-const made = ({ kind, body }: Made): Part => ({ kind, body: JSON.stringify(body) })
+const made = ({ kind, body }: Made): TracePart => ({ kind, body: JSON.stringify(body) })
 
 /** In halves, or the trace apart from its spans. */
-function split(kind: Part['kind'], body: Document): Made[] | undefined {
+function split(kind: TracePart['kind'], body: Document): Made[] | undefined {
   const { schemaVersion } = body
   if (kind === 'record') return body.trace.spans === undefined ? undefined : apart(schemaVersion, body.trace)
   const spans: Document[] = kind === 'otlp' ? exported(body) : (body.spans ?? [])
@@ -77,7 +77,7 @@ function withExported(body: Document, spans: readonly Document[]): Document {
 }
 
 /** The body of one trace or of one span, with so many bytes for each of its values. */
-function shrink(kind: Part['kind'], body: Document, most: number): Document {
+function shrink(kind: TracePart['kind'], body: Document, most: number): Document {
   const [span] = kind === 'otlp' ? exported(body) : (body.spans ?? [])
   if (kind === 'otlp') {
     const cuts = shrinkExported(span, most)

@@ -1,14 +1,14 @@
 /** Requests to the service, over connections that are kept. */
 import { Pool } from 'undici'
 import { messageOf } from '../record/values.ts'
-import type { Answer } from './answer.ts'
+import type { ServerAnswer } from './answer.ts'
 
 export const CONNECTIONS = 8
 /** The service answers a write within 5 s, or refuses it. */
 const ANSWER_MS = 20_000
 const CONNECT_MS = 5000
 
-export interface Target {
+export interface SendTarget {
   /** The address of the service, with its path if it has one. */
   readonly url: string
   readonly key: string
@@ -22,7 +22,7 @@ export class Transport {
   /** Not to be seen where an application writes what it holds to its log. */
   readonly #authorization: string
 
-  constructor({ url, key }: Target) {
+  constructor({ url, key }: SendTarget) {
     const { origin, pathname } = new URL(url)
     this.#pool = new Pool(origin, {
       connections: CONNECTIONS,
@@ -36,7 +36,7 @@ export class Transport {
   }
 
   /** Never throws: what went wrong is the text of an answer with the status 0. */
-  async send(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: string): Promise<Answer> {
+  async send(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: string): Promise<ServerAnswer> {
     try {
       const response = await this.#pool.request({
         method,

@@ -1,16 +1,16 @@
 /** `spoor/client/anthropic`: messages of Anthropic's client, recorded as steps. */
 import type { Spoor } from '../spoor.ts'
-import { type Answered, type Body, type Collector, type Method, settingsOf, watchCreate } from './model-call.ts'
+import { type Answered, type CallBody, type CallMethod, type Collector, settingsOf, watchCreate } from './model-call.ts'
 
 /** Records the calls of this client, and gives it back. It works as before, streams and helpers included. */
 export function wrapAnthropic<C extends object>(client: C, spoor: Spoor): C {
-  const { messages, beta } = client as Body
+  const { messages, beta } = client as CallBody
   watchCreate(messages, spoor, MESSAGES)
   watchCreate(beta?.messages, spoor, MESSAGES)
   return client
 }
 
-const MESSAGES: Method = {
+const MESSAGES: CallMethod = {
   name: 'anthropic.messages',
   describe(request) {
     const { model, system, messages } = request
@@ -26,7 +26,7 @@ const MESSAGES: Method = {
   collect: collectMessage
 }
 
-function readMessage({ id, role, content, model, stop_reason, usage = {} }: Body): Answered {
+function readMessage({ id, role, content, model, stop_reason, usage = {} }: CallBody): Answered {
   const { cache_creation_input_tokens: written, cache_read_input_tokens: read } = usage
   // `input_tokens` leaves out tokens written to or read from the cache.
   const inputTokens = (usage.input_tokens ?? 0) + (written ?? 0) + (read ?? 0)
@@ -44,7 +44,7 @@ function readMessage({ id, role, content, model, stop_reason, usage = {} }: Body
 }
 
 function collectMessage(): Collector {
-  let whole: Body = { role: 'assistant', content: [] }
+  let whole: CallBody = { role: 'assistant', content: [] }
   /** The JSON of a tool's input, which comes in pieces. */
   const inputs: string[] = []
   return {
@@ -65,7 +65,7 @@ function collectMessage(): Collector {
 }
 
 /** Adds to a block of content; gives the JSON of its input so far. */
-function addDelta(block: Body, delta: Body, input: string): string {
+function addDelta(block: CallBody, delta: CallBody, input: string): string {
   if (delta.type === 'text_delta') block.text = (block.text ?? '') + delta.text
   else if (delta.type === 'thinking_delta') block.thinking = (block.thinking ?? '') + delta.thinking
   else if (delta.type === 'signature_delta') block.signature = delta.signature
@@ -74,5 +74,5 @@ function addDelta(block: Body, delta: Body, input: string): string {
   return input
 }
 
-const withoutNulls = (usage: Body) =>
+const withoutNulls = (usage: CallBody) =>
   Object.fromEntries(Object.entries(usage ?? {}).filter(([, value]) => value !== null))

@@ -11,14 +11,14 @@ import { messageOf } from '../record/values.ts'
 import type { Spoor } from '../spoor.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and answers of several versions of a client.
-export type Body = any
+export type CallBody = any
 
-export interface Method {
+export interface CallMethod {
   readonly name: string
   /** Describes the call by its request. */
-  describe(request: Body): SpanOptions
+  describe(request: CallBody): SpanOptions
   /** Reads the output, the model and the usage from a response. */
-  read(answer: Body): Answered
+  read(answer: CallBody): Answered
   /** Puts the answer together from the events of a stream. */
   collect(): Collector
 }
@@ -28,20 +28,20 @@ export interface Answered extends Pick<SpanOptions, 'model' | 'usage' | 'attribu
 }
 
 export interface Collector {
-  add(event: Body): void
+  add(event: CallBody): void
   answered(): Answered
 }
 
 const watched = new WeakSet<object>()
 
 /** Records each call of `resource.create`. A resource that is missing, or watched already, is left as it is. */
-export function watchCreate(resource: Body, spoor: Spoor, method: Method): void {
+export function watchCreate(resource: CallBody, spoor: Spoor, method: CallMethod): void {
   if (typeof resource?.create !== 'function' || watched.has(resource)) return
   watched.add(resource)
   const create = resource.create
-  resource.create = function (this: unknown, request: Body, ...rest: unknown[]) {
+  resource.create = function (this: unknown, request: CallBody, ...rest: unknown[]) {
     const call = new Call(spoor, method, request)
-    let result: Body
+    let result: CallBody
     try {
       result = create.call(this, request, ...rest)
     } catch (error) {
@@ -54,12 +54,12 @@ export function watchCreate(resource: Body, spoor: Spoor, method: Method): void 
 
 class Call {
   readonly #spoor: Spoor
-  readonly #method: Method
+  readonly #method: CallMethod
   /** The trace that was made for this call, where there was none. */
   readonly #trace: Trace | undefined
   readonly #span: Span
 
-  constructor(spoor: Spoor, method: Method, request: Body) {
+  constructor(spoor: Spoor, method: CallMethod, request: CallBody) {
     this.#spoor = spoor
     this.#method = method
     const options = guarded(spoor, () => method.describe(request)) ?? {}
@@ -69,8 +69,8 @@ class Call {
   }
 
   /** Gives what the application gets instead of the result, which behaves the same. */
-  follow(result: Body): unknown {
-    const look = (answer: Body) => this.#look(answer)
+  follow(result: CallBody): unknown {
+    const look = (answer: CallBody) => this.#look(answer)
     if (typeof result?._thenUnwrap === 'function') {
       // The body is read when the application asks for it: it may want the raw response.
       result.responsePromise?.catch((error: unknown) => this.fail(error))
@@ -88,7 +88,7 @@ class Call {
     if (this.#trace !== undefined) fail(this.#trace, error)
   }
 
-  #look(answer: Body): Body {
+  #look(answer: CallBody): CallBody {
     const isStream = typeof answer?.[Symbol.asyncIterator] === 'function'
     if (isStream) this.#pass(answer)
     else this.#conclude(this.#answered(() => this.#method.read(answer)))
@@ -108,7 +108,7 @@ class Call {
   }
 
   /** Looks at the events of a stream as the application reads them. */
-  #pass(stream: Body): void {
+  #pass(stream: CallBody): void {
     const collector = this.#method.collect()
     const reading = new Reading(this.#span)
     reading.isWatched(stream)
@@ -132,11 +132,11 @@ class Call {
 }
 
 async function* passing(
-  events: AsyncIterable<Body>,
-  add: (event: Body) => void,
+  events: AsyncIterable<CallBody>,
+  add: (event: CallBody) => void,
   reading: Reading,
   ended: () => unknown
-): AsyncGenerator<Body, void, undefined> {
+): AsyncGenerator<CallBody, void, undefined> {
   let isOpen = true
   try {
     for await (const event of events) {
@@ -169,6 +169,6 @@ function guarded<T>(spoor: Spoor, read: () => T): T | undefined {
 }
 
 /** The members of a request that are neither its input nor its model. */
-export function settingsOf(request: Body, without: readonly string[]): Record<string, unknown> {
+export function settingsOf(request: CallBody, without: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(request).filter(([name]) => !without.includes(name)))
 }

@@ -1,11 +1,11 @@
 /** `spoor/client/openai`: chats, responses and embeddings of OpenAI's client, recorded as steps. */
-import type { Usage } from '../record/fields.ts'
+import type { RecordedUsage } from '../record/fields.ts'
 import type { Spoor } from '../spoor.ts'
-import { type Answered, type Body, type Collector, type Method, settingsOf, watchCreate } from './model-call.ts'
+import { type Answered, type CallBody, type CallMethod, type Collector, settingsOf, watchCreate } from './model-call.ts'
 
 /** Records the calls of this client, and gives it back. It works as before, streams and helpers included. */
 export function wrapOpenAI<C extends object>(client: C, spoor: Spoor): C {
-  const { chat, responses, embeddings } = client as Body
+  const { chat, responses, embeddings } = client as CallBody
   watchCreate(chat?.completions, spoor, CHAT)
   watchCreate(responses, spoor, RESPONSES)
   watchCreate(embeddings, spoor, EMBEDDINGS)
@@ -14,7 +14,7 @@ export function wrapOpenAI<C extends object>(client: C, spoor: Spoor): C {
 
 const provider = 'openai'
 
-const CHAT: Method = {
+const CHAT: CallMethod = {
   name: 'openai.chat',
   describe(request) {
     const attributes = settingsOf(request, ['model', 'messages', 'stream', 'stream_options'])
@@ -24,9 +24,9 @@ const CHAT: Method = {
   collect: collectChat
 }
 
-function readChat({ model, choices, usage, id }: Body): Answered {
-  const messages = choices.map(({ message }: Body) => message)
-  const reasons = choices.map(({ finish_reason }: Body) => finish_reason).join(', ')
+function readChat({ model, choices, usage, id }: CallBody): Answered {
+  const messages = choices.map(({ message }: CallBody) => message)
+  const reasons = choices.map(({ finish_reason }: CallBody) => finish_reason).join(', ')
   return {
     output: messages.length === 1 ? messages[0] : messages,
     model,
@@ -35,13 +35,13 @@ function readChat({ model, choices, usage, id }: Body): Answered {
   }
 }
 
-function chatUsage(usage: Body): Usage | undefined {
+function chatUsage(usage: CallBody): RecordedUsage | undefined {
   if (typeof usage !== 'object' || usage === null) return undefined
   return { inputTokens: usage.prompt_tokens, outputTokens: usage.completion_tokens, totalTokens: usage.total_tokens }
 }
 
 function collectChat(): Collector {
-  const whole: Body = { choices: [] }
+  const whole: CallBody = { choices: [] }
   return {
     add({ id, model, usage, choices = [] }) {
       whole.id ??= id
@@ -57,7 +57,7 @@ function collectChat(): Collector {
   }
 }
 
-function addDelta(message: Body, { role, tool_calls = [], ...texts }: Body): void {
+function addDelta(message: CallBody, { role, tool_calls = [], ...texts }: CallBody): void {
   message.role = role ?? message.role
   // `content`, `refusal`, and what other providers add, such as `reasoning_content`.
   for (const [name, text] of Object.entries(texts)) {
@@ -72,7 +72,7 @@ function addDelta(message: Body, { role, tool_calls = [], ...texts }: Body): voi
   }
 }
 
-const RESPONSES: Method = {
+const RESPONSES: CallMethod = {
   name: 'openai.responses',
   describe(request) {
     const { model, input, instructions } = request
@@ -87,7 +87,7 @@ const RESPONSES: Method = {
   },
   read: readResponse,
   collect() {
-    let last: Body
+    let last: CallBody
     let text = ''
     return {
       add({ type, response, delta }) {
@@ -103,14 +103,14 @@ const RESPONSES: Method = {
   }
 }
 
-function readResponse({ model, output, usage, id, status }: Body): Answered {
+function readResponse({ model, output, usage, id, status }: CallBody): Answered {
   const used = usage
     ? { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens, totalTokens: usage.total_tokens }
     : undefined
   return { output, model, usage: used, attributes: { 'response.id': id, 'response.status': status } }
 }
 
-const EMBEDDINGS: Method = {
+const EMBEDDINGS: CallMethod = {
   name: 'openai.embeddings',
   describe(request) {
     const attributes = settingsOf(request, ['model', 'input'])

@@ -4,12 +4,12 @@ import type { Sql } from 'postgres'
 import { writeAudit } from '../../store/audit.ts'
 import * as keyStore from '../../store/projects/keys.ts'
 import { deleteProject } from '../../store/projects/projects.ts'
-import { countSelected, type Selected } from '../../store/trace/pruning.ts'
+import { countSelected, type SelectedTotals } from '../../store/trace/pruning.ts'
 import { requireProject } from '../projects.ts'
 import { type Pruned, type PruneOptions, pruneAll } from './pruning.ts'
 
 /** The rows that a deletion would remove. */
-export interface ProjectDeletion extends Selected {
+export interface ProjectDeletion extends SelectedTotals {
   readonly projectId: number
   /** Keys that are not revoked. */
   readonly keys: number
@@ -17,7 +17,7 @@ export interface ProjectDeletion extends Selected {
 
 export async function planProjectDeletion(sql: Sql, project: string): Promise<ProjectDeletion> {
   const projectId = await requireProject(sql, project)
-  const keys = (await keyStore.listKeys(sql, projectId)).filter(({ revokedAt }) => revokedAt === null).length
+  const keys = (await keyStore.readKeys(sql, projectId)).filter(({ revokedAt }) => revokedAt === null).length
   return { projectId, keys, ...(await countSelected(sql, projectId, {})) }
 }
 
@@ -37,7 +37,7 @@ export async function applyProjectDeletion(
   { settleMs = SETTLE_MS, ...options }: PruneOptions & { readonly settleMs?: number } = {}
 ): Promise<Pruned> {
   const audit = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
-  await keyStore.revokeKeysOf(sql, projectId, audit)
+  await keyStore.setKeysRevoked(sql, projectId, audit)
   const revokedAt = performance.now()
   // The audit entry of the project comes last. Until then this one says what is gone.
   const detail = { slug: project, planned, traces: 0 }

@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import { AdminError, InputError } from '../../admin-error.ts'
 import { amendAudit, writeAudit } from '../../store/audit.ts'
-import { countSelected, type PrunePlace, pruneBatch, type Selected } from '../../store/trace/pruning.ts'
+import { countSelected, type PrunePlace, pruneBatch, type SelectedTotals } from '../../store/trace/pruning.ts'
 import type { TraceConditions } from '../../store/trace/trace-conditions.ts'
 import { parseEnvironment, UNASSIGNED } from '../../trace/environment.ts'
 import { requireProject } from '../projects.ts'
@@ -13,7 +13,7 @@ export interface PruneRequest extends TraceConditions {
 }
 
 /** The rows that a deletion would remove. */
-export interface PrunePlan extends Selected {
+export interface PrunePlan extends SelectedTotals {
   readonly projectId: number
   readonly selection: TraceConditions
 }

@@ -18,7 +18,7 @@ export interface Binaries {
   readonly libraries?: string
 }
 
-export interface Places {
+export interface BinaryFolders {
   /** The folder of another package than the installed one. */
   readonly package?: string
   /** A folder for links that cannot be made in the package, made when it is needed. */
@@ -32,7 +32,11 @@ export const REACHABLE_FOLDER = '/var/lib/spoor'
  * Finds initdb and postgres, in the installed package or in the one of `places`. If `user` cannot reach them, copies
  * them once to a folder that it can reach.
  */
-export async function findBinaries(user: ClusterUser | undefined, log: Logger, places: Places = {}): Promise<Binaries> {
+export async function findBinaries(
+  user: ClusterUser | undefined,
+  log: Logger,
+  places: BinaryFolders = {}
+): Promise<Binaries> {
   const installed = places.package ?? (await findPackage())
   const isLinked = linkLibraries(installed)
   if (!isReachable(binariesIn(installed).postgres, user)) return binariesIn(await copyPackage(installed, log))

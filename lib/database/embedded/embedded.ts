@@ -21,7 +21,7 @@ import { claimAlone, enter, leave } from './cluster-lock.ts'
 import { chooseSettings } from './cluster-settings.ts'
 import { holdFolder, readHolder } from './data-dir-lock.ts'
 import { enterFolder } from './folder-users.ts'
-import { type Home, LIBRARIES, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
+import { type DataHome, LIBRARIES, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
 import { type Release, tryLock } from './lock-file.ts'
 import {
   initializeCluster,
@@ -39,7 +39,7 @@ import {
 } from './postmaster.ts'
 import { readOrCreateSecret } from './secrets.ts'
 
-export type Role = 'serve' | 'command'
+export type EmbeddedRole = 'serve' | 'command'
 
 export interface EmbeddedCluster {
   /** The address at which it is now. */
@@ -69,7 +69,7 @@ const LEFTOVER = /lock file|shared memory block/
  */
 export async function openEmbedded(
   dataDir: string,
-  role: Role,
+  role: EmbeddedRole,
   log: Logger,
   patienceMs?: number
 ): Promise<EmbeddedCluster> {
@@ -114,9 +114,9 @@ function explain(dataDir: string, error: unknown): unknown {
 
 class Cluster {
   readonly #dataDir: string
-  readonly #role: Role
+  readonly #role: EmbeddedRole
   readonly #log: Logger
-  readonly #home: Home
+  readonly #home: DataHome
   readonly #password: string
   /** PostgreSQL's own data folder. */
   readonly #pgData: string
@@ -137,7 +137,12 @@ class Cluster {
   /** The last opening; settles when it has ended. */
   #opened: Promise<void> = Promise.resolve()
 
-  constructor(dataDir: string, role: Role, log: Logger, { home, password }: { home: Home; password: string }) {
+  constructor(
+    dataDir: string,
+    role: EmbeddedRole,
+    log: Logger,
+    { home, password }: { home: DataHome; password: string }
+  ) {
     this.#dataDir = dataDir
     this.#role = role
     this.#log = log

@@ -27,7 +27,7 @@ import { sortFolders } from './cluster-folders.ts'
 import { type ClusterUser, findClusterUser, giveTo, isReachable, isRoot } from './cluster-user.ts'
 import { SOCKET_NAME } from './postmaster.ts'
 
-export interface Home {
+export interface DataHome {
   /** The real path, free of links. */
   readonly folder: string
   /** PostgreSQL's data folder in it, which may not be there yet. */
@@ -74,7 +74,7 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
 }
 
 /** Finds the cluster's home in the data folder, or makes one. */
-export async function prepareHome(dataDir: string, log: Logger): Promise<Home> {
+export async function prepareHome(dataDir: string, log: Logger): Promise<DataHome> {
   const path = join(dataDir, 'postgres')
   const user = findClusterUser()
   if (!existsSync(path)) await makeHome(path, user, log)
@@ -92,7 +92,7 @@ export async function prepareHome(dataDir: string, log: Logger): Promise<Home> {
  * Finds or makes the folder of the socket. It is the home, or, if that path is too long, a private folder under the
  * temporary one, whose name follows from that of the home.
  */
-export async function prepareSocketFolder({ folder, user }: Pick<Home, 'folder' | 'user'>): Promise<string> {
+export async function prepareSocketFolder({ folder, user }: Pick<DataHome, 'folder' | 'user'>): Promise<string> {
   if (isShortEnough(folder)) return folder
   const name = `spoor-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`
   const parent = [tmpdir(), '/tmp'].find(parent => isShortEnough(join(parent, name)) && isReachable(parent, user))

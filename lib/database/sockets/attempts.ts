@@ -7,7 +7,7 @@ import { SQLSTATE } from '../failure.ts'
 import type { Address, Server } from './address.ts'
 import type { Tls, TlsMode } from './tls.ts'
 
-export interface Attempt {
+export interface ConnectAttempt {
   readonly server: Server
   readonly secure: boolean
   readonly session: SessionKind
@@ -22,13 +22,13 @@ export interface ServerState {
   readonly isReadOnly: boolean
 }
 
-export interface Route {
+export interface SocketRoute {
   readonly servers: readonly Server[]
   readonly session: SessionKind
   readonly isShuffled: boolean
 }
 
-export function readRoute({ servers, parameter }: Address): Route {
+export function readRoute({ servers, parameter }: Address): SocketRoute {
   const session = (parameter('target_session_attrs') ?? 'any') as SessionKind
   if (!SESSIONS.includes(session)) refuse('target_session_attrs', SESSIONS)
   const balance = parameter('load_balance_hosts') ?? 'disable'
@@ -38,10 +38,10 @@ export function readRoute({ servers, parameter }: Address): Route {
 
 /** All attempts, in order. Hosts that were silent lately come last, because each would take seconds again. */
 export function attemptsOf(
-  { servers, session, isShuffled }: Route,
+  { servers, session, isShuffled }: SocketRoute,
   { mode }: Pick<Tls, 'mode'>,
   isSilent: (server: Server) => boolean
-): Attempt[] {
+): ConnectAttempt[] {
   const inOrder = isShuffled ? shuffle(servers) : servers
   const ordered = [...inOrder.filter(server => !isSilent(server)), ...inOrder.filter(isSilent)]
   // All hosts are asked for a standby before any other server is taken.
@@ -70,7 +70,11 @@ export function suits(session: SessionKind, { inHotStandby, isReadOnly }: Server
  * for the connection, the next attempt is the same server with TLS, or without. If the server is starting or stopping,
  * it is another server.
  */
-export function nextAfterRefusal(sqlState: string, attempt: Attempt, left: readonly Attempt[]): Attempt | undefined {
+export function nextAfterRefusal(
+  sqlState: string,
+  attempt: ConnectAttempt,
+  left: readonly ConnectAttempt[]
+): ConnectAttempt | undefined {
   if (sqlState === SQLSTATE.invalidAuthorization) {
     return left.find(({ server, secure }) => server === attempt.server && secure !== attempt.secure)
   }

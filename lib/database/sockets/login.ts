@@ -10,14 +10,14 @@ import type { ServerState } from './attempts.ts'
 export type LoginOutcome = { readonly state: ServerState } | { readonly refused: string } | 'closed'
 
 /** The next step after a login: let the driver read on, try `another` server, or end the attempt with an error. */
-export type Verdict = 'go on' | 'another' | Error
+export type LoginVerdict = 'go on' | 'another' | Error
 
 const HEADER_BYTES = 5
 const ERROR_RESPONSE = 'E'.charCodeAt(0)
 const PARAMETER_STATUS = 'S'.charCodeAt(0)
 const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 
-export function watchLogin(socket: Socket, judge: (outcome: LoginOutcome) => Verdict): void {
+export function watchLogin(socket: Socket, judge: (outcome: LoginOutcome) => LoginVerdict): void {
   const reader = new LoginReader()
   const { emit } = socket
   const watch = (event: string | symbol, ...values: unknown[]): boolean => {

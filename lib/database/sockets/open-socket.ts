@@ -9,8 +9,8 @@
 import { connect, isIP, Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { type Address, describeServer, type Server } from './address.ts'
-import { type Attempt, attemptsOf, nextAfterRefusal, type Route, readRoute, suits } from './attempts.ts'
-import { type LoginOutcome, type Verdict, watchLogin } from './login.ts'
+import { attemptsOf, type ConnectAttempt, nextAfterRefusal, readRoute, type SocketRoute, suits } from './attempts.ts'
+import { type LoginOutcome, type LoginVerdict, watchLogin } from './login.ts'
 import { readTls, type Tls } from './tls.ts'
 
 /** How long one server may take to answer, unless connect_timeout says otherwise. */
@@ -32,7 +32,7 @@ export interface SocketSeries {
 /** Opens sockets to one address, and holds the facts that all its connections share. */
 export class Opener {
   readonly tls: Tls
-  readonly #route: Route
+  readonly #route: SocketRoute
   readonly #timeoutMs: number
   /** When servers were silent, as performance.now() has it. */
   readonly #silent = new Map<string, number>()
@@ -48,11 +48,11 @@ export class Opener {
     return new Series(this)
   }
 
-  attempts(): Attempt[] {
+  attempts(): ConnectAttempt[] {
     return attemptsOf(this.#route, this.tls, server => this.#isSilent(server))
   }
 
-  async connect({ server, secure }: Attempt): Promise<Socket> {
+  async connect({ server, secure }: ConnectAttempt): Promise<Socket> {
     try {
       const plain = openPlain(server)
       await settled(plain, 'connect', this.#timeoutMs)
@@ -91,11 +91,11 @@ export class Opener {
 class Series implements SocketSeries {
   readonly #opener: Opener
   /** Undefined: no series is under way. */
-  #left: Attempt[] | undefined
+  #left: ConnectAttempt[] | undefined
   /** The one that was handed over last. */
   #socket: Socket | undefined
   /** The open connection, and its server. */
-  #standing: { readonly socket: Socket; readonly attempt: Attempt } | undefined
+  #standing: { readonly socket: Socket; readonly attempt: ConnectAttempt } | undefined
   #isStopped = false
 
   constructor(opener: Opener) {
@@ -131,7 +131,7 @@ class Series implements SocketSeries {
     if (this.#left !== undefined) this.#socket?.destroy()
   }
 
-  #handOver(socket: Socket, attempt: Attempt): Socket {
+  #handOver(socket: Socket, attempt: ConnectAttempt): Socket {
     if (this.#isStopped) socket.destroy()
     if (socket.destroyed) throw connectError('ECONNRESET', 'the server closed the connection')
     this.#socket = socket
@@ -144,7 +144,7 @@ class Series implements SocketSeries {
     return socket
   }
 
-  #judge(outcome: LoginOutcome, socket: Socket, attempt: Attempt): Verdict {
+  #judge(outcome: LoginOutcome, socket: Socket, attempt: ConnectAttempt): LoginVerdict {
     const left = this.#left ?? []
     if (outcome === 'closed') {
       if (left.length > 0 && !this.#isStopped) return 'another'

@@ -3,11 +3,11 @@
  * and the page that was asked for. It belongs to one browser, lives for ten minutes, and is used once. Only the routes
  * of that sign-in get it.
  */
-import type { Attempt } from '../../people/oidc/provider.ts'
+import type { SignInAttempt } from '../../people/oidc/provider.ts'
 import { Cookie, type CookieHome } from './cookie.ts'
 
 export interface Begun {
-  readonly attempt: Attempt
+  readonly attempt: SignInAttempt
   /** A page of the dashboard, relative to `/app/`. */
   readonly page: string
   /** Whether the provider was asked for a fresh sign-in. */

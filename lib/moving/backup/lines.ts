@@ -1,9 +1,9 @@
 /** The lines of a backup, which can be looked at before they are taken. */
-import type { Value } from '../json-splitter.ts'
+import type { SplitValue } from '../json-splitter.ts'
 import type { LineName, LineOf } from './format.ts'
 import type { BackupLine } from './read-backup.ts'
 
-export type ValueOf<K extends BackupLine['name']> = K extends LineName ? LineOf<K> : Value
+export type ValueOf<K extends BackupLine['name']> = K extends LineName ? LineOf<K> : SplitValue
 
 /** Lines that are handled together. */
 const BATCH = 1000

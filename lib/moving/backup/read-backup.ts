@@ -3,13 +3,13 @@ import { createHash, type Hash } from 'node:crypto'
 import { AdminError } from '../../admin-error.ts'
 import { type Checker, checker } from '../../schema/check.ts'
 import { UnpackError } from '../gunzip.ts'
-import { splitValues, type Value } from '../json-splitter.ts'
+import { type SplitValue, splitValues } from '../json-splitter.ts'
 import { BACKUP_FORMAT, type BackupCounts, LINES, type LineName, type LineOf, NOTHING, TRACE_START } from './format.ts'
 import { unpackedBackup } from './packing.ts'
 
 /** A line of a trace, unchanged, or any other line. */
 export type BackupLine =
-  | { readonly name: 'trace'; readonly value: Value }
+  | { readonly name: 'trace'; readonly value: SplitValue }
   | { [K in LineName]: { readonly name: K; readonly value: LineOf<K> } }[LineName]
 
 /** The lines that may follow a line, by its name. */
@@ -72,7 +72,7 @@ class Reading {
     return this.#last !== undefined
   }
 
-  take(value: Value): BackupLine {
+  take(value: SplitValue): BackupLine {
     const line = this.#read(value)
     const allowed = this.#last === undefined ? ['backup'] : FOLLOWING[this.#last]
     if (!allowed.includes(line.name)) {
@@ -104,7 +104,7 @@ class Reading {
     if (this.#last !== 'end') throw damaged('it is cut off: the line "end" is missing')
   }
 
-  #read(value: Value): BackupLine {
+  #read(value: SplitValue): BackupLine {
     const isFirst = this.#last === undefined
     if (value.fault !== undefined) throw isFirst ? notOne() : damaged(`${value.place} ${value.fault}`)
     if (TRACE_START.equals(value.bytes.subarray(0, TRACE_START.length))) return { name: 'trace', value }

@@ -11,16 +11,16 @@ import type { Pool } from '../../database/pool.ts'
 import type { WritePath } from '../../ingest/write-path.ts'
 import { isStoredPassword } from '../../people/passwords.ts'
 import { noteSystemUser } from '../../store/audit.ts'
-import type { Account, Key, Member, Project } from '../../store/instance/backup-head.ts'
+import type { BackupAccount, BackupKey, BackupMember, BackupProject } from '../../store/instance/backup-head.ts'
 import { insertAudit, setAuthors } from '../../store/instance/long-tables.ts'
 import * as progress from '../../store/instance/restoration.ts'
 import * as store from '../../store/instance/restored-rows.ts'
-import type { User } from '../../store/instance/users.ts'
+import type { BackupUser } from '../../store/instance/users.ts'
 import { isOtherSecret, matches } from '../../store/projects/digest-secret.ts'
 import { addMessages } from '../../store/trace/messages.ts'
 import { exportPages } from '../export-project.ts'
 import { importValues } from '../import-file.ts'
-import type { Value } from '../json-splitter.ts'
+import type { SplitValue } from '../json-splitter.ts'
 import type { BackupCounts, Manifest, ProjectSum } from './format.ts'
 import { Lines } from './lines.ts'
 import type { BackupLine } from './read-backup.ts'
@@ -53,11 +53,11 @@ export interface Restored {
 
 interface Head {
   readonly manifest: Manifest
-  readonly accounts: readonly Account[]
-  readonly projects: readonly Project[]
-  readonly users: readonly User[]
-  readonly members: readonly Member[]
-  readonly keys: readonly Key[]
+  readonly accounts: readonly BackupAccount[]
+  readonly projects: readonly BackupProject[]
+  readonly users: readonly BackupUser[]
+  readonly members: readonly BackupMember[]
+  readonly keys: readonly BackupKey[]
 }
 
 export async function restoreBackup(
@@ -178,7 +178,7 @@ class Restore {
     const before = this.#traces
     let problem: string | undefined
     const lines = this.#lines
-    async function* values(): AsyncGenerator<Value> {
+    async function* values(): AsyncGenerator<SplitValue> {
       for await (const value of lines.all('trace')) {
         if (problem !== undefined) return
         yield value

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { Pool } from '../../database/pool.ts'
 import { countProject, type InstanceHead, readHead } from '../../store/instance/backup-head.ts'
-import { readAudit, readAuthors, readStrayMessages } from '../../store/instance/long-tables.ts'
+import { readAuditRows, readAuthors, readStrayMessages } from '../../store/instance/long-tables.ts'
 import { VERSION } from '../../version.ts'
 import { exportPages } from '../export-project.ts'
 import {
@@ -70,7 +70,7 @@ class Backup {
       head.keys.map(key => ({ ...key, scopes: key.scopes && [...key.scopes] }))
     )
     for (const { id } of head.projects) yield* this.#writeProject(id, manifest)
-    for await (const acts of readAudit(this.#sql)) yield this.#lines('act', 'acts', acts)
+    for await (const acts of readAuditRows(this.#sql)) yield this.#lines('act', 'acts', acts)
     const sha256 = this.#hash.digest('hex')
     yield Buffer.from(lineOf('end', { counts: { ...this.#counts }, sha256 }))
   }

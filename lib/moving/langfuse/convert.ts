@@ -7,7 +7,7 @@ import { MAX_JSON_DEPTH } from '../../schema/input.ts'
 import { readBody } from '../../trace/body.ts'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import type { Converted } from '../import-file.ts'
-import { isObject, type JsonObject, Mapping, refuse } from './fields.ts'
+import { isObject, type LangfuseObject, Mapping, refuseLine } from './fields.ts'
 import { convertTrace } from './trace.ts'
 
 /** Langfuse's own wrapping may add levels that a line does not have. */
@@ -22,7 +22,7 @@ export function* convertLangfuse(bytes: Uint8Array): Generator<Converted> {
 function convertOne(trace: Json): Converted {
   const mapping = new Mapping()
   try {
-    const object = isObject(trace) ? trace : refuse('is not an object')
+    const object = isObject(trace) ? trace : refuseLine('is not an object')
     const line = convertTrace(wholeTrace(object), mapping)
     return { line: Buffer.from(stringifyExact(line)), mapped: mapping.counts }
   } catch (error) {
@@ -36,7 +36,7 @@ function tracesIn(value: Json): readonly Json[] {
 }
 
 /** The trace as one object with its observations and scores, wherever they stood in the value. */
-function wholeTrace(object: JsonObject): JsonObject {
+function wholeTrace(object: LangfuseObject): LangfuseObject {
   const { trace, observations, ...others } = object
   if (isObject(trace)) return { ...trace, ...others, ...(observations !== undefined && { observations }) }
   if (object.id !== undefined || !Array.isArray(observations)) return object
@@ -44,7 +44,7 @@ function wholeTrace(object: JsonObject): JsonObject {
 }
 
 /** Makes a trace from the fields of its observations, for a download that has no trace in it. */
-function traceOf(observations: readonly Json[]): JsonObject {
+function traceOf(observations: readonly Json[]): LangfuseObject {
   const [first, ...others] = observations.filter(isObject)
   if (first === undefined) return {}
   const starts = [first, ...others].map(({ startTime }) => String(startTime)).sort()

@@ -5,7 +5,7 @@ import { sha256 } from '../../trace/document.ts'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { parseTimestamp } from '../../trace/timestamp.ts'
 
-export type JsonObject = Readonly<Record<string, Json>>
+export type LangfuseObject = Readonly<Record<string, Json>>
 
 /** Counts how fields were mapped: `observation.model → model`. */
 export class Mapping {
@@ -17,11 +17,11 @@ export class Mapping {
   }
 }
 
-export function refuse(message: string): never {
+export function refuseLine(message: string): never {
   throw new Refusal('invalid_trace', message)
 }
 
-export function isObject(value: unknown): value is JsonObject {
+export function isObject(value: unknown): value is LangfuseObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof LosslessNumber)
 }
 
@@ -52,15 +52,15 @@ export function mapId(id: string, digits: 16 | 32): string {
 export const isId = (id: string, digits: 16 | 32): boolean => id.length === digits && /^[0-9a-f]+$/i.test(id)
 
 /** The fields of one trace, observation or score. */
-export class Fields {
+export class LangfuseFields {
   /** The noun and the position of the object: `observation 3`. */
   readonly place: string
   readonly #noun: string
-  readonly #object: JsonObject
+  readonly #object: LangfuseObject
   readonly #left: Set<string>
   readonly #mapping: Mapping
 
-  constructor(noun: 'trace' | 'observation' | 'score', place: string, object: JsonObject, mapping: Mapping) {
+  constructor(noun: 'trace' | 'observation' | 'score', place: string, object: LangfuseObject, mapping: Mapping) {
     this.#noun = noun
     this.place = place
     this.#object = object
@@ -110,7 +110,7 @@ export class Fields {
 
   id(name: string): string {
     const value = this.see(name)
-    return typeof value === 'string' ? value : refuse(`${this.place}: ${name} is missing, or no text`)
+    return typeof value === 'string' ? value : refuseLine(`${this.place}: ${name} is missing, or no text`)
   }
 
   /** Takes a time, and returns its canonical form. */
@@ -118,22 +118,22 @@ export class Fields {
     const value = this.see(name)
     if (value === undefined) return undefined
     const time = typeof value === 'string' ? parseTimestamp(value) : undefined
-    if (time === undefined) refuse(`${this.place}: ${name} is not an ISO 8601 date and time`)
+    if (time === undefined) refuseLine(`${this.place}: ${name} is not an ISO 8601 date and time`)
     this.took(name, to)
     return time
   }
 
   requiredTime(name: string, to: string): string {
-    return this.time(name, to) ?? refuse(`${this.place}: ${name} is missing`)
+    return this.time(name, to) ?? refuseLine(`${this.place}: ${name} is missing`)
   }
 
   /**
    * Takes a list of objects; undefined if there is none. `hint` is the advice in the error for a list of other values.
    */
-  list(name: string, to: string, hint: string): readonly JsonObject[] | undefined {
+  list(name: string, to: string, hint: string): readonly LangfuseObject[] | undefined {
     const value = this.see(name)
     if (!Array.isArray(value)) return undefined
-    if (!value.every(isObject)) refuse(`${this.place}: ${name} must be objects: ${hint}`)
+    if (!value.every(isObject)) refuseLine(`${this.place}: ${name} must be objects: ${hint}`)
     this.took(name, to)
     return value
   }
@@ -147,13 +147,13 @@ export class Fields {
   }
 
   /** The fields that are left, without those that have the same value in `others`. */
-  rest(others?: JsonObject): [name: string, value: Json][] {
+  rest(others?: LangfuseObject): [name: string, value: Json][] {
     const names = [...this.#left].filter(name => !isSame(this.#object[name], others?.[name]))
     return names.map(name => [name, this.#object[name]])
   }
 
   /** Adds the fields that are left to `target`, each as `langfuse.` and its name. */
-  keepRest(target: Record<string, Json>, to: string, others?: JsonObject): void {
+  keepRest(target: Record<string, Json>, to: string, others?: LangfuseObject): void {
     for (const [name, value] of this.rest(others)) {
       this.note(name, `${to} langfuse.${name}`)
       keep(target, name, value)
@@ -162,7 +162,7 @@ export class Fields {
 }
 
 /** The object without its undefined fields, which JSON does not have. */
-export function present(object: object): JsonObject {
+export function present(object: object): LangfuseObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
 }
 

@@ -1,7 +1,7 @@
 /** Turns an observation of Langfuse into a span. */
 import type { Json } from '../../trace/json/exact-json.ts'
-import { Fields, isId, type JsonObject, keep, type Mapping, mapId } from './fields.ts'
-import { readCost, readUsage, type Usage } from './usage.ts'
+import { isId, keep, LangfuseFields, type LangfuseObject, type Mapping, mapId } from './fields.ts'
+import { type LangfuseUsage, readLangfuseCost, readLangfuseUsage } from './usage.ts'
 
 /** A span as a line has it. */
 export interface SpanOfLine {
@@ -15,15 +15,15 @@ export interface SpanOfLine {
   readonly model: string | undefined
   readonly input: Json
   readonly output: Json
-  readonly attributes: JsonObject
-  readonly usage: Usage | undefined
+  readonly attributes: LangfuseObject
+  readonly usage: LangfuseUsage | undefined
   readonly costUsd: number | undefined
 }
 
 /** The facts about the trace that the mapping of an observation or a score reads. */
-export interface Surroundings {
+export interface ObservationContext {
   /** The trace. A field that it has with the same value is not kept a second time. */
-  readonly trace: JsonObject
+  readonly trace: LangfuseObject
   /** Ids of all observations of the trace. */
   readonly observationIds: ReadonlySet<unknown>
   readonly mapping: Mapping
@@ -39,9 +39,13 @@ const KINDS: Readonly<Record<string, string>> = {
   EMBEDDING: 'embedding'
 }
 
-export function convertObservation(object: JsonObject, index: number, surroundings: Surroundings): SpanOfLine {
+export function convertObservation(
+  object: LangfuseObject,
+  index: number,
+  surroundings: ObservationContext
+): SpanOfLine {
   const { trace, observationIds, mapping } = surroundings
-  const fields = new Fields('observation', `observation ${index + 1}`, object, mapping)
+  const fields = new LangfuseFields('observation', `observation ${index + 1}`, object, mapping)
   const attributes = fields.object('metadata', 'attributes')
   const id = fields.id('id')
   if (isId(id, 16)) {
@@ -57,7 +61,7 @@ export function convertObservation(object: JsonObject, index: number, surroundin
   const startedAt = fields.requiredTime('startTime', 'startedAt')
   const endedAt = fields.time('endTime', 'endedAt')
   if (endedAt === undefined) fields.note('endTime missing', 'endedAt as startedAt')
-  const usage = readUsage(fields)
+  const usage = readLangfuseUsage(fields)
   const span: SpanOfLine = {
     id: mapId(id, 16),
     parentSpanId: hasParent ? mapId(parent, 16) : null,
@@ -71,14 +75,14 @@ export function convertObservation(object: JsonObject, index: number, surroundin
     output: fields.take('output'),
     attributes,
     usage,
-    costUsd: readCost(fields, usage)
+    costUsd: readLangfuseCost(fields, usage)
   }
   fields.drop('traceId')
   fields.keepRest(attributes, 'attributes', { ...trace, traceName: trace.name })
   return span
 }
 
-function readKind(fields: Fields): string {
+function readKind(fields: LangfuseFields): string {
   const type = String(fields.see('type') ?? 'missing').toUpperCase()
   const kind = KINDS[type] ?? 'custom'
   fields.note(`type ${type}`, `kind ${kind}`)
@@ -87,7 +91,7 @@ function readKind(fields: Fields): string {
 }
 
 /** Reads the status from the level. Langfuse writes DEFAULT if the level was not stated. */
-function readStatus(fields: Fields): SpanOfLine['status'] {
+function readStatus(fields: LangfuseFields): SpanOfLine['status'] {
   const level = fields.see('level')
   const status = level === 'ERROR' ? 'error' : 'unset'
   if (level !== undefined) fields.note(`level ${level}`, `status ${status}`)

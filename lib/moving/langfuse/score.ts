@@ -1,7 +1,7 @@
 /** Turns a score of Langfuse into one of spoor. */
 import type { Json } from '../../trace/json/exact-json.ts'
-import { Fields, isId, isSame, type JsonObject, mapId, readNumber } from './fields.ts'
-import type { Surroundings } from './observation.ts'
+import { isId, isSame, LangfuseFields, type LangfuseObject, mapId, readNumber } from './fields.ts'
+import type { ObservationContext } from './observation.ts'
 
 /** A score as a line has it. */
 export interface ScoreOfLine {
@@ -20,15 +20,15 @@ export interface ConvertedScore {
   /** Undefined if spoor has no such score: its value is a long text, or a correction. */
   readonly score: ScoreOfLine | undefined
   /** The fields that have no place in a score. They are kept in the metadata of the trace. */
-  readonly rest: JsonObject
+  readonly rest: LangfuseObject
 }
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 const SOURCES: Readonly<Record<string, string>> = { API: 'api', ANNOTATION: 'annotation', EVAL: 'eval' }
 
-export function convertScore(object: JsonObject, index: number, surroundings: Surroundings): ConvertedScore {
+export function convertScore(object: LangfuseObject, index: number, surroundings: ObservationContext): ConvertedScore {
   const { trace, observationIds, mapping } = surroundings
-  const fields = new Fields('score', `score ${index + 1}`, object, mapping)
+  const fields = new LangfuseFields('score', `score ${index + 1}`, object, mapping)
   const originalId = fields.id('id')
   const id = mapId(originalId, 16)
   const value = readValue(fields)
@@ -62,7 +62,7 @@ export function convertScore(object: JsonObject, index: number, surroundings: Su
 }
 
 /** Reads the value. Undefined if a score of spoor cannot have it. */
-function readValue(fields: Fields): Pick<ScoreOfLine, 'dataType' | 'value'> | undefined {
+function readValue(fields: LangfuseFields): Pick<ScoreOfLine, 'dataType' | 'value'> | undefined {
   const value = fields.see('value')
   const number = typeof value === 'boolean' ? Number(value) : readNumber(value)
   const text = fields.see('stringValue') ?? value
@@ -84,14 +84,14 @@ function readValue(fields: Fields): Pick<ScoreOfLine, 'dataType' | 'value'> | un
 }
 
 /** Reads the name. Characters that a score's name cannot have become `_`; the original name is left then. */
-function readName(fields: Fields): string {
+function readName(fields: LangfuseFields): string {
   const name = fields.id('name')
   if (NAME.test(name)) fields.took('name', 'name')
   else fields.note('name', 'name (changed) and metadata langfuse.scores')
   return name.replace(/[^A-Za-z0-9_-]/gu, '_').slice(0, 64)
 }
 
-function readSource(fields: Fields): string {
+function readSource(fields: LangfuseFields): string {
   const source = String(fields.see('source') ?? 'API').toUpperCase()
   if (Object.hasOwn(SOURCES, source)) fields.took('source', 'source')
   return SOURCES[source] ?? 'api'

@@ -4,16 +4,26 @@ import { MAX_SCORES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
 import { EnvironmentError, parseEnvironment } from '../../trace/environment.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { isBefore, parseTimestamp } from '../../trace/timestamp.ts'
-import { Fields, isId, type JsonObject, keep, type Mapping, mapId, present, readNumber, refuse } from './fields.ts'
-import { convertObservation, type SpanOfLine, type Surroundings } from './observation.ts'
+import {
+  isId,
+  keep,
+  LangfuseFields,
+  type LangfuseObject,
+  type Mapping,
+  mapId,
+  present,
+  readNumber,
+  refuseLine
+} from './fields.ts'
+import { convertObservation, type ObservationContext, type SpanOfLine } from './observation.ts'
 import { type ConvertedScore, convertScore } from './score.ts'
-import type { Usage } from './usage.ts'
+import type { LangfuseUsage } from './usage.ts'
 
 const WHOLE = 'export each trace whole, as GET /api/public/traces/{id} answers it'
 
 /** The line as an object without undefined fields. */
-export function convertTrace(object: JsonObject, mapping: Mapping): JsonObject {
-  const fields = new Fields('trace', 'trace', object, mapping)
+export function convertTrace(object: LangfuseObject, mapping: Mapping): LangfuseObject {
+  const fields = new LangfuseFields('trace', 'trace', object, mapping)
   const metadata = fields.object('metadata')
   const id = fields.id('id')
   if (isId(id, 32)) {
@@ -52,14 +62,14 @@ export function convertTrace(object: JsonObject, mapping: Mapping): JsonObject {
 }
 
 function checkCount(what: string, count: number, most: number): void {
-  if (count > most) refuse(`has ${count} ${what}, and at most ${most} can be stored with a trace`)
+  if (count > most) refuseLine(`has ${count} ${what}, and at most ${most} can be stored with a trace`)
 }
 
 /**
  * Converts scores, newest first, as a line has them. Fields that a score cannot have go into the metadata, by score
  * id.
  */
-function convertScores(fields: Fields, surroundings: Surroundings, metadata: Record<string, Json>) {
+function convertScores(fields: LangfuseFields, surroundings: ObservationContext, metadata: Record<string, Json>) {
   const converted = (fields.list('scores', 'scores', WHOLE) ?? []).map((score, i) =>
     convertScore(score, i, surroundings)
   )
@@ -71,7 +81,7 @@ function convertScores(fields: Fields, surroundings: Surroundings, metadata: Rec
 }
 
 /** Reads the environment. Undefined if there is none, or if it is no valid label; such a label is left. */
-function readEnvironment(fields: Fields): string | undefined {
+function readEnvironment(fields: LangfuseFields): string | undefined {
   const environment = fields.see('environment')
   if (typeof environment !== 'string') return undefined
   try {
@@ -88,7 +98,7 @@ function readEnvironment(fields: Fields): string | undefined {
  * Finds the end of a trace, which Langfuse does not have: the end of the last observation, or else the start and the
  * latency.
  */
-function readEnd(fields: Fields, startedAt: string, spans: readonly SpanOfLine[]): string {
+function readEnd(fields: LangfuseFields, startedAt: string, spans: readonly SpanOfLine[]): string {
   const later = (one: string, other: string) => (isBefore(one, other) ? other : one)
   if (spans.length > 0) {
     fields.note('observations', 'endedAt (the latest end)')
@@ -105,7 +115,7 @@ function isoTime(ms: number): string {
 }
 
 /** Reads the tags that are valid. If not all of them are, the original list is left as well. */
-function readTags(fields: Fields): string[] {
+function readTags(fields: LangfuseFields): string[] {
   const tags = fields.see('tags')
   if (!Array.isArray(tags)) return []
   const fit = tags.filter((tag): tag is string => typeof tag === 'string' && tag !== '' && [...tag].length <= 64)
@@ -116,8 +126,8 @@ function readTags(fields: Fields): string[] {
 }
 
 /** Sums the usage of all observations, as Langfuse does. */
-function sumUsage(spans: readonly SpanOfLine[]): Usage | undefined {
-  const sum: Usage = {}
+function sumUsage(spans: readonly SpanOfLine[]): LangfuseUsage | undefined {
+  const sum: LangfuseUsage = {}
   for (const { usage = {} } of spans) {
     for (const name of ['inputTokens', 'outputTokens', 'totalTokens'] as const) {
       const count = usage[name]
@@ -128,7 +138,7 @@ function sumUsage(spans: readonly SpanOfLine[]): Usage | undefined {
 }
 
 /** Reads the total cost. Langfuse writes zero if no cost is known. */
-function readTotalCost(fields: Fields, spans: readonly SpanOfLine[]): number | undefined {
+function readTotalCost(fields: LangfuseFields, spans: readonly SpanOfLine[]): number | undefined {
   const total = readNumber(fields.see('totalCost'))
   if (total === 0) fields.drop('totalCost')
   if (total !== undefined && total > 0) {

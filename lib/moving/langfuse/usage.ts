@@ -2,9 +2,9 @@
  * Reads the usage and cost of an observation. Langfuse has `usageDetails` and `costDetails` now, and had `usage` and
  * single fields before. It still fills the old ones, with zeros if it knows nothing.
  */
-import { type Fields, isObject, type JsonObject, readNumber } from './fields.ts'
+import { isObject, type LangfuseFields, type LangfuseObject, readNumber } from './fields.ts'
 
-export interface Usage {
+export interface LangfuseUsage {
   inputTokens?: number
   outputTokens?: number
   totalTokens?: number
@@ -16,7 +16,7 @@ const FLAT = { promptTokens: 'inputTokens', completionTokens: 'outputTokens', to
 /**
  * The token counts of an observation; undefined if none are known. Other units, and other kinds of tokens, are left.
  */
-export function readUsage(fields: Fields): Usage | undefined {
+export function readLangfuseUsage(fields: LangfuseFields): LangfuseUsage | undefined {
   const details = fields.see('usageDetails')
   const older = fields.see('usage')
   const isTokens = isTokenUnit(fields.see('unit') ?? (isObject(older) ? older.unit : undefined))
@@ -32,7 +32,7 @@ export function readUsage(fields: Fields): Usage | undefined {
 }
 
 /** The cost in US dollars; undefined if it is not known. Its parts are left. */
-export function readCost(fields: Fields, usage: Usage | undefined): number | undefined {
+export function readLangfuseCost(fields: LangfuseFields, usage: LangfuseUsage | undefined): number | undefined {
   const details = fields.see('costDetails')
   const older = fields.see('usage')
   const known = (value: unknown) => {
@@ -62,13 +62,16 @@ const isKnown = (value: unknown, said: number | undefined): boolean => {
   return number === 0 || (number !== undefined && number === said)
 }
 
-function flatFields(fields: Fields): JsonObject {
+function flatFields(fields: LangfuseFields): LangfuseObject {
   return Object.fromEntries(Object.keys(FLAT).map(name => [name, fields.see(name)]))
 }
 
 /** The token counts of an object; undefined if it has none. */
-function pickCounts(object: JsonObject, names: Readonly<Record<string, keyof Usage>>): Usage | undefined {
-  const usage: Usage = {}
+function pickCounts(
+  object: LangfuseObject,
+  names: Readonly<Record<string, keyof LangfuseUsage>>
+): LangfuseUsage | undefined {
+  const usage: LangfuseUsage = {}
   for (const [name, token] of Object.entries(names)) {
     const count = readNumber(object[name])
     if (count !== undefined && Number.isSafeInteger(count) && count >= 0) usage[token] = count
@@ -77,19 +80,26 @@ function pickCounts(object: JsonObject, names: Readonly<Record<string, keyof Usa
 }
 
 /** The same; undefined also if all of them are zero. */
-function pickKnownCounts(object: JsonObject, names: Readonly<Record<string, keyof Usage>>): Usage | undefined {
+function pickKnownCounts(
+  object: LangfuseObject,
+  names: Readonly<Record<string, keyof LangfuseUsage>>
+): LangfuseUsage | undefined {
   const usage = pickCounts(object, names)
   return usage !== undefined && Object.values(usage).some(count => count > 0) ? usage : undefined
 }
 
-function isSaid(object: JsonObject, names: Readonly<Record<string, keyof Usage>>, usage: Usage | undefined): boolean {
+function isSaid(
+  object: LangfuseObject,
+  names: Readonly<Record<string, keyof LangfuseUsage>>,
+  usage: LangfuseUsage | undefined
+): boolean {
   return Object.entries(object).every(([name, value]) => {
     const token = Object.hasOwn(names, name) ? names[name] : undefined
     return token !== undefined && readNumber(value) === usage?.[token]
   })
 }
 
-function isOlderSaid(older: JsonObject, usage: Usage | undefined, cost: number | undefined): boolean {
+function isOlderSaid(older: LangfuseObject, usage: LangfuseUsage | undefined, cost: number | undefined): boolean {
   const said: Readonly<Record<string, number | undefined>> = {
     input: usage?.inputTokens,
     output: usage?.outputTokens,

@@ -6,7 +6,7 @@ import { AdminError } from '../../admin-error.ts'
 import { type Config, ConfigError } from '../../config.ts'
 import { findBinaries } from '../../database/embedded/binaries.ts'
 import { readFolderMajor, sortFolders } from '../../database/embedded/cluster-folders.ts'
-import { type Home, prepareHome } from '../../database/embedded/folders.ts'
+import { type DataHome, prepareHome } from '../../database/embedded/folders.ts'
 import { readDisk } from '../../database/embedded/free-disk.ts'
 import { inspectPostmaster, removeAs } from '../../database/embedded/postmaster.ts'
 import type { Logger } from '../../log.ts'
@@ -18,7 +18,7 @@ export const DRAFT = 'upgrading'
 
 /** The contents of a data folder. */
 export interface Situation {
-  readonly home: Home
+  readonly home: DataHome
   /** Undefined if the folder is of the PostgreSQL that this spoor has. */
   readonly plan: Plan | undefined
   readonly to: number

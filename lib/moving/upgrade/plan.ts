@@ -1,7 +1,7 @@
 /** Decides whether a data folder is upgraded to another major version of PostgreSQL, from what was found. */
 import { AdminError } from '../../admin-error.ts'
 
-export interface Found {
+export interface FoundInstallation {
   /** The major version that made the folder in use; undefined if there is no database yet. */
   readonly from: number | undefined
   /** That of the programs of this spoor. */
@@ -30,7 +30,7 @@ const BESIDE_BYTES = 1024 ** 3
 const SHARE = 1.1
 
 /** Undefined if there is nothing to do. Throws an AdminError if the upgrade is impossible. */
-export function planUpgrade({ from, to, bytes, free }: Found): Plan | undefined {
+export function planUpgrade({ from, to, bytes, free }: FoundInstallation): Plan | undefined {
   if (from === undefined) throw new AdminError('there is no database here yet: `spoor serve` makes one')
   if (from === to) return undefined
   if (from > to) {

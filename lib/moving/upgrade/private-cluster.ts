@@ -6,7 +6,7 @@ import { connectorTo, connectTo, type SocketTarget, transportOf } from '../../da
 import type { Database } from '../../database/database.ts'
 import { claimAlone } from '../../database/embedded/cluster-lock.ts'
 import { chooseSettings } from '../../database/embedded/cluster-settings.ts'
-import { type Home, prepareSocketFolder } from '../../database/embedded/folders.ts'
+import { type DataHome, prepareSocketFolder } from '../../database/embedded/folders.ts'
 import {
   inspectPostmaster,
   MAIN_DATABASE,
@@ -36,7 +36,7 @@ export interface ClusterSecrets {
  */
 export async function withPrivate<T>(
   runner: Runner,
-  home: Home,
+  home: DataHome,
   secrets: ClusterSecrets,
   work: (database: Database) => Promise<T>
 ): Promise<T> {
@@ -73,7 +73,7 @@ export async function withPrivate<T>(
 }
 
 /** Stops a PostgreSQL that a killed process has left running. Throws an AdminError if a process uses it. */
-export async function stopLeftOver({ pgData }: Pick<Home, 'pgData'>, password: string): Promise<void> {
+export async function stopLeftOver({ pgData }: Pick<DataHome, 'pgData'>, password: string): Promise<void> {
   for (;;) {
     const found = await inspectPostmaster(pgData)
     if (found.state === 'stopped') return

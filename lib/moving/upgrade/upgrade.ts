@@ -16,7 +16,7 @@ import { findBinaries } from '../../database/embedded/binaries.ts'
 import { folderOfMajor } from '../../database/embedded/cluster-folders.ts'
 import { holdFolder } from '../../database/embedded/data-dir-lock.ts'
 import { enterFolder } from '../../database/embedded/folder-users.ts'
-import { type Home, LIBRARIES } from '../../database/embedded/folders.ts'
+import { type DataHome, LIBRARIES } from '../../database/embedded/folders.ts'
 import { initializeCluster, makeFolderAs, removeAs } from '../../database/embedded/postmaster.ts'
 import { readOrCreateSecret } from '../../database/embedded/secrets.ts'
 import { migrate, readSchemaState } from '../../database/migrate.ts'
@@ -46,7 +46,7 @@ export interface UpgradeOptions extends ProgramsWanted {
 export async function upgrade(
   config: Config,
   log: Logger,
-  { home, plan }: { readonly home: Home; readonly plan: Plan },
+  { home, plan }: { readonly home: DataHome; readonly plan: Plan },
   options: UpgradeOptions
 ): Promise<BackupCounts> {
   const { dataDir } = config

@@ -3,7 +3,7 @@
  * go on sending the names that they were made for.
  */
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
-import { composed, type Dialect, indexed, json, kindBy, loose, type Source } from '../dialect.ts'
+import { type AttributeSource, composed, type Dialect, indexed, json, kindBy, loose } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 import { readForm } from '../wire/attribute-values.ts'
 import type { OtlpEvent } from '../wire/request.ts'
@@ -119,19 +119,19 @@ const fieldOf = (value: Json, name: string): Json =>
   typeof value === 'object' && value !== null ? (value as Record<string, Json>)[name] : undefined
 
 /** Reads an attribute of an event. The event also stays among the events, with its other attributes. */
-function fromEvents(event: string, attribute: string): Source {
+function fromEvents(event: string, attribute: string): AttributeSource {
   return composed((_, events) => {
     const found = events.find(({ name, attributes }) => name === event && attributes.has(attribute))
     return found && readForm(found.attributes.get(attribute), 'loose')
   })
 }
 
-function fromDetails(attribute: string): Source {
+function fromDetails(attribute: string): AttributeSource {
   return fromEvents('gen_ai.client.inference.operation.details', attribute)
 }
 
 /** Makes a message of each event. If an event does not state the role of its message, the event's name tells it. */
-function messagesOfEvents(names: readonly string[]): Source {
+function messagesOfEvents(names: readonly string[]): AttributeSource {
   return composed((_, events) => {
     const messages = events.filter(({ name }) => names.includes(name)).map(messageOf)
     return messages.length === 0 ? undefined : messages

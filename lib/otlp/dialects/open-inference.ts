@@ -2,13 +2,13 @@
 
 import type { Json } from '../../trace/json/exact-json.ts'
 import { isRepetition } from '../content/repetition.ts'
-import { type Dialect, indexed, kindBy, loose, type Source, type SpanKind } from '../dialect.ts'
+import { type AttributeSource, type Dialect, type DialectKind, indexed, kindBy, loose } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
-import { type Form, freeForm, freeObject, readForm } from '../wire/attribute-values.ts'
+import { freeForm, freeObject, readForm, type TextForm } from '../wire/attribute-values.ts'
 
 type Side = 'input' | 'output'
 /** The structured form of an input and of an output: attributes for each message or document. */
-const STRUCTURED: Readonly<Record<Side, readonly Source[]>> = {
+const STRUCTURED: Readonly<Record<Side, readonly AttributeSource[]>> = {
   input: [indexed('llm.input_messages'), rerankerInput],
   output: [indexed('llm.output_messages'), indexed('retrieval.documents'), indexed('reranker.output_documents')]
 }
@@ -18,7 +18,7 @@ const PREFIXES: Readonly<Record<Side, readonly string[]>> = {
   output: ['llm.output_messages.', 'retrieval.documents.', 'reranker.output_documents.']
 }
 /** Kinds whose `input.value` is often the printed form of an object, which is hard to read. */
-const STRUCTURED_KINDS: ReadonlySet<SpanKind> = new Set<SpanKind>(['llm', 'retriever', 'reranker'])
+const STRUCTURED_KINDS: ReadonlySet<DialectKind> = new Set<DialectKind>(['llm', 'retriever', 'reranker'])
 
 export const openInference: Dialect = {
   kind: kindBy(
@@ -67,7 +67,7 @@ export const openInference: Dialect = {
 }
 
 /** Reads `input.value` (or `output.value`); the attribute `input.mime_type` says whether it is JSON. */
-function payload(side: Side): Source {
+function payload(side: Side): AttributeSource {
   return fields => {
     const found = fields.find([`${side}.value`])
     if (found === undefined) return undefined
@@ -81,7 +81,7 @@ function takePayload(fields: Fields, side: Side): void {
   fields.take(`${side}.mime_type`)
 }
 
-function formOf(fields: Fields, side: Side): Form {
+function formOf(fields: Fields, side: Side): TextForm {
   const type = fields.get(`${side}.mime_type`)
   return type === 'application/json' ? 'json' : type === 'text/plain' ? 'text' : 'loose'
 }
@@ -90,7 +90,7 @@ function formOf(fields: Fields, side: Side): Form {
  * Reads the structured form of a span that calls a model, or finds or ranks documents. If `input.value` (or
  * `output.value`) says nothing that is not said there, it goes; otherwise it stays an attribute.
  */
-function structuredFirst(side: Side): Source {
+function structuredFirst(side: Side): AttributeSource {
   return (fields, events, kind) => {
     if (!STRUCTURED_KINDS.has(kind)) return undefined
     for (const source of STRUCTURED[side]) {
@@ -116,7 +116,7 @@ function* saidOf(fields: Fields, side: Side): Generator<[string, Json]> {
 }
 
 /** The query of a reranker; if its documents are there too, an object with both. */
-function rerankerInput(...given: Parameters<Source>): ReturnType<Source> {
+function rerankerInput(...given: Parameters<AttributeSource>): ReturnType<AttributeSource> {
   const query = loose('reranker.query')(...given)
   const documents = indexed('reranker.input_documents')(...given)
   if (query === undefined || documents === undefined) return query ?? documents

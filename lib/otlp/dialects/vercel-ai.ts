@@ -3,7 +3,7 @@
  * `runtimeContext`, and for embeddings and rankings.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
-import { composed, type Dialect, json, type Source } from '../dialect.ts'
+import { type AttributeSource, composed, type Dialect, json } from '../dialect.ts'
 import { readForm } from '../wire/attribute-values.ts'
 
 export const vercelAi: Dialect = {
@@ -50,7 +50,7 @@ export const vercelAi: Dialect = {
 }
 
 /** The text of the answer; if tools are called, an object with the text and the calls. */
-function answer(text: string, toolCalls: string): Source {
+function answer(text: string, toolCalls: string): AttributeSource {
   return composed((fields): Json => {
     const said = fields.find([text])
     const calls = fields.find([toolCalls])
@@ -61,7 +61,7 @@ function answer(text: string, toolCalls: string): Source {
 }
 
 /** A list, each item of which is JSON text. */
-function listOfJson(name: string): Source {
+function listOfJson(name: string): AttributeSource {
   return composed((fields): Json => {
     const found = fields.find([name])
     if (found === undefined) return undefined

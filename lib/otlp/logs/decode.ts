@@ -7,11 +7,11 @@ import {
   attributesOf,
   type JsonObject,
   listOf,
-  microsOf as microsIn,
+  microsOfField as microsIn,
   objectOf,
-  readValue as readJsonValue,
+  readJsonValue,
   startParts,
-  textOf
+  textOfField
 } from '../wire/json-values.ts'
 import { Parts } from '../wire/parts.ts'
 import {
@@ -20,11 +20,11 @@ import {
   hex,
   type KeyValue,
   readAttributes,
-  readValue,
+  readProtobufValue,
   VALUES
 } from '../wire/protobuf-values.ts'
 import type { Attributes, OtlpEncoding } from '../wire/request.ts'
-import { type Int64, microsOf } from '../wire/time.ts'
+import { type Int64, microsOfInt64 } from '../wire/time.ts'
 
 /** A log record. Ids are lower-case hexadecimal text, empty if the record belongs to no span. */
 export interface LogRecord {
@@ -52,10 +52,10 @@ function decodeJson(bytes: Uint8Array): LogRecord[] {
 }
 
 const readJsonRecord = (record: JsonObject, path: string): LogRecord => ({
-  traceId: textOf(record, 'traceId', path).toLowerCase(),
-  spanId: textOf(record, 'spanId', path).toLowerCase(),
+  traceId: textOfField(record, 'traceId', path).toLowerCase(),
+  spanId: textOfField(record, 'spanId', path).toLowerCase(),
   micros: microsIn(record, 'timeUnixNano', path) || microsIn(record, 'observedTimeUnixNano', path),
-  eventName: textOf(record, 'eventName', path),
+  eventName: textOfField(record, 'eventName', path),
   body: readJsonValue(record.body, `${path}.body`),
   attributes: attributesOf(record, path)
 })
@@ -102,8 +102,8 @@ function decodeProtobuf(bytes: Uint8Array): LogRecord[] {
 const readRecord = (record: RecordMessage): LogRecord => ({
   traceId: hex(record.traceId),
   spanId: hex(record.spanId),
-  micros: microsOf(record.timeUnixNano) || microsOf(record.observedTimeUnixNano),
+  micros: microsOfInt64(record.timeUnixNano) || microsOfInt64(record.observedTimeUnixNano),
   eventName: record.eventName,
-  body: readValue(record.body),
+  body: readProtobufValue(record.body),
   attributes: readAttributes(record.attributes)
 })

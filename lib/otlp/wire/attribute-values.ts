@@ -7,7 +7,7 @@ import { reader } from '../../trace/json/reader.ts'
 import { remembering } from '../../trace/remembering.ts'
 
 /** How the value of an attribute is written. */
-export type Form =
+export type TextForm =
   /** A text stays text. */
   | 'text'
   /** A text becomes JSON if it can be read as JSON. */
@@ -36,16 +36,16 @@ export function freeOf(value: Json): FreeJson {
 }
 
 /** The value of an attribute in this form. A text that cannot be read as JSON stays text. */
-export function freeForm(value: Json, form: Form): FreeJson {
+export function freeForm(value: Json, form: TextForm): FreeJson {
   return (mayBeJson(value, form) ? freeOfText(value) : undefined) ?? freeOf(value)
 }
 
 /** The same as a value. */
-export function readForm(value: Json, form: Form): Json {
+export function readForm(value: Json, form: TextForm): Json {
   return (mayBeJson(value, form) ? parseJson(value) : undefined) ?? value
 }
 
-const mayBeJson = (value: Json, form: Form): value is string =>
+const mayBeJson = (value: Json, form: TextForm): value is string =>
   typeof value === 'string' && (form === 'json' ? BEGINNING.test(value) : form === 'loose' && /^\s*[[{]/.test(value))
 
 /**

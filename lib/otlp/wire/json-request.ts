@@ -12,13 +12,13 @@ import {
   attributesOf,
   countOf,
   enumOf,
+  fieldPath,
   type JsonObject,
   listOf,
-  microsOf,
+  microsOfField,
   objectOf,
-  pathOf,
   startParts,
-  textOf
+  textOfField
 } from './json-values.ts'
 import { MOST_EVENTS, MOST_LINKS, unread } from './parts.ts'
 import type {
@@ -28,16 +28,16 @@ import type {
   OtlpEvent,
   OtlpLink,
   OtlpSpan,
+  SentSpanHead,
   SentSpans,
-  SpanGroup,
-  SpanHead
+  SpanGroup
 } from './request.ts'
 
 /** Reads an export request. Throws `invalid_json` or, naming the field, `invalid_request`. */
 export function decodeJson(bytes: Uint8Array): SpanGroup[] {
   const { exact } = readBody(bytes, 'invalid_request')
   startParts()
-  return readGroups(exact, (group, path) => new ParsedJsonSpans(sentSpans(group, path), pathOf(path, 'spans')))
+  return readGroups(exact, (group, path) => new ParsedJsonSpans(sentSpans(group, path), fieldPath(path, 'spans')))
 }
 
 /**
@@ -51,7 +51,7 @@ export function decodeLargeJson(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] 
   return readGroups(exact, (group, path) => {
     const [index] = sentSpans(group, path)
     const ranges = index === undefined ? new ByteRanges() : (lists[index as number] as ByteRanges)
-    return new SlicedJsonSpans(bytes, ranges, pathOf(path, 'spans'))
+    return new SlicedJsonSpans(bytes, ranges, fieldPath(path, 'spans'))
   })
 }
 
@@ -71,7 +71,7 @@ export function encodeJson(rejected: number, errorMessage: string, field = 'reje
   return JSON.stringify({ partialSuccess: { [field]: String(rejected), errorMessage } })
 }
 
-const sentSpans = (group: JsonObject, path: string) => arrayOf(group, 'spans', pathOf(path, 'spans'))
+const sentSpans = (group: JsonObject, path: string) => arrayOf(group, 'spans', fieldPath(path, 'spans'))
 
 type ReadSpans<S> = (group: JsonObject, path: string) => S
 
@@ -90,11 +90,11 @@ function readResourceSpans<S extends SentSpans>(
     const scope = objectOf(group.scope ?? {}, `${groupPath}.scope`)
     const origin: Origin = {
       resource,
-      resourceSchemaUrl: textOf(item, 'schemaUrl', path),
-      scopeName: textOf(scope, 'name', `${groupPath}.scope`),
-      scopeVersion: textOf(scope, 'version', `${groupPath}.scope`),
+      resourceSchemaUrl: textOfField(item, 'schemaUrl', path),
+      scopeName: textOfField(scope, 'name', `${groupPath}.scope`),
+      scopeVersion: textOfField(scope, 'version', `${groupPath}.scope`),
       scopeAttributes: attributesOf(scope, `${groupPath}.scope`),
-      scopeSchemaUrl: textOf(group, 'schemaUrl', groupPath)
+      scopeSchemaUrl: textOfField(group, 'schemaUrl', groupPath)
     }
     return { origin, spans: readSpans(group, groupPath) }
   })
@@ -114,7 +114,7 @@ abstract class JsonSpans implements SentSpans {
 
   protected abstract valueAt(index: number, path: string): unknown
 
-  head(index: number): SpanHead {
+  head(index: number): SentSpanHead {
     return this.#at(index, readHead)
   }
 
@@ -169,30 +169,30 @@ class SlicedJsonSpans extends JsonSpans implements DivisibleSpans {
 
 const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0)
 
-function readHead(span: JsonObject, path: string): SpanHead {
+function readHead(span: JsonObject, path: string): SentSpanHead {
   const events = arrayOf(span, 'events', `${path}.events`).slice(0, MOST_EVENTS)
   let lastEventMicros = 0
   for (const [i, event] of events.entries()) {
     const eventPath = `${path}.events[${i}]`
-    lastEventMicros = Math.max(lastEventMicros, microsOf(objectOf(event, eventPath), 'timeUnixNano', eventPath))
+    lastEventMicros = Math.max(lastEventMicros, microsOfField(objectOf(event, eventPath), 'timeUnixNano', eventPath))
   }
   return { ...readIdentity(span, path), lastEventMicros }
 }
 
 const readIdentity = (span: JsonObject, path: string) => ({
-  traceId: textOf(span, 'traceId', path).toLowerCase(),
-  spanId: textOf(span, 'spanId', path).toLowerCase(),
-  parentSpanId: textOf(span, 'parentSpanId', path).toLowerCase(),
-  name: textOf(span, 'name', path),
-  startMicros: microsOf(span, 'startTimeUnixNano', path),
-  endMicros: microsOf(span, 'endTimeUnixNano', path)
+  traceId: textOfField(span, 'traceId', path).toLowerCase(),
+  spanId: textOfField(span, 'spanId', path).toLowerCase(),
+  parentSpanId: textOfField(span, 'parentSpanId', path).toLowerCase(),
+  name: textOfField(span, 'name', path),
+  startMicros: microsOfField(span, 'startTimeUnixNano', path),
+  endMicros: microsOfField(span, 'endTimeUnixNano', path)
 })
 
 function readSpan(span: JsonObject, path: string): OtlpSpan {
   const status = objectOf(span.status ?? {}, `${path}.status`)
   return {
     ...readIdentity(span, path),
-    traceState: textOf(span, 'traceState', path),
+    traceState: textOfField(span, 'traceState', path),
     flags: countOf(span, 'flags', path),
     kind: enumOf(span, 'kind', path, SPAN_KINDS),
     attributes: attributesOf(span, path),
@@ -202,21 +202,21 @@ function readSpan(span: JsonObject, path: string): OtlpSpan {
     links: listOf(span, 'links', path, readLink, MOST_LINKS),
     droppedLinks: countOf(span, 'droppedLinksCount', path) + unread(lengthOf(span.links), MOST_LINKS),
     statusCode: enumOf(status, 'code', `${path}.status`, STATUS_CODES),
-    statusMessage: textOf(status, 'message', `${path}.status`)
+    statusMessage: textOfField(status, 'message', `${path}.status`)
   }
 }
 
 const readEvent = (event: JsonObject, path: string): OtlpEvent => ({
-  name: textOf(event, 'name', path),
-  micros: microsOf(event, 'timeUnixNano', path),
+  name: textOfField(event, 'name', path),
+  micros: microsOfField(event, 'timeUnixNano', path),
   attributes: attributesOf(event, path),
   droppedAttributes: countOf(event, 'droppedAttributesCount', path)
 })
 
 const readLink = (link: JsonObject, path: string): OtlpLink => ({
-  traceId: textOf(link, 'traceId', path).toLowerCase(),
-  spanId: textOf(link, 'spanId', path).toLowerCase(),
-  traceState: textOf(link, 'traceState', path),
+  traceId: textOfField(link, 'traceId', path).toLowerCase(),
+  spanId: textOfField(link, 'spanId', path).toLowerCase(),
+  traceState: textOfField(link, 'traceState', path),
   attributes: attributesOf(link, path),
   droppedAttributes: countOf(link, 'droppedAttributesCount', path),
   flags: countOf(link, 'flags', path)

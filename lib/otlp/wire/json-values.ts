@@ -25,13 +25,13 @@ export const addParts = (count: number): void => parts.add(count)
 export function attributesOf(object: JsonObject, path: string): Attributes {
   const attributes = new Map<string, Json>()
   const read = (item: JsonObject, itemPath: string) =>
-    attributes.set(textOf(item, 'key', itemPath), readValue(item.value, `${itemPath}.value`))
+    attributes.set(textOfField(item, 'key', itemPath), readJsonValue(item.value, `${itemPath}.value`))
   listOf(object, 'attributes', path, read)
   return attributes
 }
 
 /** The JSON value of an AnyValue. Its numbers are integers and doubles, however they are written. */
-export function readValue(any: unknown, path: string): Json {
+export function readJsonValue(any: unknown, path: string): Json {
   if (any === undefined || any === null) return null
   const value = objectOf(any, path)
   if (typeof value.stringValue === 'string') return value.stringValue
@@ -40,13 +40,13 @@ export function readValue(any: unknown, path: string): Json {
   if (value.doubleValue !== undefined) return doubleOf(value.doubleValue)
   if (value.arrayValue !== undefined) {
     const array = objectOf(value.arrayValue ?? {}, `${path}.arrayValue`)
-    return listOf(array, 'values', `${path}.arrayValue`, readValue)
+    return listOf(array, 'values', `${path}.arrayValue`, readJsonValue)
   }
   if (value.kvlistValue !== undefined) {
     const object: Record<string, Json> = {}
     const list = objectOf(value.kvlistValue ?? {}, `${path}.kvlistValue`)
     listOf(list, 'values', `${path}.kvlistValue`, (item, itemPath) =>
-      setOwn(object, textOf(item, 'key', itemPath), readValue(item.value, `${itemPath}.value`))
+      setOwn(object, textOfField(item, 'key', itemPath), readJsonValue(item.value, `${itemPath}.value`))
     )
     return object
   }
@@ -79,13 +79,13 @@ export function countOf(object: JsonObject, field: string, path: string): number
   return Number.isInteger(value) ? (value as number) : refuse(`${path}.${field}`, 'must be a whole number')
 }
 
-export function microsOf(object: JsonObject, field: string, path: string): number {
+export function microsOfField(object: JsonObject, field: string, path: string): number {
   const value = plainNumber(object[field] ?? '0')
   const text = value instanceof LosslessNumber ? value.value : String(value)
   return /^\d{1,20}$/.test(text) ? microsOfText(text) : refuse(`${path}.${field}`, 'must be nanoseconds since 1970')
 }
 
-export function textOf(object: JsonObject, field: string, path: string): string {
+export function textOfField(object: JsonObject, field: string, path: string): string {
   const value = object[field] ?? ''
   return typeof value === 'string' ? value : refuse(`${path}.${field}`, 'must be a string')
 }
@@ -98,13 +98,13 @@ export function listOf<T>(
   read: (item: JsonObject, path: string) => T,
   most?: number
 ): T[] {
-  const listPath = pathOf(path, field)
+  const listPath = fieldPath(path, field)
   const list = arrayOf(object, field, listPath)
   parts.add(list.length)
   return list.slice(0, most).map((item, i) => read(objectOf(item, `${listPath}[${i}]`), `${listPath}[${i}]`))
 }
 
-export const pathOf = (path: string, field: string): string => (path === 'body' ? field : `${path}.${field}`)
+export const fieldPath = (path: string, field: string): string => (path === 'body' ? field : `${path}.${field}`)
 
 export function arrayOf(object: JsonObject, field: string, path: string): readonly unknown[] {
   const list = object[field] ?? []

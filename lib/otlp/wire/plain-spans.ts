@@ -8,7 +8,7 @@ import type { Json } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
 import { MOST_EVENTS } from './parts.ts'
 import type { ByteRange, OtlpEvent, OtlpLink, OtlpSpan } from './request.ts'
-import { integerOf, microsOf } from './time.ts'
+import { integerOf, microsOfInt64 } from './time.ts'
 import { WordCache } from './word-cache.ts'
 
 /**
@@ -314,7 +314,7 @@ export class PlainSpans {
 
   #micros(): number {
     const from = this.#advance(8)
-    return microsOf({
+    return microsOfInt64({
       low: this.#view.getUint32(from, true),
       high: this.#view.getUint32(from + 4, true),
       unsigned: true

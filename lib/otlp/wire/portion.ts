@@ -15,11 +15,11 @@ import { readProtobufSpans } from './protobuf.ts'
 import type { ByteRange, DivisibleSpans, OtlpEncoding, SentSpans } from './request.ts'
 
 /** The spans of one origin. */
-export interface Source<S extends SentSpans = SentSpans> {
+export interface SpanSource<S extends SentSpans = SentSpans> {
   readonly from: DescribedOrigin
   readonly spans: S
 }
-export type Divisible = Source<DivisibleSpans>
+export type Divisible = SpanSource<DivisibleSpans>
 
 /** A span with its position in the request, and among the spans of its source. */
 export interface IndexedSpan {
@@ -54,7 +54,7 @@ const PORTION_BYTES = 4 * 1024 * 1024
 export const isCut = (bytes: number, spans: number): boolean => bytes > PORTION_BYTES || spans > 1024
 
 /** Cuts spans into portions. They are given trace by trace, and keep that order. */
-export function* cut(traces: Iterable<readonly IndexedSpan[]>, encoding: OtlpEncoding): Generator<Portion> {
+export function* cutPortions(traces: Iterable<readonly IndexedSpan[]>, encoding: OtlpEncoding): Generator<Portion> {
   for (const spans of deal(traces)) yield { encoding, runs: runsOf(spans) }
 }
 
@@ -77,7 +77,7 @@ export function joinPortion(portion: Portion, request: Uint8Array): Uint8Array {
   return bytes
 }
 
-export function decodePortion(bytes: Uint8Array): Source[] {
+export function decodePortion(bytes: Uint8Array): SpanSource[] {
   let at = LENGTH_BYTES + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true)
   const { encoding, runs }: Portion = deserialize(bytes.subarray(LENGTH_BYTES, at))
   return runs.map(({ from, formerFrom, ranges }) => {

@@ -99,11 +99,11 @@ const MAX_DEPTH = 100
 
 export function readAttributes(list: readonly KeyValue[]): Attributes {
   const attributes = new Map<string, Json>()
-  for (const { key, value } of list) attributes.set(key, readValue(value))
+  for (const { key, value } of list) attributes.set(key, readProtobufValue(value))
   return attributes
 }
 
-export function readValue(any: AnyValue | null): Json {
+export function readProtobufValue(any: AnyValue | null): Json {
   switch (any?.value) {
     case 'stringValue':
       return any.stringValue
@@ -115,10 +115,10 @@ export function readValue(any: AnyValue | null): Json {
       // JSON has no NaN and no infinities.
       return Number.isFinite(any.doubleValue) ? any.doubleValue : String(any.doubleValue)
     case 'arrayValue':
-      return any.arrayValue.values.map(readValue)
+      return any.arrayValue.values.map(readProtobufValue)
     case 'kvlistValue': {
       const object: Record<string, Json> = {}
-      for (const { key, value } of any.kvlistValue.values) setOwn(object, key, readValue(value))
+      for (const { key, value } of any.kvlistValue.values) setOwn(object, key, readProtobufValue(value))
       return object
     }
     case 'bytesValue':

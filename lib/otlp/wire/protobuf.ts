@@ -14,14 +14,14 @@ import type {
   OtlpEvent,
   OtlpLink,
   OtlpSpan,
+  SentSpanHead,
   SentSpans,
-  SpanGroup,
-  SpanHead
+  SpanGroup
 } from './request.ts'
-import { type Int64, microsOf } from './time.ts'
+import { type Int64, microsOfInt64 } from './time.ts'
 
 /** The schema of an export request. Tests also encode by it. */
-export const SCHEMA = `
+export const PROTOBUF_SCHEMA = `
 syntax = "proto3";
 message Request { repeated ResourceSpans resource_spans = 1; }
 message Response { PartialSuccess partial_success = 1; }
@@ -106,7 +106,7 @@ type SpanHeadMessage = Pick<SpanMessage, 'traceId' | 'spanId' | 'parentSpanId' |
     readonly events: readonly { readonly timeUnixNano: Int64 }[]
   }
 
-const { root } = protobuf.parse(SCHEMA + HEADS)
+const { root } = protobuf.parse(PROTOBUF_SCHEMA + HEADS)
 root.resolveAll()
 const Response = root.lookupType('Response')
 const Span = root.lookupType('Span')
@@ -204,7 +204,7 @@ class ProtobufSpans implements DivisibleSpans {
     return this.#ranges.length
   }
 
-  head(index: number): SpanHead {
+  head(index: number): SentSpanHead {
     return decoding(() => readHead(this.#decode<SpanHeadMessage>(SpanHeadType, index).message))
   }
 
@@ -270,14 +270,14 @@ function shorten(bytes: Uint8Array, { from, end }: ByteRange) {
   return { bytes: Buffer.concat([...kept, bytes.subarray(keptFrom, end)]), left }
 }
 
-const readHead = (head: SpanHeadMessage): SpanHead => ({
+const readHead = (head: SpanHeadMessage): SentSpanHead => ({
   traceId: hex(head.traceId),
   spanId: hex(head.spanId),
   parentSpanId: hex(head.parentSpanId),
   name: head.name,
-  startMicros: microsOf(head.startTimeUnixNano),
-  endMicros: microsOf(head.endTimeUnixNano),
-  lastEventMicros: head.events.reduce((last, { timeUnixNano }) => Math.max(last, microsOf(timeUnixNano)), 0)
+  startMicros: microsOfInt64(head.startTimeUnixNano),
+  endMicros: microsOfInt64(head.endTimeUnixNano),
+  lastEventMicros: head.events.reduce((last, { timeUnixNano }) => Math.max(last, microsOfInt64(timeUnixNano)), 0)
 })
 
 function readSpan(span: SpanMessage, left: ReadonlyMap<number, number>): OtlpSpan {
@@ -289,8 +289,8 @@ function readSpan(span: SpanMessage, left: ReadonlyMap<number, number>): OtlpSpa
     flags: span.flags,
     name: span.name,
     kind: span.kind,
-    startMicros: microsOf(span.startTimeUnixNano),
-    endMicros: microsOf(span.endTimeUnixNano),
+    startMicros: microsOfInt64(span.startTimeUnixNano),
+    endMicros: microsOfInt64(span.endTimeUnixNano),
     attributes: readAttributes(span.attributes),
     droppedAttributes: span.droppedAttributesCount,
     events: span.events.map(readEvent),
@@ -304,7 +304,7 @@ function readSpan(span: SpanMessage, left: ReadonlyMap<number, number>): OtlpSpa
 
 const readEvent = (event: EventMessage): OtlpEvent => ({
   name: event.name,
-  micros: microsOf(event.timeUnixNano),
+  micros: microsOfInt64(event.timeUnixNano),
   attributes: readAttributes(event.attributes),
   droppedAttributes: event.droppedAttributesCount
 })

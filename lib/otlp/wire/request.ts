@@ -61,7 +61,7 @@ export interface Origin {
 export type SpanIdentity = Pick<OtlpSpan, 'traceId' | 'spanId' | 'parentSpanId' | 'name' | 'startMicros' | 'endMicros'>
 
 /** The fields of a span that decide whether it can be stored. */
-export interface SpanHead extends SpanIdentity {
+export interface SentSpanHead extends SpanIdentity {
   /** The latest time of its events; 0 if it has none. */
   readonly lastEventMicros: number
 }
@@ -72,7 +72,7 @@ export interface SpanHead extends SpanIdentity {
  */
 export interface SentSpans {
   readonly length: number
-  head(index: number): SpanHead
+  head(index: number): SentSpanHead
   read(index: number): OtlpSpan
 }
 

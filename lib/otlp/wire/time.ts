@@ -10,7 +10,7 @@ const HIGH_MICROS = 4_294_967
 const HIGH_REST = 296
 
 /** Nanoseconds as microseconds, cut, not rounded. Exact up to the year 2255. */
-export function microsOf(nanos: Int64): number {
+export function microsOfInt64(nanos: Int64): number {
   if (typeof nanos === 'number') return Math.floor(nanos / 1000)
   const high = nanos.high >>> 0
   return high * HIGH_MICROS + Math.floor((high * HIGH_REST + (nanos.low >>> 0)) / 1000)

@@ -7,7 +7,7 @@ import { readEmail } from '../email.ts'
 export type Claims = Readonly<Record<string, unknown>>
 
 /** The provider's statement about the person who signed in. */
-export interface Said {
+export interface SaidClaims {
   /** Together they name one person for good. */
   readonly issuer: string
   readonly subject: string
@@ -17,7 +17,7 @@ export interface Said {
 }
 
 /** The rules that decide who may sign in, and with which role. */
-export type Admission = Pick<OidcConfig, 'domains' | 'roles' | 'trustEmail'>
+export type SignInAdmission = Pick<OidcConfig, 'domains' | 'roles' | 'trustEmail'>
 
 /** The reason why a person whom the provider knows is refused. */
 export type Denial = 'no-email' | 'unverified' | 'domain'
@@ -37,7 +37,7 @@ export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
   return { ...token, ...userinfo, email: source?.email, email_verified: source?.email_verified }
 }
 
-export function personOf(claims: Claims, { domains, roles, trustEmail }: Admission): Person | Denial {
+export function personOf(claims: Claims, { domains, roles, trustEmail }: SignInAdmission): Person | Denial {
   const email = typeof claims.email === 'string' ? readEmail(claims.email) : undefined
   if (email === undefined) return 'no-email'
   // Some providers never send the flag. One that sends it must send true: every other value denies.

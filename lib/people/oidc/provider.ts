@@ -7,10 +7,10 @@ import type { Configuration } from 'openid-client'
 import type { OidcConfig } from '../../config.ts'
 import type { Logger } from '../../log.ts'
 import { FRESH_SIGN_IN_S } from '../fresh.ts'
-import { type Claims, isSubject, joinClaims, type Said } from './claims.ts'
+import { type Claims, isSubject, joinClaims, type SaidClaims } from './claims.ts'
 
 /** The values that the sign-in must bring back; the browser keeps them meanwhile. */
-export interface Attempt {
+export interface SignInAttempt {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
@@ -21,12 +21,12 @@ export interface Attempt {
  * `denied`: it refuses, as when the person cancels. `invalid`: its answer does not belong to this sign-in, or was used
  * already.
  */
-export type Failure = 'away' | 'denied' | 'invalid'
+export type ProviderFailure = 'away' | 'denied' | 'invalid'
 
 export class OidcError extends Error {
   override readonly name = 'OidcError'
-  readonly failure: Failure
-  constructor(failure: Failure, cause: unknown) {
+  readonly failure: ProviderFailure
+  constructor(failure: ProviderFailure, cause: unknown) {
     super(describe(cause), { cause })
     this.failure = failure
   }
@@ -66,7 +66,7 @@ export class Provider {
    * The provider's address for signing in, and the values to bring back. With `fresh` the provider is to ask for proof
    * of identity again, even if it remembers the person. Throws an OidcError.
    */
-  async startAttempt(fresh: boolean): Promise<{ readonly address: string; readonly attempt: Attempt }> {
+  async startAttempt(fresh: boolean): Promise<{ readonly address: string; readonly attempt: SignInAttempt }> {
     return this.#ask(async library => {
       const configuration = await this.#configuration(library)
       const attempt = {
@@ -88,7 +88,7 @@ export class Provider {
   }
 
   /** The provider's statement about the person who came back with this query (without `?`). Throws an OidcError. */
-  async finish(query: string, { state, nonce, verifier }: Attempt): Promise<Said> {
+  async finish(query: string, { state, nonce, verifier }: SignInAttempt): Promise<SaidClaims> {
     return this.#ask(async library => {
       const configuration = await this.#configuration(library)
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }
@@ -163,7 +163,7 @@ const readTime = (said: unknown): number | undefined =>
 /** Answers that are none of a provider's, by their codes; `OAUTH_TIMEOUT` is an answer that did not come in time. */
 const AWAY = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_PARSE_ERROR']
 
-function failureOf(error: unknown): Failure {
+function failureOf(error: unknown): ProviderFailure {
   if (error instanceof OidcError) return error.failure
   const { code } = error as { code?: unknown }
   if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR') return 'denied'

@@ -8,10 +8,10 @@ import type { UsageFields } from '../../trace/prepared.ts'
 import type { SpanMessages } from '../../trace/span-messages.ts'
 import { plain } from './json-text.ts'
 import type { ScoreRow } from './score-json.ts'
-import { detailMembers, environmentMember, partMembers, type SpanRow, type TraceRow } from './trace-json.ts'
+import { detailMembers, environmentMember, partMembers, type SpanRow, type StoredTraceRow } from './trace-json.ts'
 
 /** The columns of a trace in an export. */
-export interface ExportedRow extends TraceRow {
+export interface ExportedRow extends StoredTraceRow {
   readonly keyId: string | null
   readonly endHash: string | null
   /** JSON text. */

@@ -20,4 +20,4 @@ export function list(items: readonly string[]): string {
 }
 
 /** A tuple type with a text for each element of the tuple T. */
-export type Texts<T> = { -readonly [i in keyof T]: string }
+export type AnswerTexts<T> = { -readonly [i in keyof T]: string }

@@ -6,7 +6,7 @@ import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { list, plain, raw, text } from './json-text.ts'
 import { renderScore, renderScoreMap } from './score-json.ts'
-import { renderSpan, renderSpanUsage, type SpanRow, spanHead, summaryMembers } from './trace-json.ts'
+import { renderSpan, renderSpanHead, renderSpanUsage, type SpanRow, summaryMembers } from './trace-json.ts'
 import {
   type FetchedTrace,
   readOwnTexts,
@@ -90,7 +90,7 @@ const textsOf = (span: SpanRow): string =>
 
 function outlineOf(span: SpanRow & Sizes, traceId: string): string {
   return (
-    `{${spanHead(span, traceId)},"usage":${renderSpanUsage(span)},"costUsd":${span.costUsd}` +
+    `{${renderSpanHead(span, traceId)},"usage":${renderSpanUsage(span)},"costUsd":${span.costUsd}` +
     `,"inputBytes":${span.inputBytes},"outputBytes":${span.outputBytes}` +
     `,"attributesBytes":${span.attributesBytes},"eventCount":${span.eventCount}}`
   )

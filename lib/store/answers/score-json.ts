@@ -1,7 +1,7 @@
 /** Renders scores as answers show them: JSON text from rows, without parsing the JSON that is in the rows. */
 import type { TableNames } from '../../database/tables.ts'
 import { MAX_SCORES } from '../../schema/input.ts'
-import { plain, type Texts, text } from './json-text.ts'
+import { type AnswerTexts, plain, text } from './json-text.ts'
 
 /** The columns of a score in answers. Ids are hexadecimal, `value` is JSON text. */
 export interface ScoreRow {
@@ -74,7 +74,7 @@ export function readScoreMap(joined: string): string {
   const values = joined.split(SEPARATOR)
   const each = SCORE_VALUES.length
   const members = Array.from({ length: values.length / each }, (_, i) => {
-    const [name, id, dataType, value, evaluatorId] = values.slice(i * each, (i + 1) * each) as Texts<
+    const [name, id, dataType, value, evaluatorId] = values.slice(i * each, (i + 1) * each) as AnswerTexts<
       typeof SCORE_VALUES
     >
     return summaryMember(name, id, dataType, value, evaluatorId)

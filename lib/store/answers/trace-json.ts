@@ -30,7 +30,7 @@ export interface SummaryRow extends UsageFields {
 }
 
 /** The columns of a trace in its detail; input, output and metadata are JSON text. */
-export interface TraceRow extends SummaryRow {
+export interface StoredTraceRow extends SummaryRow {
   readonly input: string | null
   readonly output: string | null
   readonly metadata: string | null
@@ -143,7 +143,7 @@ export function joinSummary(trace: SummaryParts, scores: string): string {
 /** The span output object (specification 2.6). Events are stored in the form in which they are answered. */
 export function renderSpan(span: SpanRow, traceId: string): string {
   return (
-    `{${spanHead(span, traceId)}` +
+    `{${renderSpanHead(span, traceId)}` +
     `,"input":${raw(span.input, 'null')},"output":${raw(span.output, 'null')}` +
     `,"attributes":${raw(span.attributes, '{}')},"events":${raw(span.events, '[]')}` +
     `,"usage":${renderSpanUsage(span)},"costUsd":${span.costUsd}}`
@@ -151,7 +151,7 @@ export function renderSpan(span: SpanRow, traceId: string): string {
 }
 
 /** The members of a span up to its texts, without the braces. */
-export function spanHead(span: SpanRow, traceId: string): string {
+export function renderSpanHead(span: SpanRow, traceId: string): string {
   return (
     `"id":"${span.id}","traceId":"${traceId}","parentSpanId":${plain(span.parentSpanId)}` +
     `,"name":${text(span.name)},"kind":"${span.kind}","status":"${span.status}"` +
@@ -163,7 +163,7 @@ export function spanHead(span: SpanRow, traceId: string): string {
 /**
  * The members of a detail's trace (specification 2.5), without the braces. The scores are in the order of the answer.
  */
-export function detailMembers(trace: TraceRow, scores: readonly ScoreRow[], environment?: string): string {
+export function detailMembers(trace: StoredTraceRow, scores: readonly ScoreRow[], environment?: string): string {
   return (
     summaryMembers(trace, renderScoreMap(scores), environment) +
     `,"input":${raw(trace.input, 'null')},"output":${raw(trace.output, 'null')}` +
@@ -180,7 +180,7 @@ export function partMembers(traceId: string, spans: readonly SpanRow[], scores: 
 }
 
 interface TraceAndScores {
-  readonly trace: TraceRow
+  readonly trace: StoredTraceRow
   readonly scores: readonly ScoreRow[]
 }
 

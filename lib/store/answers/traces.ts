@@ -7,7 +7,7 @@ import { joinMessages, type PlacedMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
 import { bytewise, Pieces, type RawRow, RowReader } from './byte-rows.ts'
 import type { ScoreRow } from './score-json.ts'
-import { DETAIL_PARTS, type PartTexts, type SpanRow, type TraceRow } from './trace-json.ts'
+import { DETAIL_PARTS, type PartTexts, type SpanRow, type StoredTraceRow } from './trace-json.ts'
 
 /** Whether messages of the trace came apart from its spans. */
 export interface Apart {
@@ -17,12 +17,12 @@ export interface Apart {
 export type StoredSpanRow = SpanRow & { readonly packed: string | null }
 
 /** A row is a trace, a span or a score. Columns that belong to another part are null. */
-export type DetailRow<T extends TraceRow, S extends ScoreRow = ScoreRow> =
+export type DetailRow<T extends StoredTraceRow, S extends ScoreRow = ScoreRow> =
   | ({ readonly part: 'trace' } & T)
   | ({ readonly part: 'span' } & StoredSpanRow)
   | ({ readonly part: 'score' } & S)
 
-type SingleRow = DetailRow<TraceRow & Apart, AuthoredScore>
+type SingleRow = DetailRow<StoredTraceRow & Apart, AuthoredScore>
 
 /**
  * The columns of whole traces from the three tables traces as t, spans as s and scores as c. A `full join on false`
@@ -76,7 +76,7 @@ export const hasMessages = (sql: Sql, projectId: number, names: TableNames = SCH
 
 /** A trace as it is shown: its texts unpacked, and joined with the messages that came apart. */
 export interface ShownTrace {
-  readonly trace: TraceRow
+  readonly trace: StoredTraceRow
   readonly spans: readonly SpanRow[]
   readonly scores: readonly AuthoredScore[]
 }
@@ -204,7 +204,7 @@ export async function readOwnTexts(
   projectId: number,
   traceId: string,
   names: TableNames
-): Promise<TraceRow | undefined> {
+): Promise<StoredTraceRow | undefined> {
   const own = sql.unsafe('t.input, t.output, null as attributes, null as events')
   const [first] = await selectTraceDetail(sql, projectId, traceId, names, { texts: own })
   if (first?.part !== 'trace') return undefined
@@ -220,7 +220,7 @@ export interface Sizes {
 }
 
 export interface SizedTrace extends ShownTrace {
-  readonly trace: TraceRow & Sizes
+  readonly trace: StoredTraceRow & Sizes
   readonly spans: readonly (SpanRow & Sizes)[]
 }
 

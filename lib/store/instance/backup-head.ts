@@ -6,9 +6,9 @@ import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
 import type { Scope } from '../../schema/scopes.ts'
 import type { AccountType } from '../projects/accounts.ts'
-import { readUsers, type User } from './users.ts'
+import { type BackupUser, readUsers } from './users.ts'
 
-export interface Account {
+export interface BackupAccount {
   readonly id: number
   readonly name: string
   readonly type: AccountType
@@ -17,7 +17,7 @@ export interface Account {
 }
 
 /** A saved view of a project. */
-export interface View {
+export interface BackupView {
   /** Null: it is shared. */
   readonly userId: number | null
   readonly name: string
@@ -26,7 +26,7 @@ export interface View {
   readonly createdAt: string
 }
 
-export interface Project {
+export interface BackupProject {
   readonly id: number
   readonly accountId: number
   readonly name: string
@@ -34,11 +34,11 @@ export interface Project {
   readonly description: string
   readonly storageLimit: number | null
   readonly createdAt: string
-  readonly views?: View[]
+  readonly views?: BackupView[]
   readonly search?: boolean
 }
 
-export interface Member {
+export interface BackupMember {
   readonly accountId: number
   readonly userId: number
   readonly role: Role
@@ -47,7 +47,7 @@ export interface Member {
   readonly createdAt: string
 }
 
-export interface Key {
+export interface BackupKey {
   readonly id: string
   readonly projectId: number
   readonly label: string
@@ -62,7 +62,7 @@ export interface Key {
 }
 
 /** In hexadecimal digits. */
-export interface Secret {
+export interface BackupSecret {
   readonly salt: string
   readonly fingerprint: string
   readonly madeAt: string
@@ -71,42 +71,42 @@ export interface Secret {
 /** The parts of an instance that are small enough to be held in memory. */
 export interface InstanceHead {
   /** The fingerprint of KEY_DIGEST_SECRET; null if no key was ever made. */
-  readonly secret: Secret | null
-  readonly accounts: readonly Account[]
-  readonly projects: readonly Project[]
-  readonly users: readonly User[]
-  readonly members: readonly Member[]
-  readonly keys: readonly Key[]
+  readonly secret: BackupSecret | null
+  readonly accounts: readonly BackupAccount[]
+  readonly projects: readonly BackupProject[]
+  readonly users: readonly BackupUser[]
+  readonly members: readonly BackupMember[]
+  readonly keys: readonly BackupKey[]
 }
 
 export async function readHead(sql: Sql): Promise<InstanceHead> {
-  const [secret = null] = await sql<Secret[]>`
+  const [secret = null] = await sql<BackupSecret[]>`
     select salt, fingerprint, made_at as "madeAt" from key_digest_secret`
   return {
     secret,
-    accounts: await sql<Account[]>`
+    accounts: await sql<BackupAccount[]>`
       select id, name, type, trial_used as "trialUsed", created_at as "createdAt" from accounts order by id`,
     projects: await readProjects(sql),
     users: await readUsers(sql),
-    members: await sql<Member[]>`
+    members: await sql<BackupMember[]>`
       select account_id as "accountId", user_id as "userId", role, by_claim as "byClaim", created_at as "createdAt"
       from memberships order by account_id, user_id`,
-    keys: await sql<Key[]>`
+    keys: await sql<BackupKey[]>`
       select id, project_id as "projectId", label, scopes, environment, digest, created_at as "createdAt",
         expires_at as "expiresAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"
       from api_keys order by id`
   }
 }
 
-async function readProjects(sql: Sql): Promise<Project[]> {
-  const projects = await sql<Project[]>`
+async function readProjects(sql: Sql): Promise<BackupProject[]> {
+  const projects = await sql<BackupProject[]>`
     select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
       created_at as "createdAt", search
     from projects order by id`
-  const views = await sql<(View & { projectId: number })[]>`
+  const views = await sql<(BackupView & { projectId: number })[]>`
     select project_id as "projectId", user_id as "userId", name, page, query, created_at as "createdAt"
     from saved_views order by id`
-  const byProject = new Map<number, View[]>()
+  const byProject = new Map<number, BackupView[]>()
   for (const { projectId, ...view } of views) {
     const same = byProject.get(projectId)
     if (same === undefined) byProject.set(projectId, [view])

@@ -62,7 +62,7 @@ export interface StoredAuditEntry {
   readonly detail: string | null
 }
 
-export async function* readAudit(sql: Sql): AsyncGenerator<readonly StoredAuditEntry[]> {
+export async function* readAuditRows(sql: Sql): AsyncGenerator<readonly StoredAuditEntry[]> {
   let after = 0
   for (;;) {
     const rows: (StoredAuditEntry & { readonly id: number })[] = await sql`

@@ -5,10 +5,17 @@
 import type { Sql } from 'postgres'
 import { NUMBERED_TABLES } from '../../database/tables.ts'
 import { writeAudit } from '../audit.ts'
-import type { Account, InstanceHead, Key, Member, Project, Secret } from './backup-head.ts'
+import type {
+  BackupAccount,
+  BackupKey,
+  BackupMember,
+  BackupProject,
+  BackupSecret,
+  InstanceHead
+} from './backup-head.ts'
 import { nextId } from './next-id.ts'
 import type { Restoration } from './restoration.ts'
-import { admitUsers, insertUser, type User } from './users.ts'
+import { admitUsers, type BackupUser, insertUser } from './users.ts'
 
 /**
  * Makes the accounts, the projects and the users. Users get no passwords and memberships yet, so nobody can sign in. A
@@ -41,7 +48,7 @@ async function numbered<T extends { readonly id: number }>(
   return numbers
 }
 
-async function insertAccount(sql: Sql, account: Account, into: boolean): Promise<number> {
+async function insertAccount(sql: Sql, account: BackupAccount, into: boolean): Promise<number> {
   const { id, name, type, trialUsed, createdAt } = account
   const [row] = await sql<[{ id: number }]>`
     insert into accounts (id, name, type, trial_used, created_at) overriding system value
@@ -49,7 +56,7 @@ async function insertAccount(sql: Sql, account: Account, into: boolean): Promise
   return row.id
 }
 
-async function insertProject(sql: Sql, project: Project, into: boolean): Promise<number> {
+async function insertProject(sql: Sql, project: BackupProject, into: boolean): Promise<number> {
   const { id, accountId, name, slug, description, storageLimit, createdAt } = project
   const [row] = await sql<[{ id: number }]>`
     insert into projects (id, account_id, name, slug, description, storage_limit, created_at) overriding system value
@@ -74,12 +81,12 @@ async function raiseSequences(sql: Sql): Promise<void> {
  */
 export interface Admissions {
   /** Whose saved views are stored. */
-  readonly projects: readonly Project[]
-  readonly users: readonly User[]
-  readonly members: readonly Member[]
-  readonly keys: readonly Key[]
+  readonly projects: readonly BackupProject[]
+  readonly users: readonly BackupUser[]
+  readonly members: readonly BackupMember[]
+  readonly keys: readonly BackupKey[]
   /** The fingerprint to be stored; undefined if that which is here stays. */
-  readonly secret: Secret | undefined
+  readonly secret: BackupSecret | undefined
   readonly revokeKeys: boolean
 }
 

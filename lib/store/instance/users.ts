@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import { nextId } from './next-id.ts'
 
-export interface User {
+export interface BackupUser {
   readonly id: number
   readonly email: string
   readonly name: string
@@ -10,31 +10,31 @@ export interface User {
   readonly password: string | null
   readonly createdAt: string
   /** Their identities at providers of OpenID Connect; left out by backups from before these were stored. */
-  readonly identities?: Identity[]
+  readonly identities?: BackupIdentity[]
   /** Until when an identity is linked by the address alone (sql/0012-identities.sql). */
   readonly oidcEmailUntil?: string | null
 }
 
-export interface Identity {
+export interface BackupIdentity {
   readonly issuer: string
   readonly subject: string
   readonly linkedAt: string
 }
 
-export async function readUsers(sql: Sql): Promise<User[]> {
-  const users = await sql<User[]>`
+export async function readUsers(sql: Sql): Promise<BackupUser[]> {
+  const users = await sql<BackupUser[]>`
     select id, email, name, password, created_at as "createdAt", oidc_email_until as "oidcEmailUntil"
     from users order by id`
-  const identities = await sql<(Identity & { userId: number })[]>`
+  const identities = await sql<(BackupIdentity & { userId: number })[]>`
     select user_id as "userId", issuer, subject, linked_at as "linkedAt"
     from oidc_identities order by user_id, issuer, subject`
-  const byUser = new Map<number, Identity[]>(users.map(({ id }) => [id, []]))
+  const byUser = new Map<number, BackupIdentity[]>(users.map(({ id }) => [id, []]))
   for (const { userId, ...identity } of identities) byUser.get(userId)?.push(identity)
   return users.map(user => ({ ...user, identities: byUser.get(user.id) ?? [] }))
 }
 
 /** Makes a user without a password. A user whose address exists here becomes the existing user. */
-export async function insertUser(sql: Sql, { id, email, name, createdAt }: User, into: boolean): Promise<number> {
+export async function insertUser(sql: Sql, { id, email, name, createdAt }: BackupUser, into: boolean): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
     insert into users (id, email, name, created_at) overriding system value
     values (${nextId(sql, 'users', id, into)}, ${email}, ${name}, ${createdAt})
@@ -51,7 +51,7 @@ export async function insertUser(sql: Sql, { id, email, name, createdAt }: User,
 export async function admitUsers(
   sql: Sql,
   restored: ReadonlyMap<number, number>,
-  users: readonly User[],
+  users: readonly BackupUser[],
   members: readonly { readonly userId: number; readonly byClaim?: boolean }[]
 ): Promise<void> {
   for (const { id, password, identities, oidcEmailUntil = null } of users) {
@@ -72,7 +72,7 @@ export async function admitUsers(
 }
 
 /** An identity that is linked here already stays with its user. */
-async function insertIdentities(sql: Sql, userId: number, identities: readonly Identity[]): Promise<void> {
+async function insertIdentities(sql: Sql, userId: number, identities: readonly BackupIdentity[]): Promise<void> {
   for (const { issuer, subject, linkedAt } of identities) {
     await sql`
       insert into oidc_identities (issuer, subject, user_id, linked_at)

@@ -39,7 +39,7 @@ export async function readFacets(sql: Sql, projectId: number, names: TableNames 
   return row
 }
 
-export interface ScoreName {
+export interface ScoreNameFacet {
   readonly name: string
   readonly dataType: string
   /** Among the newest scores. */
@@ -51,8 +51,8 @@ export async function readScoreNames(
   sql: Sql,
   projectId: number,
   names: TableNames = SCHEMA_NAMES
-): Promise<ScoreName[]> {
-  return sql<ScoreName[]>`
+): Promise<ScoreNameFacet[]> {
+  return sql<ScoreNameFacet[]>`
     select name, data_type as "dataType", count(*)::int as count from (
       select name, data_type from ${sql.unsafe(names.scores)} where project_id = ${projectId}
       order by created_at desc, seq desc limit ${SCORES_LOOKED_AT}

@@ -5,7 +5,7 @@ import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { list } from '../answers/json-text.ts'
 import { renderScore, type ScoreRow } from '../answers/score-json.ts'
-import { SCORE_COLUMNS } from '../trace/scores.ts'
+import { SCORE_FIELDS } from '../trace/scores.ts'
 import type { Edge } from './cursor.ts'
 import { edgeBelow, SCORE_ORDER } from './order.ts'
 
@@ -85,14 +85,14 @@ export async function listScores(
       limit ${bind(most + 1)}
     )
     (
-      select ${SCORE_COLUMNS}, s.seq, t.id as "traceId"
+      select ${SCORE_FIELDS}, s.seq, t.id as "traceId"
       from examined s cross join lateral (${traceOfScore(names)}) t
       where s.place <= ${bind(most)} ${inEnvironment} ${isPicked.join(' ')}
       order by s.place
       limit ${bind(limit + 1)}
     )
     union all
-    (select ${SCORE_COLUMNS}, s.seq, null from examined s where s.place >= ${bind(most)} order by s.place)`,
+    (select ${SCORE_FIELDS}, s.seq, null from examined s where s.place >= ${bind(most)} order by s.place)`,
     values,
     { prepare: true }
   )

@@ -6,7 +6,7 @@
  */
 import type { TableNames } from '../../database/tables.ts'
 import { readTimestamp, readUuid } from '../../database/types.ts'
-import type { Texts } from '../answers/json-text.ts'
+import type { AnswerTexts } from '../answers/json-text.ts'
 import { readScoreMap, scoreMapText } from '../answers/score-json.ts'
 import { environmentMember, joinSummary, renderUsage, type SummaryParts } from '../answers/trace-json.ts'
 
@@ -39,7 +39,7 @@ const COLUMNS = [
   't.estimated_bytes',
   't.ingested_at'
 ] as const
-type Values = Texts<readonly [...typeof COLUMNS, 'scores']>
+type Values = AnswerTexts<readonly [...typeof COLUMNS, 'scores']>
 const VALUES = COLUMNS.join(", E'\\x01', ")
 
 /**

@@ -11,7 +11,7 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { familyFilters, findLists } from './trace-merge.ts'
-import type { Found, Start, TraceQuery } from './trace-query.ts'
+import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
 import { walkNear, walkTraces } from './trace-walk.ts'
 
@@ -26,7 +26,7 @@ export async function readDeep(
   start: Start,
   { near, few }: typeof DEPTH,
   names: TableNames = SCHEMA_NAMES
-): Promise<Found> {
+): Promise<FoundTraces> {
   return (
     (await walkNear(sql, projectId, query, start, near, names)) ??
     (await sortFew(sql, projectId, query, start, few, names)) ??
@@ -42,7 +42,7 @@ async function sortFew(
   { edge, down, isCursor, limit }: Start,
   few: number,
   names: TableNames
-): Promise<Found | undefined> {
+): Promise<FoundTraces | undefined> {
   const statement = new TraceStatement(projectId, query, names)
   const { list, members, row } = findLists(statement, query)
   const most = statement.bind(few)
@@ -52,7 +52,7 @@ async function sortFew(
   const ahead = `(key, id) ${down ? '<' : '>'}${edge.inclusive ? '=' : ''} (${key}, ${tie})`
   const page = statement.pageOfRows(`(select t.* from picked m cross join lateral (${row('m')}) t ${order})`)
   const behind = isCursor ? `exists (select from members where key is not null and not (${ahead}))` : 'false'
-  const [{ areFew, ...found }] = await sql.unsafe<[Found & { readonly areFew: boolean }]>(
+  const [{ areFew, ...found }] = await sql.unsafe<[FoundTraces & { readonly areFew: boolean }]>(
     `with lists as materialized (
       select ${list} as list from ${names.trace_families} where project_id = $1 ${familyFilters(statement, query)}
     ), members as materialized (

@@ -18,7 +18,7 @@ import { behindEdge, edgeAbove, edgeBelow, TRACE_ORDERS } from './order.ts'
 import { readSummaries, type Summary } from './summary-page.ts'
 import { DEPTH, readDeep } from './trace-depth.ts'
 import { MOST_FAMILIES, mergeLists } from './trace-merge.ts'
-import type { Found, Start, TraceQuery } from './trace-query.ts'
+import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
 import { FAMILY_FILTERS } from './trace-statement.ts'
 import { walkTraces } from './trace-walk.ts'
 
@@ -79,7 +79,7 @@ async function findPage(
   start: Start,
   names: TableNames,
   { mostFamilies, ...depth }: typeof BOUNDS
-): Promise<Found> {
+): Promise<FoundTraces> {
   const isNewest = query.sort === 'newest'
   const isMerged = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
   // Only in the order newest can a page be walked to instead, so only there is the number of merged families bounded.

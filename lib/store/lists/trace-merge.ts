@@ -26,7 +26,7 @@ import { hashInSql } from '../../rows/list-numbers.ts'
 import { isRanked } from '../rankings/rankings.ts'
 import type { Edge } from './cursor.ts'
 import { behindEdge } from './order.ts'
-import type { Found, Start, TraceQuery } from './trace-query.ts'
+import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
 import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
 
 /**
@@ -50,7 +50,7 @@ export async function mergeLists(
   { edge, down, isCursor, limit }: Start,
   mostFamilies: number,
   names: TableNames = SCHEMA_NAMES
-): Promise<Found | undefined> {
+): Promise<FoundTraces | undefined> {
   const statement = new TraceStatement(projectId, query, names)
   const { list, listed, nearest, row } = findLists(statement, query)
   const most = statement.bind(mostFamilies)
@@ -72,7 +72,7 @@ export async function mergeLists(
     down
       ? `(select count(*) >= ${wanted} and min(key) >= floor from picked)`
       : `${statement.bind(edge.key)} >= floor and behind`
-  const [{ fits, ...found }] = await sql.unsafe<[Found & { readonly fits: boolean }]>(
+  const [{ fits, ...found }] = await sql.unsafe<[FoundTraces & { readonly fits: boolean }]>(
     `with lists as materialized (
       select ${list} as list, row_number() over (order by seen.times desc nulls last) as place
       from ${names.trace_families} left join (

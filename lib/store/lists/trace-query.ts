@@ -38,7 +38,7 @@ export interface Start {
 }
 
 /** The result of a statement. */
-export interface Found {
+export interface FoundTraces {
   /** The page and, if there is one, the trace after it: text for readSummaries, the trace nearest the edge first. */
   readonly page: string | null
   /** Whether there is a trace on the other side of the edge. */

@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import type { Edge } from './cursor.ts'
 import { behindEdge } from './order.ts'
-import type { Found, Start, TraceQuery } from './trace-query.ts'
+import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
 
 /** Reads the page. Other filters are checked on each trace on the way. */
@@ -13,9 +13,9 @@ export async function walkTraces(
   query: TraceQuery,
   start: Start,
   names: TableNames = SCHEMA_NAMES
-): Promise<Found> {
+): Promise<FoundTraces> {
   const { statement, filters, page, behind } = walkOf(projectId, query, start, names)
-  const [found] = await sql.unsafe<[Found]>(
+  const [found] = await sql.unsafe<[FoundTraces]>(
     `select ${statement.pageOfRows(`(${page()})`)} as page, ${behind} as behind`,
     statement.values,
     // Two and more filters have too many combinations for their statements to be worth keeping.
@@ -32,9 +32,9 @@ export async function walkNear(
   start: Start,
   most: number,
   names: TableNames
-): Promise<Found | undefined> {
+): Promise<FoundTraces | undefined> {
   const { statement, filters, wanted, order, page, behind } = walkOf(projectId, query, start, names)
-  const [{ isFull, ...found }] = await sql.unsafe<[Found & { readonly isFull: boolean }]>(
+  const [{ isFull, ...found }] = await sql.unsafe<[FoundTraces & { readonly isFull: boolean }]>(
     `with picked as materialized (${page(statement.bind(most))})
     select (select count(*) from picked) = ${wanted} as "isFull",
       ${statement.pageOfRows(`(select * from picked ${order})`)} as page, ${behind} as behind`,

@@ -146,7 +146,7 @@ export interface SessionRow {
 }
 
 /** The sessions of a user, the last used first. */
-export async function listSessions(sql: Sql, userId: number): Promise<SessionRow[]> {
+export async function listWebSessions(sql: Sql, userId: number): Promise<SessionRow[]> {
   return sql<SessionRow[]>`
     select digest as id, created_at as "createdAt", seen_at as "seenAt", expires_at as "expiresAt", agent, means
     from web_sessions where user_id = ${userId} and expires_at > now() order by seen_at desc, digest`

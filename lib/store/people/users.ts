@@ -18,7 +18,7 @@ export interface UserRow {
 }
 
 /** All users, in the order in which they were made. */
-export async function listUsers(sql: Sql): Promise<UserRow[]> {
+export async function readAllUsers(sql: Sql): Promise<UserRow[]> {
   return sql<UserRow[]>`${userRows(sql)} order by u.id`
 }
 
@@ -74,7 +74,7 @@ export async function hasUsers(sql: Sql): Promise<boolean> {
  * signed in as them with a link. So an existing user is signed out everywhere and loses their password, unless they had
  * this membership already, whose role is then the new one.
  */
-export async function addUser(
+export async function addUserRow(
   sql: Sql,
   user: { readonly email: string; readonly name: string; readonly accountId: number; readonly role: Role }
 ): Promise<void> {

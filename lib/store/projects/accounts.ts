@@ -23,12 +23,12 @@ export async function insertAccount(sql: Sql, name: string, type: AccountType): 
 }
 
 /** All accounts, in the order in which they were made. */
-export async function listAccounts(sql: Sql): Promise<AccountRow[]> {
+export async function readAccounts(sql: Sql): Promise<AccountRow[]> {
   return sql<AccountRow[]>`select ${accountColumns(sql)} from accounts order by id`
 }
 
 /** Gives an account another name, and writes the audit entry. Undefined if there is no such account. */
-export async function renameAccount(
+export async function setAccountName(
   sql: Sql,
   id: number,
   name: string,
@@ -47,7 +47,7 @@ export async function renameAccount(
  * Deletes an account that has no projects, with its memberships. Undefined, and nothing is deleted, if there is no such
  * account, or it has projects.
  */
-export async function deleteAccount(sql: Sql, id: number, audit: AuditEntry): Promise<AccountRow | undefined> {
+export async function deleteAccountRow(sql: Sql, id: number, audit: AuditEntry): Promise<AccountRow | undefined> {
   const [row] = await sql<AccountRow[]>`
     with gone as (
       delete from accounts a where id = ${id} and not exists (select from projects where account_id = a.id) returning *

@@ -120,7 +120,7 @@ export async function readKey(sql: Sql, keyId: string): Promise<KeyRow | undefin
 }
 
 /** All keys of one project, or of all projects, in the order in which they were made. */
-export async function listKeys(sql: Sql, projectId?: number): Promise<KeyRow[]> {
+export async function readKeys(sql: Sql, projectId?: number): Promise<KeyRow[]> {
   return sql<KeyRow[]>`
     ${keyRows(sql, sql`api_keys`)}
     ${projectId === undefined ? sql`` : sql`where k.project_id = ${projectId}`}
@@ -131,7 +131,7 @@ export async function listKeys(sql: Sql, projectId?: number): Promise<KeyRow[]> 
  * Revokes a key and stores another with the same label, scopes, environment and expiry: both or neither. Undefined, and
  * nothing is changed, if the key does not exist, is revoked or has expired.
  */
-export async function rotateKey(
+export async function insertRotatedKey(
   sql: Sql,
   keyId: string,
   replacement: Pick<NewKey, 'id' | 'digest'>,
@@ -156,7 +156,7 @@ export async function rotateKey(
  * Revokes a key. One that was revoked before stays as it is, and no audit entry is written down for it. Undefined if
  * there is no such key.
  */
-export async function revokeKey(sql: Sql, keyId: string, audit?: AuditEntry): Promise<KeyRow | undefined> {
+export async function setKeyRevoked(sql: Sql, keyId: string, audit?: AuditEntry): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
     with changed as (
       update api_keys set revoked_at = now() where id = ${keyId} and revoked_at is null
@@ -168,7 +168,7 @@ export async function revokeKey(sql: Sql, keyId: string, audit?: AuditEntry): Pr
 }
 
 /** Revokes all keys of a project that are not revoked, and returns them. */
-export async function revokeKeysOf(sql: Sql, projectId: number, audit: AuditEntry): Promise<KeyRow[]> {
+export async function setKeysRevoked(sql: Sql, projectId: number, audit: AuditEntry): Promise<KeyRow[]> {
   return sql<KeyRow[]>`
     with changed as (
       update api_keys set revoked_at = now() where project_id = ${projectId} and revoked_at is null
@@ -182,7 +182,7 @@ export async function revokeKeysOf(sql: Sql, projectId: number, audit: AuditEntr
 /**
  * Changes the environment of what a key records from now on. Undefined if there is no such key, or if it is revoked.
  */
-export async function setKeyEnvironment(
+export async function writeKeyEnvironment(
   sql: Sql,
   keyId: string,
   environment: string | null,

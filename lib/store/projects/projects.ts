@@ -109,7 +109,7 @@ export type ProjectChanges = { readonly [K in keyof NewProject]?: NewProject[K] 
  * Changes a project, tells the servers, and writes the audit entry. Undefined if there is none; `taken` if another one
  * has the slug.
  */
-export async function updateProject(
+export async function writeProject(
   sql: Sql,
   id: number,
   { name, slug, description, accountId, storageLimit }: ProjectChanges,
@@ -163,7 +163,7 @@ export async function findProject(sql: Sql, slug: string): Promise<number | unde
 }
 
 /** All projects with their totals, in the order in which they were made. */
-export async function listProjects(sql: Sql): Promise<ProjectRow[]> {
+export async function readProjects(sql: Sql): Promise<ProjectRow[]> {
   return sql.unsafe<ProjectRow[]>(ALL_PROJECTS, [], { prepare: true })
 }
 

@@ -4,7 +4,7 @@ import { readSearched } from './searched-projects.ts'
 import { MOST_COUNTED } from './state.ts'
 
 /** A write that waits: a row of search_news. */
-export interface Waiting {
+export interface WaitingWords {
   readonly seq: string
   readonly version: string
 }
@@ -14,13 +14,13 @@ export interface ProjectBacklog {
   /** How many writes wait; no more than MOST_COUNTED are counted. */
   readonly waiting: number
   /** The last of them in the order in which they are indexed; undefined if none waits. */
-  readonly last: Waiting | undefined
+  readonly last: WaitingWords | undefined
   /** Whether the write that was asked about waits still. */
   readonly hasMark: boolean
 }
 
 /** Reads the backlog of each searched project, and whether the write that `marks` has of it waits still. */
-export async function readBacklog(sql: Sql, marks: ReadonlyMap<number, Waiting>): Promise<ProjectBacklog[]> {
+export async function readBacklog(sql: Sql, marks: ReadonlyMap<number, WaitingWords>): Promise<ProjectBacklog[]> {
   const backlog: ProjectBacklog[] = []
   for (const projectId of await readSearched(sql)) {
     const { seq = null, version = null } = marks.get(projectId) ?? {}

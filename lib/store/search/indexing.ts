@@ -9,17 +9,17 @@
  */
 import type { Sql } from 'postgres'
 import {
-  BUCKETS,
   keepMembers,
-  type Member,
   makeBuckets,
   packMembers,
   readMembers,
-  SEGMENT_TRACES
+  SEGMENT_BUCKETS,
+  SEGMENT_TRACES,
+  type SegmentMember
 } from '../../search/segment.ts'
 import { termsOf } from '../../search/words.ts'
 import { inTransaction } from '../transactions.ts'
-import { inMs, readSources, type Source } from './sources.ts'
+import { inMs, readSources, type TextSource } from './sources.ts'
 import { isTooEarly, isUnswept } from './state.ts'
 
 /** Is awaited between small pieces of work, so that requests get their turn. */
@@ -32,7 +32,7 @@ const READ_AT_ONCE = 32
 /** The most terms that are held in memory, 12 bytes each: of more, a segment is made of fewer traces. */
 const MOST_TERMS = 2 ** 21
 
-interface Indexed extends Member {
+interface Indexed extends SegmentMember {
   readonly terms: Int32Array
 }
 
@@ -123,7 +123,7 @@ async function read(
   return { indexed, looked: seqs.slice(0, looked) }
 }
 
-const indexedOf = ({ seq, startedMs, texts }: Source): Indexed => ({
+const indexedOf = ({ seq, startedMs, texts }: TextSource): Indexed => ({
   seq,
   startedMs,
   terms: termsOf(texts.map(({ text }) => text))
@@ -223,7 +223,7 @@ export async function fillBack(
 }
 
 interface Segment {
-  readonly members: readonly Member[]
+  readonly members: readonly SegmentMember[]
   readonly buckets: readonly Buffer[]
 }
 
@@ -252,7 +252,9 @@ async function writeSegment(sql: Sql, projectId: number, { members, buckets }: S
 }
 
 async function writePostings(sql: Sql, projectId: number, segment: number, buckets: readonly Buffer[]): Promise<void> {
-  const full = Array.from({ length: BUCKETS }, (_, bucket) => bucket).filter(bucket => buckets[bucket]!.length > 0)
+  const full = Array.from({ length: SEGMENT_BUCKETS }, (_, bucket) => bucket).filter(
+    bucket => buckets[bucket]!.length > 0
+  )
   await sql`
     insert into search_postings (project_id, segment, bucket, postings)
     select ${projectId}, ${segment}::bigint, bucket, postings

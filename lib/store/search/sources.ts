@@ -7,7 +7,7 @@ import { joinMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
 
 /** A stored trace with the texts in it that are searched. */
-export interface Source {
+export interface TextSource {
   readonly seq: number
   readonly startedMs: number
   readonly texts: readonly SearchedText[]
@@ -47,7 +47,7 @@ export const inMs = (time: string): string => `floor(extract(epoch from ${time})
  * The traces with these inner numbers that are there, in no order. Of long texts only the beginning travels. Texts that
  * are packed together can only be read together, so the spans of other kinds come with them.
  */
-export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<Source[]> {
+export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<TextSource[]> {
   if (seqs.length === 0) return []
   const traces = await sql<TraceRow[]>`
     select seq, id, name, ${sql.unsafe(inMs('started_at'))} as "startedMs",
@@ -67,7 +67,7 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
     order by seq, started_at, id`
   const spans = new Map<number, SpanRow[]>(seqs.map(seq => [seq, []]))
   for (const row of rows) spans.get(row.seq)!.push(row)
-  const sources: Source[] = []
+  const sources: TextSource[] = []
   const slices = new Slices()
   for (const trace of traces) {
     const own = spans.get(trace.seq)!

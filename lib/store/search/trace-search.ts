@@ -12,7 +12,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { bucketOf, findTraces, type Member, readMembers } from '../../search/segment.ts'
+import { findTraces, readMembers, type SegmentMember, segmentBucketOf } from '../../search/segment.ts'
 import { type Excerpt, findIn, type Wanted } from '../../search/wanted.ts'
 import { list } from '../answers/json-text.ts'
 import type { Edge } from '../lists/cursor.ts'
@@ -130,7 +130,7 @@ class Search {
   readonly #query: TraceQuery
   readonly #way: Way
   /** Candidates that are not looked at yet. A trace whose start has changed may be among them with both. */
-  readonly #candidates = new Map<string, Member>()
+  readonly #candidates = new Map<string, SegmentMember>()
   readonly #matches: Match[] = []
   /** All before it has been looked at. */
   #reached: Edge
@@ -177,7 +177,7 @@ class Search {
     return this.#matches.length > this.#way.limit
   }
 
-  #addAll(members: readonly Member[]): void {
+  #addAll(members: readonly SegmentMember[]): void {
     const { edge, down } = this.#way
     const edgeMs = msOf(edge.key)
     for (const member of members) {
@@ -186,9 +186,9 @@ class Search {
     }
   }
 
-  async #readTerms(): Promise<Member[]> {
+  async #readTerms(): Promise<SegmentMember[]> {
     const { terms } = this.#wanted
-    return this.#sql<Member[]>`
+    return this.#sql<SegmentMember[]>`
       select seq, ${this.#sql.unsafe(inMs('started_at'))} as "startedMs" from search_terms
       where project_id = ${this.#projectId} and terms @> ${terms as number[]}::int[]`
   }
@@ -208,10 +208,10 @@ class Search {
   }
 
   /** The traces of these segments that have all terms. */
-  async #readWindow(segments: readonly SegmentRow[]): Promise<Member[]> {
+  async #readWindow(segments: readonly SegmentRow[]): Promise<SegmentMember[]> {
     const { terms } = this.#wanted
     const numbers = segments.map(({ segment }) => segment)
-    const buckets = [...new Set(terms.map(bucketOf))]
+    const buckets = [...new Set(terms.map(segmentBucketOf))]
     const rows = await this.#sql<{ segment: number; bucket: number; postings: string }[]>`
       select segment, bucket, postings from search_postings
       where project_id = ${this.#projectId} and segment = any (${numbers}::bigint[]) and bucket = any (${buckets}::smallint[])`
@@ -242,7 +242,7 @@ class Search {
    */
   async #settle(horizon: number | undefined): Promise<boolean> {
     const { down } = this.#way
-    const isSettled = ({ startedMs }: Member) =>
+    const isSettled = ({ startedMs }: SegmentMember) =>
       horizon === undefined || (down ? startedMs > horizon : startedMs < horizon)
     const settled = [...this.#candidates.values()]
       .filter(isSettled)
@@ -266,11 +266,11 @@ class Search {
    * Applies the other filters to some candidates, and reads the texts of those that are left, until the page is full.
    * Returns whether a bound was met.
    */
-  async #look(candidates: readonly Member[]): Promise<boolean> {
+  async #look(candidates: readonly SegmentMember[]): Promise<boolean> {
     const { edge, down, limit } = this.#way
     const statement = new TraceStatement(this.#projectId, this.#query)
     const seqs = statement.bind(`{${candidates.map(({ seq }) => seq).join(',')}}`)
-    const rows = await this.#sql.unsafe<(Omit<Match, 'excerpt'> & Member & { readonly bytes: number })[]>(
+    const rows = await this.#sql.unsafe<(Omit<Match, 'excerpt'> & SegmentMember & { readonly bytes: number })[]>(
       `select seq, id, estimated_bytes as bytes, started_at as "startedAt", ${inMs('started_at')} as "startedMs" from traces
       where ${statement.beyond(down, edge)} and seq = any (${seqs}::bigint[]) ${statement.columnFilters().join(' ')}
       ${statement.order(down)}`,
@@ -303,7 +303,7 @@ class Search {
   }
 }
 
-const nameOf = ({ seq, startedMs }: Member): string => `${seq} ${startedMs}`
+const nameOf = ({ seq, startedMs }: SegmentMember): string => `${seq} ${startedMs}`
 
 /** The first items that have `most` bytes together; at least one. */
 function firstOf<T extends { readonly bytes: number }>(items: readonly T[], most: number): T[] {
@@ -318,7 +318,7 @@ function firstOf<T extends { readonly bytes: number }>(items: readonly T[], most
 function placesOf(buckets: ReadonlyMap<number, Buffer>, terms: readonly number[]): number[] {
   let places: number[] | undefined
   for (const term of terms) {
-    const bucket = buckets.get(bucketOf(term))
+    const bucket = buckets.get(segmentBucketOf(term))
     const members = bucket === undefined ? [] : findTraces(bucket, term)
     if (places === undefined) places = members
     else {

@@ -9,7 +9,7 @@ import { addTotals, makeTotals } from '../write/totals.ts'
 import { removingParts } from './deletion.ts'
 import { fitting, started, type TraceConditions } from './trace-conditions.ts'
 
-export interface Selected {
+export interface SelectedTotals {
   readonly traces: number
   readonly spans: number
   /** The bytes of their documents. */
@@ -17,8 +17,8 @@ export interface Selected {
 }
 
 /** Counts what a selection has now. */
-export async function countSelected(sql: Sql, projectId: number, selection: TraceConditions): Promise<Selected> {
-  const [row] = await sql<[Selected]>`
+export async function countSelected(sql: Sql, projectId: number, selection: TraceConditions): Promise<SelectedTotals> {
+  const [row] = await sql<[SelectedTotals]>`
     select count(*) as traces, coalesce(sum(span_count), 0)::bigint as spans,
       coalesce(sum(estimated_bytes), 0)::bigint as bytes
     from traces t where project_id = ${projectId} and ${started(sql, selection)} and ${fitting(sql, selection)}`
@@ -32,7 +32,7 @@ export interface PrunePlace {
 }
 
 /** The most traces that a batch reads, and the most spans of these. A larger trace is a batch by itself. */
-export interface BatchBounds {
+export interface PruneBounds {
   readonly traces: number
   readonly spans: number
 }
@@ -67,7 +67,7 @@ export function pruneBatch(
   projectId: number,
   selection: TraceConditions,
   after: PrunePlace | null,
-  bounds: BatchBounds,
+  bounds: PruneBounds,
   onDeleted: (traces: number) => Promise<void> = async () => {}
 ): Promise<PrunedBatch> {
   return inTransaction(sql, async () => {
@@ -83,7 +83,7 @@ async function prune(
   projectId: number,
   selection: TraceConditions,
   after: PrunePlace | null,
-  bounds: BatchBounds
+  bounds: PruneBounds
 ): Promise<PrunedBatch & { readonly news: string | null }> {
   await makeTotals(sql, projectId)
   const behind = after === null ? sql`true` : sql`(started_at, id) > (${after.startedAt}, ${after.id})`

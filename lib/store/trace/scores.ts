@@ -28,7 +28,7 @@ export interface NewScore {
 }
 
 /** SQL for the columns of a ScoreRow, over scores as s. */
-export const SCORE_COLUMNS = `
+export const SCORE_FIELDS = `
   s.id, s.span_id as "spanId", s.name, s.data_type as "dataType", s.value, s.comment, s.source,
   s.evaluator_id as "evaluatorId", s.run_id as "runId", s.created_at as "createdAt"`
 
@@ -40,7 +40,7 @@ export async function readTraceScores(
   names: TableNames = SCHEMA_NAMES
 ): Promise<string | undefined> {
   const rows = await sql<(ScoreRow | { readonly id: null })[]>`
-    select ${sql.unsafe(SCORE_COLUMNS)}
+    select ${sql.unsafe(SCORE_FIELDS)}
     from ${sql.unsafe(names.traces)} t
     left join ${sql.unsafe(names.scores)} s on s.project_id = ${projectId} and s.trace_seq = t.seq
     where t.project_id = ${projectId} and t.id = ${traceId}
@@ -104,13 +104,13 @@ async function insertScore(sql: Sql, projectId: number, traceId: string, score: 
       from counted
       returning *
     )
-    select found.score_count as "scoreCount", ${sql.unsafe(SCORE_COLUMNS)} from found left join added s on true`
+    select found.score_count as "scoreCount", ${sql.unsafe(SCORE_FIELDS)} from found left join added s on true`
   return row
 }
 
 async function readScore(sql: Sql, projectId: number, traceId: string, id: string): Promise<ScoreRow | undefined> {
   const [row] = await sql<ScoreRow[]>`
-    select ${sql.unsafe(SCORE_COLUMNS)}
+    select ${sql.unsafe(SCORE_FIELDS)}
     from traces t join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
     where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${id}`
   return row

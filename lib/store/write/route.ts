@@ -2,13 +2,13 @@
 import type { Host } from '../../database/sockets/address.ts'
 import type { Homes } from './homes.ts'
 
-export interface Route {
+export interface WriteRoute {
   /** Undefined: the server at the address of the database. */
   readonly host: Host | undefined
   readonly homes: Homes | undefined
 }
 
-export const BY_ADDRESS: Route = { host: undefined, homes: undefined }
+export const BY_ADDRESS: WriteRoute = { host: undefined, homes: undefined }
 
 /** Batches report to the finder of routes which obstacles they met. */
 export interface RouteNews {

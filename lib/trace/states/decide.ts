@@ -77,7 +77,7 @@ export type End = HeadsOf<PreparedEnd>
 type HeadsOf<T> = Omit<T, 'spans'> & { readonly spans: readonly SpanHead[] }
 
 /** An operation on one trace, prepared. */
-export type Operation = RecordOperation | (Append & ByKey) | (End & ByKey) | ExportOperation | IdleOperation
+export type DecidedOperation = RecordOperation | (Append & ByKey) | (End & ByKey) | ExportOperation | IdleOperation
 /** Facts that an append or an end gets from its key, not from its body. */
 export interface ByKey {
   /** The environment label of the key; null: unassigned. */
@@ -348,7 +348,7 @@ function decideIdle(state: TraceState | undefined, { traceId, version, end }: Id
 }
 
 /** Decides an operation on a trace. `state` is undefined if the project has no trace of that id. */
-export function decide(state: TraceState | undefined, operation: Operation): Decision {
+export function decide(state: TraceState | undefined, operation: DecidedOperation): Decision {
   if (operation.operation === 'record') return decideRecord(state, operation)
   if (operation.operation === 'export') return decideSpans(state, operation)
   if (operation.operation === 'idle') return decideIdle(state, operation)

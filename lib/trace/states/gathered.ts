@@ -128,8 +128,8 @@ export function gather(
 ): Growth {
   const speakers = leftOut.length === 0 ? added : [...added, ...leftOut]
   const claims = settle(before, speakers)
-  const fresh = ranksOfLeftOut(before?.ranks, leftOut.map(usageOf))
-  const used = added.map(usageOf)
+  const fresh = ranksOfLeftOut(before?.ranks, leftOut.map(gatheredUsage))
+  const used = added.map(gatheredUsage)
   // Without a prototype, V8 does not make a new shape for each name, such as that of an answer.
   const gathered: Record<string, Rank> = Object.assign(Object.create(null), before?.ranks)
   for (const [field, { rank }] of claims) gathered[field] = rank
@@ -329,7 +329,7 @@ function measure(id: string, fields: TraceFields, metadata: string | null): numb
 }
 
 /** The fields of the span that the sums read. */
-export const usageOf = (span: GatheredSpan): CountedSpan => ({
+export const gatheredUsage = (span: GatheredSpan): CountedSpan => ({
   id: span.id,
   parentId: span.parentId,
   kind: span.kind,

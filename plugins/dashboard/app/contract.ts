@@ -74,10 +74,10 @@ export type Answer<M extends Method, P extends Path> = `${M} ${P}` extends Calls
 type Of<S extends TSchema> = DeepReadonly<Static<S>>
 type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
 
-export type TraceSummary = Of<typeof Output.TraceSummary>
-export type Status = TraceSummary['status']
-export type TokenUsage = TraceSummary['usage']
-export type ScoreSummary = TraceSummary['scores'][string]
+export type TraceListItem = Of<typeof Output.TraceSummary>
+export type Status = TraceListItem['status']
+export type TokenUsage = TraceListItem['usage']
+export type ScoreSummary = TraceListItem['scores'][string]
 export type RecordedScoreValue = ScoreSummary['value']
 export type DataType = ScoreSummary['dataType']
 export type TracePage = Of<typeof Reply.TracePageReply>
@@ -107,8 +107,8 @@ export type SessionSums = Of<typeof Reply.SessionSumsReply>
 export type SessionTraces = Of<typeof Reply.SessionTracesReply>
 
 export type Session = Of<typeof Reply.SessionReply>
-export type Project = Session['projects'][number]
-export type Role = Project['role']
+export type VisitorProject = Session['projects'][number]
+export type Role = VisitorProject['role']
 export type SignedIn = Of<typeof Reply.SessionsReply>['sessions'][number]
 export type ProjectAnswer = Of<typeof Reply.ProjectPageReply>
 export type ProjectMember = Of<typeof Reply.MemberReply>

@@ -83,7 +83,7 @@ function Content({ page }: { page: Page }) {
     case 'trace':
       return (
         <Later load={LATER.trace} what="the trace">
-          {({ TracePage }) => <TracePage slug={page.slug} traceId={page.traceId} />}
+          {({ TraceView }) => <TraceView slug={page.slug} traceId={page.traceId} />}
         </Later>
       )
     case 'overview':
@@ -113,7 +113,7 @@ function Content({ page }: { page: Page }) {
     case 'user':
       return (
         <Later load={LATER.users} what="the user">
-          {({ UserPage }) => <UserPage key={page.userId} slug={page.slug} userId={page.userId} />}
+          {({ UserView }) => <UserView key={page.userId} slug={page.slug} userId={page.userId} />}
         </Later>
       )
     case 'scores':

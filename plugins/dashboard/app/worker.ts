@@ -4,7 +4,7 @@ import type { Compared, Comparing } from './compare/differ.ts'
 import { readable } from './compare/readable-json.ts'
 import { diffTexts } from './compare/text-diff.ts'
 import type { Found, Looking, Question } from './trace/finder.ts'
-import { countHits, makeSearchable, readPattern, type Searchable, type SpanTexts } from './trace/search.ts'
+import { countHits, makeSearchable, readPattern, type Searchable, type SearchedTexts } from './trace/search.ts'
 
 /** Lines are sent in groups because the page takes tens of milliseconds to receive tens of thousands. */
 const TOGETHER = 2000
@@ -12,8 +12,8 @@ const TOGETHER = 2000
 let searchable: Promise<Searchable[] | undefined> = Promise.resolve([])
 
 interface Texts {
-  readonly trace?: Pick<SpanTexts, 'input' | 'output'>
-  readonly spans: readonly SpanTexts[]
+  readonly trace?: Pick<SearchedTexts, 'input' | 'output'>
+  readonly spans: readonly SearchedTexts[]
 }
 
 async function fetchTexts(url: string, names: Readonly<Record<string, string>>): Promise<Searchable[] | undefined> {

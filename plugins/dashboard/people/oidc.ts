@@ -10,7 +10,7 @@ import { found } from '../../../lib/http/refuse.ts'
 import type { Reply } from '../../../lib/http/route.ts'
 import { isJustProven } from '../../../lib/people/fresh.ts'
 import { type Denial, personOf } from '../../../lib/people/oidc/claims.ts'
-import { type Failure, OidcError, Provider } from '../../../lib/people/oidc/provider.ts'
+import { OidcError, Provider, type ProviderFailure } from '../../../lib/people/oidc/provider.ts'
 import { ownPage } from '../../../lib/people/pages.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { type Refused, signInByOidc } from '../../../lib/store/people/oidc.ts'
@@ -29,7 +29,7 @@ const StartQuery = closed({ to: Type.Optional(Type.String()), fresh: Type.Option
  * The reason of a refusal, as the page's address has it. `stale`: the sign-in was not begun in this browser, or too
  * long ago; `not-fresh`: the provider does not say that the person has just signed in.
  */
-type Reason = Failure | Denial | Refused | 'stale' | 'not-fresh'
+type Reason = ProviderFailure | Denial | Refused | 'stale' | 'not-fresh'
 
 export default function oidc(app: App): void {
   const { config, sql, cookie, log } = app

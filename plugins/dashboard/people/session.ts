@@ -10,7 +10,7 @@ import { digestToken } from '../../../lib/people/tokens.ts'
 import type { Visitor } from '../../../lib/people/visit.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { hasPasswords, readPassword, setPassword } from '../../../lib/store/people/passwords.ts'
-import { endSession, listSessions } from '../../../lib/store/people/sessions.ts'
+import { endSession, listWebSessions } from '../../../lib/store/people/sessions.ts'
 import { listSeenProjects } from '../../../lib/store/people/users.ts'
 import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
 import { DoneReply, NothingReply, SessionReply, SessionsReply } from '../replies.ts'
@@ -79,7 +79,7 @@ export default function session(app: App): void {
     replies: { 200: SessionsReply },
     async handler(request) {
       const { userId, session: current } = request.visitor
-      const rows = await sql.read(each => listSessions(each, userId), request)
+      const rows = await sql.read(each => listWebSessions(each, userId), request)
       return { body: { sessions: rows.map(row => ({ ...row, current: row.id === current })) } }
     }
   })

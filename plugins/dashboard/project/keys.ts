@@ -5,7 +5,7 @@ import { createKey, listKeys, revokeKey, rotateKey } from '../../../lib/admin/ke
 import { AdminError } from '../../../lib/admin-error.ts'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
-import { checkTexts } from '../../../lib/http/refuse.ts'
+import { checkQueryTexts } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { SCOPES } from '../../../lib/schema/scopes.ts'
@@ -52,7 +52,7 @@ export default function keys(app: App): void {
     async handler(request) {
       const { params, payload } = request
       const { label, scopes, environment, expiresInDays } = readNewKey(payload)
-      checkTexts({ label })
+      checkQueryTexts({ label })
       const asked = {
         project: params.slug as string,
         label,

@@ -3,7 +3,7 @@
 import Type from 'typebox'
 import { describeProject } from '../../../lib/admin/projects.ts'
 import type { App } from '../../../lib/app.ts'
-import { checkTexts, found, refuseField } from '../../../lib/http/refuse.ts'
+import { checkQueryTexts, found, refuseField } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { readProjectNear, renameProject } from '../../../lib/store/projects/projects.ts'
@@ -64,7 +64,7 @@ export default function project(app: App): void {
 
 function checkName(text: string): string {
   const name = text.trim()
-  checkTexts({ name })
+  checkQueryTexts({ name })
   if (name === '') refuseField('name', 'must not be empty')
   if (/\p{Cc}/u.test(name)) refuseField('name', 'must not hold control characters')
   return name

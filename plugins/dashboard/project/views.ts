@@ -3,7 +3,7 @@
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
-import { checkTexts, found, refuseField } from '../../../lib/http/refuse.ts'
+import { checkQueryTexts, found, refuseField } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { isEnough } from '../../../lib/schema/roles.ts'
@@ -117,7 +117,7 @@ function requireMember({ project }: Asking): void {
 function checked(view: View): View {
   const name = view.name.trim()
   const { query } = view
-  checkTexts({ name, query })
+  checkQueryTexts({ name, query })
   if (name === '') refuseField('name', 'must not be empty')
   for (const [field, text] of Object.entries({ name, query })) {
     if (/\p{Cc}/u.test(text)) refuseField(field, 'must not hold control characters')

@@ -3,7 +3,7 @@
  * indexes. How it is measured, and why that is fair, is in README.md.
  */
 import { performance } from 'node:perf_hooks'
-import { connectTo, type Target } from '../../../lib/database/connection.ts'
+import { connectTo, type DatabaseTarget } from '../../../lib/database/connection.ts'
 import { CopyConnection } from '../../../lib/database/copy-connection.ts'
 import { SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS } from '../../../lib/rows/columns.ts'
 import { createIdentities, createTemplate, type Identities, type Template } from '../bodies/template.ts'
@@ -16,7 +16,7 @@ const BATCH = { traces: 64, bytes: 4 * 1024 * 1024 }
 const FIRST_SLOT = 1_000
 
 export interface CopyPlan {
-  readonly target: Target
+  readonly target: DatabaseTarget
   /** Copied in turn. */
   readonly rows: readonly CopyRows[]
   readonly projectId: number
@@ -97,7 +97,7 @@ async function copy(plan: CopyPlan, onCommit: (traces: number) => boolean): Prom
   }
 }
 
-async function open(target: Target): Promise<CopyConnection> {
+async function open(target: DatabaseTarget): Promise<CopyConnection> {
   const connection = await CopyConnection.open((options, socket) => connectTo(target, options, socket), {})
   if (connection === undefined) throw new Error('nothing can be copied to this server')
   return connection

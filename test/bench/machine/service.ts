@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
-import { connectTo, type Target, withDatabase } from '../../../lib/database/connection.ts'
+import { connectTo, type DatabaseTarget, withDatabaseAt } from '../../../lib/database/connection.ts'
 import { openEmbedded } from '../../../lib/database/embedded/embedded.ts'
 import { createLog } from '../../../lib/log.ts'
 import type { Undo } from './undo.ts'
@@ -21,7 +21,7 @@ export interface Service {
   readonly key: string
   readonly projectId: number
   /** The database, for COPY and for looking at it. */
-  readonly target: Target
+  readonly target: DatabaseTarget
   readonly sql: Sql
   /** Where everything is, and in it the server's own. */
   readonly folder: string
@@ -82,7 +82,7 @@ export async function startServiceAt(url: string, place: Place, undo: Undo): Pro
   undo.add(() => main.end({ timeout: 1 }))
   await main.unsafe(`create database ${name} template template0 encoding 'UTF8' locale 'C'`)
   undo.add(() => main.unsafe(`drop database ${name} with (force)`))
-  return startServiceOn(String(withDatabase(url, name)), randomBytes(32).toString('hex'), place, undo)
+  return startServiceOn(String(withDatabaseAt(url, name)), randomBytes(32).toString('hex'), place, undo)
 }
 
 /** Starts the first server that uses this database. */

@@ -5,13 +5,13 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { connectTo, type Target } from '../../../lib/database/connection.ts'
+import { connectTo, type DatabaseTarget } from '../../../lib/database/connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
 import { READER_SETTINGS } from '../../../lib/database/reader-settings.ts'
 import { selectTraceDetail } from '../../../lib/store/answers/traces.ts'
 
 export interface BareDetail {
-  readonly target: Target
+  readonly target: DatabaseTarget
   readonly projectId: number
   readonly traceId: string
   /** The answer of the service. */

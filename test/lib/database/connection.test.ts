@@ -1,6 +1,6 @@
 import { connect, createServer, type Server } from 'node:net'
 import t, { type Test } from 'tap'
-import { connectTo, type SocketTarget, withDatabase } from '../../../lib/database/connection.ts'
+import { connectTo, type SocketTarget, withDatabaseAt } from '../../../lib/database/connection.ts'
 import { openSession } from '../../../lib/database/session/open-session.ts'
 import { readTestServer, testDatabase } from '../../fixtures/database/database.ts'
 
@@ -123,7 +123,7 @@ t.test('reaches a server by address, over TCP without delay', async t => {
   t.comment(`20 round trips of 100 kB in ${Number(process.hrtime.bigint() - began) / 1e6} ms`)
   const [row] = await other`select current_database() as name`
   t.equal(row?.name, 'postgres')
-  const [moved] = await use(t, withDatabase(url, 'template1'))`select current_database() as name`
+  const [moved] = await use(t, withDatabaseAt(url, 'template1'))`select current_database() as name`
   t.equal(moved?.name, 'template1')
 })
 
@@ -136,7 +136,7 @@ function use(t: Test, target: string | SocketTarget) {
 /** A TCP address of the test server; one that listens on a socket only is given a way in. */
 async function addressOf(t: Test): Promise<{ url: string }> {
   const { target } = readTestServer()
-  if (typeof target === 'string') return { url: withDatabase(target, 'postgres') as string }
+  if (typeof target === 'string') return { url: withDatabaseAt(target, 'postgres') as string }
   const server: Server = createServer(client => {
     const backend = connect(`${target.socketDir}/.s.PGSQL.${target.port}`)
     client.pipe(backend).pipe(client)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import type { EvaluatedTrace, Evaluator } from '../../../lib/evaluation/evaluator.ts'
-import { type Candidate, type RunOptions, runEvaluators, type Traces } from '../../../lib/evaluation/run.ts'
+import { type Candidate, type EvaluatedTraces, type RunOptions, runEvaluators } from '../../../lib/evaluation/run.ts'
 import { Tally } from '../../../lib/evaluation/tally.ts'
 
 const OPTIONS = { concurrency: 3, limit: 1000, timeoutMs: 60_000, follow: false, signal: new AbortController().signal }
@@ -15,7 +15,7 @@ type Fate = 'good' | 'nothing' | 'throws' | 'gone'
 function benchOf(fates: readonly Fate[]) {
   const stored = new Map<string, string[]>()
   const isJudged = (evaluator: Evaluator, id: string) => stored.get(evaluator.id)?.includes(id) ?? false
-  const bench: Traces<Candidate> = {
+  const bench: EvaluatedTraces<Candidate> = {
     async next(evaluator, behind) {
       const from = behind === undefined ? 0 : Number(behind.id) + 1
       const ids = fates.map((_, i) => String(i)).slice(from)
@@ -46,7 +46,7 @@ const evaluatorOf = (fates: readonly Fate[], id = 'e'): Evaluator => ({
   }
 })
 
-async function run(evaluators: Evaluator[], bench: Traces<Candidate>, options: Partial<RunOptions> = {}) {
+async function run(evaluators: Evaluator[], bench: EvaluatedTraces<Candidate>, options: Partial<RunOptions> = {}) {
   const tallies = evaluators.map(() => new Tally())
   await runEvaluators(evaluators, tallies, bench, { ...OPTIONS, ...options })
   return tallies.map(({ summary }) => summary)

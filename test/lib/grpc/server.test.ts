@@ -11,7 +11,7 @@ import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace
 import protobuf from 'protobufjs'
 import t from 'tap'
 import { createLog } from '../../../lib/log.ts'
-import { SCHEMA } from '../../../lib/otlp/wire/protobuf.ts'
+import { PROTOBUF_SCHEMA } from '../../../lib/otlp/wire/protobuf.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
 import { freshId } from '../../fixtures/database/seed.ts'
@@ -20,7 +20,7 @@ import { sendRaw } from '../../fixtures/service/raw.ts'
 import { type TestService, type TestServiceOptions, testService } from '../../fixtures/service/service.ts'
 import { until } from '../../fixtures/until.ts'
 
-const { root } = protobuf.parse(SCHEMA)
+const { root } = protobuf.parse(PROTOBUF_SCHEMA)
 const [Request, Response] = [root.lookupType('Request'), root.lookupType('Response')]
 const PEM = (name: string) =>
   join(fileURLToPath(new URL('../../../../', import.meta.url)), 'test/lib/database/sockets/tls', name)

@@ -1,12 +1,12 @@
 /** What stands as text where a result is too long to be given twice. */
 import t from 'tap'
-import { shortText } from '../../../lib/mcp/long-result.ts'
+import { shortResultText } from '../../../lib/mcp/long-result.ts'
 import { SHOWN_BYTES } from '../../../lib/mcp/outline.ts'
 import { answer } from './trace-answer.ts'
 
 t.test('the text of a trace is its outline, and says so', async t => {
   const whole = answer({ spans: 20, span: () => ({ input: 'é'.repeat(20_000), output: { n: 1 } }) })
-  const text = shortText(whole)
+  const text = shortResultText(whole)
   t.ok(Buffer.byteLength(text) < SHOWN_BYTES)
   const { note, detail, spans } = JSON.parse(text)
   t.equal(detail, 'outline')
@@ -20,7 +20,7 @@ t.test('the text of a list has the first items whole, and says how many there ar
   const items = Array.from({ length: 300 }, (_, i) => ({ id: i, n: '12345678901234567890', comment: 'x'.repeat(1000) }))
   // Numbers stand as they were stored.
   const result = JSON.stringify({ scores: items, nextCursor: null, pageSize: 300 }).replaceAll(/"(\d{20})"/g, '$1')
-  const text = shortText(result)
+  const text = shortResultText(result)
   t.ok(Buffer.byteLength(text) < SHOWN_BYTES + 2000)
   const { note, scores, nextCursor, pageSize } = JSON.parse(text)
   t.match(note, `the first ${scores.length} of 300 scores`)
@@ -31,7 +31,7 @@ t.test('the text of a list has the first items whole, and says how many there ar
 })
 
 t.test('of an item that alone is too long there is the beginning', async t => {
-  const text = shortText(
+  const text = shortResultText(
     JSON.stringify({ traceId: 'a', spans: [{ id: 'b', input: 'x'.repeat(300_000) }], missing: [] })
   )
   const { note, spans, traceId, missing } = JSON.parse(text)

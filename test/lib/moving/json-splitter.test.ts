@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { splitValues, type Value } from '../../../lib/moving/json-splitter.ts'
+import { type SplitValue, splitValues } from '../../../lib/moving/json-splitter.ts'
 
 /** Splits a text that comes in pieces of so many bytes. */
 async function split(text: string | Uint8Array, piece = 7, maxBytes?: number): Promise<[string, string][]> {
@@ -9,7 +9,7 @@ async function split(text: string | Uint8Array, piece = 7, maxBytes?: number): P
   async function* pieces() {
     for (let at = 0; at < bytes.length; at += piece) yield bytes.subarray(at, at + piece)
   }
-  const values: Value[] = []
+  const values: SplitValue[] = []
   for await (const value of splitValues(pieces(), maxBytes)) values.push(value)
   return values.map(({ place, bytes, fault }) => [place, fault ?? Buffer.from(bytes).toString()])
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { findFull, findRoom, type Part, ROOM } from '../../../lib/rollups/room.ts'
+import { findFull, findRoom, ROOM, type RollupPart } from '../../../lib/rollups/room.ts'
 
-const part = (list: string, over: Partial<Part> = {}): Part => ({
+const part = (list: string, over: Partial<RollupPart> = {}): RollupPart => ({
   level: 'n',
   start: 'h0',
   list,

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import {
-  BUCKETS,
-  bucketOf,
   findTraces,
   keepMembers,
   makeBuckets,
   packMembers,
-  readMembers
+  readMembers,
+  SEGMENT_BUCKETS,
+  segmentBucketOf
 } from '../../../lib/search/segment.ts'
 import { termOf } from '../../../lib/search/words.ts'
 import { runs } from '../../torture/orders.ts'
@@ -26,7 +26,7 @@ t.test('a segment gives the traces of each term, also after some are gone', asyn
           traces.map(terms => Int32Array.from(terms)),
           rest
         )
-        assert.equal(buckets.length, BUCKETS)
+        assert.equal(buckets.length, SEGMENT_BUCKETS)
         const isKept = traces.map(() => choices.next().value as boolean)
         const kept = await keepMembers(
           buckets.map((bytes, bucket) => ({ bucket, bytes })),
@@ -36,8 +36,8 @@ t.test('a segment gives the traces of each term, also after some are gone', asyn
         const left = traces.filter((_, i) => isKept[i])
         for (const term of [...new Set(traces.flat()), 12345]) {
           const having = (some: readonly number[][]) => some.flatMap((terms, i) => (terms.includes(term) ? [i] : []))
-          assert.deepEqual(findTraces(buckets[bucketOf(term)]!, term), having(traces))
-          assert.deepEqual(findTraces(kept[bucketOf(term)]!, term), having(left))
+          assert.deepEqual(findTraces(buckets[segmentBucketOf(term)]!, term), having(traces))
+          assert.deepEqual(findTraces(kept[segmentBucketOf(term)]!, term), having(left))
         }
       }
     ),

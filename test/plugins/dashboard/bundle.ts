@@ -1,11 +1,11 @@
 /** What the build of the page made, and how much of it a browser loads. */
 import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
-import type { Manifest } from '../../../plugins/dashboard/build.ts'
+import type { AssetManifest } from '../../../plugins/dashboard/build.ts'
 
 export const BUILT = new URL('build/dashboard/', import.meta.resolve('#package.json'))
 export const readBuilt = (name: string): Promise<Buffer> => readFile(new URL(name, BUILT))
-export const readManifest = async (): Promise<Manifest> => JSON.parse(String(await readBuilt('manifest.json')))
+export const readManifest = async (): Promise<AssetManifest> => JSON.parse(String(await readBuilt('manifest.json')))
 
 /** The modules that one needs from its start, itself and those of its imports included. */
 export async function needsOf(name: string, known = new Set<string>()): Promise<Set<string>> {

@@ -24,7 +24,7 @@ export interface SessionQuery {
 }
 
 /** The sums over the traces of a session or of a user. */
-export interface GroupSums {
+export interface SessionGroupSums {
   readonly id: string
   readonly traces: number
   /** Whether there are more traces than were added up. */
@@ -38,11 +38,11 @@ export interface GroupSums {
 }
 
 export interface SessionListPage {
-  readonly groups: readonly GroupSums[]
+  readonly groups: readonly SessionGroupSums[]
   readonly next: Edge | undefined
 }
 
-type Row = GroupSums & { readonly traceId: string }
+type Row = SessionGroupSums & { readonly traceId: string }
 
 /**
  * SQL of the sums of sessions, over rows of `from` as last: the last trace of each, with id, session_id and started_at.
@@ -129,7 +129,11 @@ async function edgeOfWalk(sql: Sql, projectId: number, edge: Edge, length: numbe
 }
 
 /** The sums of those of these sessions that exist, by their last traces. */
-export async function readSessionSums(sql: Sql, projectId: number, ids: readonly string[]): Promise<GroupSums[]> {
+export async function readSessionSums(
+  sql: Sql,
+  projectId: number,
+  ids: readonly string[]
+): Promise<SessionGroupSums[]> {
   const rows = await sql.unsafe<Row[]>(
     sumsOf(`(
       select l.* from unnest($2::text[]) as asked (session) cross join lateral (

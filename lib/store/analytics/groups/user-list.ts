@@ -11,10 +11,10 @@ import type { Edge } from '../../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
 import { listTraces } from '../../lists/trace-list.ts'
 import { userListInSql } from '../rollups/users.ts'
-import { type GroupSums, readSessionSums } from './session-list.ts'
+import { readSessionSums, type SessionGroupSums } from './session-list.ts'
 
 /** How many traces a page looks at. */
-export const MOST_LOOKED_AT = 5000
+export const MOST_USERS_LOOKED_AT = 5000
 
 export interface UserQuery {
   /** How the id begins. A user with just this id comes first, however long they were away. */
@@ -29,7 +29,7 @@ export interface UserQuery {
 }
 
 export interface UserListPage {
-  readonly groups: readonly GroupSums[]
+  readonly groups: readonly SessionGroupSums[]
   readonly next: Edge | undefined
 }
 
@@ -58,11 +58,11 @@ const lastTraceOf = (user: string, families: string) => `(
     order by user_family desc, started_at desc, id desc limit 1
   ) t order by t.started_at desc, t.id desc limit 1)`
 
-export async function listUsers(
+export async function listTracedUsers(
   sql: Sql,
   projectId: number,
   query: UserQuery,
-  mostLookedAt = MOST_LOOKED_AT
+  mostLookedAt = MOST_USERS_LOOKED_AT
 ): Promise<UserListPage> {
   const { prefix, environment, from, limit, after } = query
   const edge = edgeBelow(TRACE_ORDERS.newest, after, undefined)
@@ -156,7 +156,7 @@ async function addUp(
   projectId: number,
   users: readonly Seen[],
   { environment, from }: Pick<UserQuery, 'environment' | 'from'>
-): Promise<GroupSums[]> {
+): Promise<SessionGroupSums[]> {
   if (users.length === 0) return []
   const values: (string | number | string[])[] = [projectId, users.map(({ id }) => id)]
   const bind: Bind = value => `$${values.push(value)}`
@@ -209,9 +209,9 @@ async function addUp(
   })
 }
 
-export interface UserSums extends GroupSums {
+export interface UserSums extends SessionGroupSums {
   /** The sessions of the user's newest traces, added up from all of their traces. */
-  readonly sessions: readonly GroupSums[]
+  readonly sessions: readonly SessionGroupSums[]
 }
 
 /** How many of a user's newest traces their sessions are taken from: a page of a list. */

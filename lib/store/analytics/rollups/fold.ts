@@ -5,7 +5,7 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { GROUPS, LEVELS, levelArray, type RollupGroup } from '../../../rollups/levels.ts'
-import { findFull, findRoom, NAME_LEVELS, type Part } from '../../../rollups/room.ts'
+import { findFull, findRoom, NAME_LEVELS, type RollupPart } from '../../../rollups/room.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 import { inTransaction } from '../../transactions.ts'
 import { environmentKeyInSql } from './environment-key.ts'
@@ -21,7 +21,7 @@ export function readWaiting(sql: Sql): Promise<{ projectId: number; rows: number
 }
 
 /** A row that is to be added to rollups. The sums of numeric are texts. */
-interface Addition extends Part {
+interface Addition extends RollupPart {
   readonly traces: number
 }
 
@@ -104,7 +104,7 @@ const ADD = `
     set ${AMOUNTS.map(name => `${name} = ${held(name, `r.${name}::numeric + excluded.${name}`)}`).join(', ')}`
 
 /** Finds out where parts are counted: most hours and days have room. */
-async function withRoom<T extends Part>(
+async function withRoom<T extends RollupPart>(
   sql: Sql,
   projectId: number,
   parts: readonly T[],

@@ -70,7 +70,7 @@ const FORGET = `
     and start = any (array(select distinct ${fortnightOf('time')} from unnest($2::timestamptz[]) as time))`
 
 /** All projects, any of which may lack fortnights. */
-export async function readProjects(sql: Sql): Promise<number[]> {
+export async function readProjectIds(sql: Sql): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`select id from projects order by id`
   return rows.map(({ id }) => id)
 }

@@ -37,7 +37,7 @@ export async function readTotal(sql: Sql, projectId: number, period: Period, fil
     from (${sumsOf(sql, projectId, { period, filters, isWhole: true })}) s having count(*) > 0`
 }
 
-export interface Totals {
+export interface SeriesTotals {
   /** Those with the most traces first, and last what all others add up to. */
   readonly rows: readonly GroupSums[]
   /** How many groups are not shown by themselves. Names that had no room of their own count as one. */
@@ -50,7 +50,7 @@ export async function readTotals(
   period: Period,
   split: Split,
   filters: ChartFilters
-): Promise<Totals> {
+): Promise<SeriesTotals> {
   const key = sql(split)
   // A row without a name is of all names that had no room.
   const isRest = split === 'name' ? sql`name is null` : sql`false`

@@ -7,7 +7,7 @@ import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
 import { LEVELS, type RollupGroup } from '../../../rollups/levels.ts'
 import { hasUtcDays, type Period } from '../../../rollups/period.ts'
-import { FORTNIGHT, type Piece, piecesOf } from '../../../rollups/pieces.ts'
+import { FORTNIGHT, type PeriodPiece, piecesOf } from '../../../rollups/pieces.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 import { environmentKeyInSql } from './environment-key.ts'
 
@@ -18,7 +18,7 @@ export interface ChartFilters {
   readonly model?: string | undefined
   readonly name?: string | undefined
 }
-export type Field = keyof ChartFilters
+export type ChartField = keyof ChartFilters
 
 /** The most traces of a period by minutes. A period with more is read by the hour. */
 const MOST_TRACES = 20_000
@@ -44,7 +44,7 @@ function between(sql: Sql, column: string, from: number, to: number) {
 }
 
 /** The groups with the fewest rollups that have these fields. */
-function groupOf(fields: readonly Field[]): { group: RollupGroup; isOfFamilies: boolean } {
+function groupOf(fields: readonly ChartField[]): { group: RollupGroup; isOfFamilies: boolean } {
   const isOfFamilies = fields.includes('status') || fields.includes('model')
   if (fields.includes('name')) return { group: isOfFamilies ? 'nameInFamily' : 'nameInEnvironment', isOfFamilies }
   return { group: isOfFamilies ? 'family' : 'environment', isOfFamilies }
@@ -62,7 +62,7 @@ export interface SumsAsked {
   readonly period: Period
   readonly filters: ChartFilters
   /** The fields that the statement looks at; the others may be null. */
-  readonly fields?: readonly Field[]
+  readonly fields?: readonly ChartField[]
   /** Whether the time is added up as a whole. Otherwise each row is of a step, and starts in it. */
   readonly isWhole?: boolean
 }
@@ -80,7 +80,7 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
       where t.project_id = ${projectId} and ${between(sql, 't.started_at', from, to)} and t.ended_at is not null
         ${named('t')}`
   }
-  const filtered = (Object.keys(filters) as Field[]).filter(field => filters[field] !== undefined)
+  const filtered = (Object.keys(filters) as ChartField[]).filter(field => filters[field] !== undefined)
   const { group, isOfFamilies } = groupOf([...fields, ...filtered])
   const groups = isOfFamilies
     ? sql`select family as number, status, environment, model from (${families}) f`
@@ -123,7 +123,7 @@ function stepsInSql(sql: Sql, period: Period, group: RollupGroup) {
 }
 
 /** SQL of the levels that pieces are read from. Fortnights that are not made are read from their days. */
-function piecesInSql(sql: Sql, projectId: number, pieces: readonly Piece[], group: RollupGroup) {
+function piecesInSql(sql: Sql, projectId: number, pieces: readonly PeriodPiece[], group: RollupGroup) {
   const madeLevel = sql.unsafe(`'${LEVELS.fortnight.environment}'`)
   const fortnights = pieces.find(({ length }) => length === 'fortnight') ?? { from: 0, to: 0 }
   return sql`

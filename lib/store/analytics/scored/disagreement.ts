@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import { readTracesById } from '../../lists/traces-by-id.ts'
 import { isFull, newestScores, type ScoresQuery } from './series.ts'
-import type { Source } from './summary.ts'
+import type { SummarySource } from './summary.ts'
 
 type Value = number | string | boolean
 
@@ -12,15 +12,15 @@ export interface Verdicts {
   /** Null: of the trace as a whole. */
   readonly spanId: string | null
   readonly dataType: string
-  readonly a: Source
-  readonly b: Source
+  readonly a: SummarySource
+  readonly b: SummarySource
   readonly valueOfA: Value
   readonly valueOfB: Value
 }
 
 export interface Pair {
-  readonly a: Source
-  readonly b: Source
+  readonly a: SummarySource
+  readonly b: SummarySource
   readonly dataType: string
   /** How often both gave a score, and how often these differ. */
   readonly both: number
@@ -66,7 +66,7 @@ const MOST_NAMED = 50
 export interface Difference {
   readonly traceId: string
   readonly spanId: string | null
-  readonly values: Readonly<Partial<Record<Source, Value>>>
+  readonly values: Readonly<Partial<Record<SummarySource, Value>>>
 }
 
 export interface Disagreement {

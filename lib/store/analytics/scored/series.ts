@@ -1,13 +1,13 @@
 /** The scores of a project over time, by name. */
 import type { Sql } from 'postgres'
-import { type Period, type Step, startsOf } from '../../../rollups/period.ts'
+import { type Period, type PeriodStep, startsOf } from '../../../rollups/period.ts'
 import { type ScoreGroup, type ScoreSummary, summariseScores } from './summary.ts'
 
 /**
  * How many scores of the range are counted at most, the newest. With an environment each one's trace is looked up,
  * which takes four times as long.
  */
-export const MOST_COUNTED = 20_000
+export const MOST_COUNTED_SCORES = 20_000
 export const MOST_COUNTED_OF_ENVIRONMENT = 5000
 
 export interface ScoresQuery {
@@ -27,7 +27,7 @@ export interface SeriesQuery extends ScoresQuery {
 export interface ScoreSeries {
   readonly from: string
   readonly to: string
-  readonly step: Step
+  readonly step: PeriodStep
   readonly offset: number
   readonly starts: readonly string[]
   readonly names: readonly ScoreSummary[]
@@ -52,7 +52,7 @@ const isoOf = (ms: number): string => new Date(ms).toISOString()
  */
 export function newestScores(query: ScoresQuery, bind: (value: string | number) => string): string {
   const { name, environment, from, to } = query
-  const most = environment === undefined ? MOST_COUNTED : MOST_COUNTED_OF_ENVIRONMENT
+  const most = environment === undefined ? MOST_COUNTED_SCORES : MOST_COUNTED_OF_ENVIRONMENT
   // As in the list of scores, the query of the trace has an order and a limit so that it takes the key.
   const inEnvironment =
     environment === undefined
@@ -74,7 +74,7 @@ export function newestScores(query: ScoresQuery, bind: (value: string | number) 
 
 /** True if a count of examined scores is the most that there may be, so that there may be more. */
 export const isFull = ({ environment }: Pick<ScoresQuery, 'environment'>, examined: number): boolean =>
-  examined >= (environment === undefined ? MOST_COUNTED : MOST_COUNTED_OF_ENVIRONMENT)
+  examined >= (environment === undefined ? MOST_COUNTED_SCORES : MOST_COUNTED_OF_ENVIRONMENT)
 
 export async function readScoreSeries(sql: Sql, projectId: number, query: SeriesQuery): Promise<ScoreSeries> {
   const { from, to, period } = query

@@ -4,7 +4,7 @@
  */
 
 export const SOURCES = ['api', 'annotation', 'eval'] as const
-export type Source = (typeof SOURCES)[number]
+export type SummarySource = (typeof SOURCES)[number]
 
 /** Scores of one name, type, source and step. */
 export interface ScoreGroup {
@@ -37,7 +37,7 @@ export interface ScoreSummary {
   readonly other: readonly number[]
   /** Bars of numbers; empty for other types. */
   readonly histogram: readonly HistogramBar[]
-  readonly sources: Readonly<Record<Source, number>>
+  readonly sources: Readonly<Record<SummarySource, number>>
 }
 
 /** The most names of an answer, and the most values of a name; the most frequent ones are there. */
@@ -70,12 +70,12 @@ function summarise(groups: readonly ScoreGroup[], steps: number): ScoreSummary {
   const counts = Array<number>(steps).fill(0)
   const sums = Array<number>(steps).fill(0)
   const byValue = new Map<string, number[]>()
-  const sources: Record<Source, number> = { api: 0, annotation: 0, eval: 0 }
+  const sources: Record<SummarySource, number> = { api: 0, annotation: 0, eval: 0 }
   const numbers: number[] = []
   let count = 0
   for (const { source, step, values } of groups) {
     count += values.length
-    sources[source as Source] += values.length
+    sources[source as SummarySource] += values.length
     counts[step]! += values.length
     for (const value of values) {
       if (typeof value === 'number') numbers.push(value)

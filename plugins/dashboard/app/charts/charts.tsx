@@ -1,7 +1,7 @@
 /** The three kinds of charts. Each place of a chart is a link; the numbers are also given as a table (figure.tsx). */
 import { useMemo } from 'preact/hooks'
 import type { Axis } from './axis.ts'
-import { linePaths, stackPaths, sumsOf } from './paths.ts'
+import { linePaths, stackedSums, stackPaths } from './paths.ts'
 import { Plot } from './plot.tsx'
 import { shortValue, type Unit, valueAxis } from './value-axis.ts'
 
@@ -9,7 +9,7 @@ import { shortValue, type Unit, valueAxis } from './value-axis.ts'
 export type Tone = 1 | 2 | 3 | 4 | 5 | 6 | 'bad' | 'rest'
 
 /** One value for each place of the axis; null: there is none. */
-export interface Series {
+export interface ChartSeries {
   readonly name: string
   readonly values: readonly (number | null)[]
   readonly tone: Tone
@@ -19,7 +19,7 @@ export interface ChartProps {
   /** Describes the chart to screen readers. */
   readonly title: string
   readonly axis: Axis
-  readonly series: readonly Series[]
+  readonly series: readonly ChartSeries[]
   readonly unit: Unit
   /** How a value is written in full; left out: as a tick is. */
   readonly format?: (value: number) => string
@@ -44,7 +44,7 @@ export function StackChart(props: ChartProps) {
   const { series, unit } = props
   const { axis, paths } = useMemo(() => {
     const lists = series.map(({ values }) => values)
-    const axis = valueAxis(sumsOf(lists), unit)
+    const axis = valueAxis(stackedSums(lists), unit)
     return { axis, paths: stackPaths(lists, axis) }
   }, [series, unit])
   return (
@@ -102,7 +102,13 @@ function Framed({
 }
 
 /** Names and colours of series, for those who see. */
-export function Legend({ series, line = false }: { series: readonly Pick<Series, 'name' | 'tone'>[]; line?: boolean }) {
+export function Legend({
+  series,
+  line = false
+}: {
+  series: readonly Pick<ChartSeries, 'name' | 'tone'>[]
+  line?: boolean
+}) {
   return (
     <span class="legend">
       {series.map(({ name, tone }) => (

@@ -51,7 +51,7 @@ export function linePaths(values: Values, axis: ValueAxis): { readonly line: str
 }
 
 /** The sums of what stands on each other at each place. */
-export function sumsOf(lists: readonly Values[]): number[] {
+export function stackedSums(lists: readonly Values[]): number[] {
   const length = Math.max(0, ...lists.map(values => values.length))
   return Array.from({ length }, (_, i) => lists.reduce((sum, values) => sum + Math.max(0, values[i] ?? 0), 0))
 }

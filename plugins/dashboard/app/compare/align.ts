@@ -8,7 +8,7 @@ import { growTree, type Node, visibleRows } from '../content/span-tree.ts'
 import type { OutlineSpan } from '../contract.ts'
 
 /** A span in the order of its tree. */
-export interface Step {
+export interface AlignedStep {
   readonly span: OutlineSpan
   readonly depth: number
   /** Its name without the model. */
@@ -23,8 +23,8 @@ export interface Step {
 export interface AlignedRow {
   /** The id of the span of the first trace; for a span of the second alone, `b:` and its id. */
   readonly key: string
-  readonly a: Step | undefined
-  readonly b: Step | undefined
+  readonly a: AlignedStep | undefined
+  readonly b: AlignedStep | undefined
 }
 
 interface Way {
@@ -34,7 +34,7 @@ interface Way {
 }
 
 /** The spans as steps, parents before their children. */
-export function stepsOf(spans: readonly OutlineSpan[]): Step[] {
+export function stepsOf(spans: readonly OutlineSpan[]): AlignedStep[] {
   const roots = growTree(spans)
   const ways = new Map<Node, Way>()
   const walk = (siblings: readonly Node[], { path, names }: Pick<Way, 'path' | 'names'>) => {
@@ -48,7 +48,7 @@ export function stepsOf(spans: readonly OutlineSpan[]): Step[] {
     }
   }
   walk(roots, { path: '', names: '' })
-  const steps: Step[] = []
+  const steps: AlignedStep[] = []
   for (const { node, depth } of visibleRows(roots, new Set())) {
     const way = ways.get(node)!
     walk(node.children, way)
@@ -73,7 +73,7 @@ const LEAST_MODEL = 4
 const escaped = (name: string) => name.replace(/[\\/#]/g, '\\$&')
 
 /** Each span of both traces once, in the order of both. */
-export function alignSteps(a: readonly Step[], b: readonly Step[]): AlignedRow[] {
+export function alignSteps(a: readonly AlignedStep[], b: readonly AlignedStep[]): AlignedRow[] {
   const [n, m] = [a.length, b.length]
   const worth = worthOf(a, b)
   // The best sum of what is left from (i, j) on.
@@ -103,7 +103,7 @@ export function alignSteps(a: readonly Step[], b: readonly Step[]): AlignedRow[]
 }
 
 /** Weighs two steps as one row: 0 if they do not belong together. */
-function worthOf(a: readonly Step[], b: readonly Step[]): (i: number, j: number) => number {
+function worthOf(a: readonly AlignedStep[], b: readonly AlignedStep[]): (i: number, j: number) => number {
   // One pair of equal path outweighs all pairs that are less alike, as each of those outweighs all that are even less so.
   const most = Math.min(a.length, b.length) + 1
   return (i, j) => {

@@ -6,7 +6,7 @@ import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
-import { Status } from '../ui/icons.tsx'
+import { StatusIcon } from '../ui/icons.tsx'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import { fullTime, offsetName, shortTime, type Zone } from '../ui/time.ts'
@@ -88,7 +88,7 @@ function Side({ slug, letter, trace, zone }: { slug: string; letter: 'A' | 'B'; 
       </td>
       <td data-title="Model">{trace.model === null ? NONE : asLine(trace.model, 40)}</td>
       <td data-title="Status">
-        <Status status={trace.status} />
+        <StatusIcon status={trace.status} />
       </td>
       {TOTALS.map(([title, of, format]) => {
         const value = of(trace)

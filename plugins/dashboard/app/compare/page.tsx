@@ -7,7 +7,7 @@ import { at } from '../state/api.ts'
 import { isTraceId, readComparison, writeComparison } from '../state/comparison.ts'
 import { useKeys } from '../state/keys.ts'
 import { useLoad } from '../state/load.ts'
-import { readOutline } from '../state/outline.ts'
+import { fetchOutline } from '../state/outline.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { alignSteps, findRow, stepsOf } from './align.ts'
@@ -46,7 +46,7 @@ export function ComparePage({ slug }: { slug: string }) {
 
 function useOutline(slug: string, id: string) {
   const path = at('p/:slug/traces/:traceId/outline', { slug, traceId: id })
-  return useLoad(isTraceId(id) ? path : undefined, signal => readOutline(path, signal))
+  return useLoad(isTraceId(id) ? path : undefined, signal => fetchOutline(path, signal))
 }
 
 interface ComparedProps {

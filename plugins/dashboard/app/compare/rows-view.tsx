@@ -4,10 +4,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'
 import type { Outline, Status as StatusName, TokenUsage } from '../contract.ts'
 import { formatCost, formatCount, formatCounted, formatDuration, NONE } from '../ui/format.ts'
-import { Status } from '../ui/icons.tsx'
+import { StatusIcon } from '../ui/icons.tsx'
 import { asLine } from '../ui/text.ts'
 import { useShown, useVirtual } from '../ui/virtual-rows.ts'
-import type { AlignedRow, Step } from './align.ts'
+import type { AlignedRow, AlignedStep } from './align.ts'
 import { formatChange } from './format-change.ts'
 
 interface Props {
@@ -128,7 +128,7 @@ interface PlaceProps {
 }
 
 function SpanRow({ row, ...place }: PlaceProps & { readonly row: AlignedRow }) {
-  const { span, depth } = (row.a ?? row.b) as Step
+  const { span, depth } = (row.a ?? row.b) as AlignedStep
   return <Row {...place} name={span.name} kind={span.kind} depth={depth} a={row.a?.span} b={row.b?.span} />
 }
 
@@ -173,7 +173,7 @@ function Row({ at, of, top, selected, pick, name, kind, depth, a, b }: RowProps)
       <Trio title="Cost" a={a?.costUsd ?? null} b={b?.costUsd ?? null} format={formatCost} />
       <span class={`duo ${a && b && a.status !== b.status ? 'is-changed' : ''}`}>
         {[a, b].map((each, i) =>
-          each === undefined ? <Nothing key={i} /> : <Status key={i} status={each.status} quiet />
+          each === undefined ? <Nothing key={i} /> : <StatusIcon key={i} status={each.status} quiet />
         )}
       </span>
     </div>

@@ -2,7 +2,7 @@
 import { commonRuns } from './sequence.ts'
 
 /** A piece of a changed line. */
-export interface Piece {
+export interface DiffPiece {
   readonly text: string
   readonly changed: boolean
 }
@@ -10,7 +10,7 @@ export interface Piece {
 /** `gone` stands in the first text only, `new` in the second only. */
 export type DiffLine =
   | { readonly kind: 'same'; readonly text: string }
-  | { readonly kind: 'gone' | 'new'; readonly pieces: readonly Piece[] }
+  | { readonly kind: 'gone' | 'new'; readonly pieces: readonly DiffPiece[] }
 
 /** Below this share of common letters two lines are taken as two, not as one that changed. */
 const ALIKE = 0.4
@@ -32,7 +32,7 @@ export function diffTexts(before: string | undefined, after: string | undefined)
 }
 
 /** The text of one side. */
-export function textOf(lines: readonly DiffLine[], side: 'before' | 'after'): string {
+export function diffText(lines: readonly DiffLine[], side: 'before' | 'after'): string {
   const other = side === 'before' ? 'new' : 'gone'
   return lines
     .filter(({ kind }) => kind !== other)
@@ -48,11 +48,11 @@ function addChange(lines: DiffLine[], gone: readonly string[], come: readonly st
 }
 
 /** A line of which no part stands out. */
-const whole = (text: string): Piece[] => [{ text, changed: false }]
+const whole = (text: string): DiffPiece[] => [{ text, changed: false }]
 
 interface Pair {
-  readonly before: readonly Piece[]
-  readonly after: readonly Piece[]
+  readonly before: readonly DiffPiece[]
+  readonly after: readonly DiffPiece[]
 }
 
 /** Words, runs of blanks, and other characters one by one. */
@@ -85,8 +85,8 @@ function lengthOf(tokens: readonly string[], from: number, to: number): number {
 }
 
 /** The tokens in runs of unchanged and changed ones. */
-function pieces(tokens: readonly string[], same: readonly (readonly [from: number, length: number])[]): Piece[] {
-  const found: Piece[] = []
+function pieces(tokens: readonly string[], same: readonly (readonly [from: number, length: number])[]): DiffPiece[] {
+  const found: DiffPiece[] = []
   let at = 0
   for (const [from, length] of [...same, [tokens.length, 0] as const]) {
     if (from > at) found.push({ text: tokens.slice(at, from).join(''), changed: true })

@@ -1,6 +1,6 @@
 /** The texts of spans, as the server sent them, and where in them input, output and the rest stand. */
 
-import { at, readText } from '../state/api.ts'
+import { at, fetchText } from '../state/api.ts'
 import { type JsonNode, memberAt, nodeAt, parseExactly, sourceOf } from './json-text.ts'
 import type { Message } from './message.ts'
 import { toMessages } from './to-messages.ts'
@@ -53,7 +53,7 @@ export async function loadBody(path: string, version: string | number, signal?: 
 }
 
 async function readBody(path: string, signal: AbortSignal | undefined): Promise<Body> {
-  const text = await readText(path, signal === undefined ? {} : { signal })
+  const text = await fetchText(path, signal === undefined ? {} : { signal })
   const root = nodeAt(text)
   const inner = root && (memberAt(text, root, 'trace') ?? memberAt(text, root, 'span'))
   const holder = inner?.kind === 'object' ? inner : root

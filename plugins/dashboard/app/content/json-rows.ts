@@ -33,7 +33,7 @@ const OPEN_MOST = 50
 
 export const isHolder = ({ kind }: JsonNode): boolean => kind === 'object' || kind === 'array'
 
-export function rowsOf(text: string, root: JsonNode, unfolding: Unfolding): JsonRow[] {
+export function jsonRowsOf(text: string, root: JsonNode, unfolding: Unfolding): JsonRow[] {
   const rows: JsonRow[] = []
   const add = (row: Omit<JsonRow, 'count' | 'isOpen'>) => {
     const { id, depth, node, path } = row

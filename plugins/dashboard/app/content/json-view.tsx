@@ -11,9 +11,9 @@ import {
   folds,
   isHolder,
   type JsonRow,
+  jsonRowsOf,
   parentOf,
   rowAfter,
-  rowsOf,
   STEP,
   type Unfolding,
   wholeNode
@@ -38,7 +38,7 @@ interface ViewProps {
 
 export function JsonView({ text, node, label, name = label }: ViewProps) {
   const [unfolding, setUnfolding] = useKept(`json ${name}`, FOLDED)
-  const rows = useMemo(() => rowsOf(text, node, unfolding), [text, node, unfolding])
+  const rows = useMemo(() => jsonRowsOf(text, node, unfolding), [text, node, unfolding])
   const strings = useKeeping(`strings ${name}`)
   const [active, setActive] = useState('')
   const toFocus = useRef(false)

@@ -1,17 +1,17 @@
 /** The parts of a message's content, by the name that libraries give them. */
 import { mediaOf, readDataUri } from '../ui/media.ts'
-import { type Fields, isFields, type Part, pick, pickText, textOf, unpack } from './message.ts'
+import { isFields, type MessageFields, type MessagePart, pick, pickText, textOf, unpack } from './message.ts'
 
 /** Reads a content: a string, one part, or a list of them. */
-export function readContent(content: unknown): Part[] {
+export function readContent(content: unknown): MessagePart[] {
   if (content == null || content === '') return []
   if (typeof content === 'string') return [{ kind: 'text', text: content }]
   if (Array.isArray(content)) return content.flatMap(readContent)
-  if (isFields(content)) return readPart(content)
+  if (isFields(content)) return readMessagePart(content)
   return [{ kind: 'data', label: 'value', value: content }]
 }
 
-type Reader = (part: Fields) => Part | Part[] | undefined
+type Reader = (part: MessageFields) => MessagePart | MessagePart[] | undefined
 
 const text: Reader = part => {
   const found = pickText(part, 'text', 'content', 'refusal', 'transcript')
@@ -104,14 +104,14 @@ export function isPartType(type: unknown): type is string {
   return typeof type === 'string' && Object.hasOwn(READERS, type)
 }
 
-export function readPart(part: Fields): Part[] {
+export function readMessagePart(part: MessageFields): MessagePart[] {
   const read = isPartType(part.type) ? READERS[part.type]!(part) : untyped(part)
   if (read === undefined) return [{ kind: 'data', label: textOf(part.type) ?? 'value', value: part }]
   return Array.isArray(read) ? read : [read]
 }
 
 /** Parts that are told by their fields, as Gemini's and Bedrock's are. */
-function untyped(part: Fields): Part | Part[] | undefined {
+function untyped(part: MessageFields): MessagePart | MessagePart[] | undefined {
   if (part.thought === true && typeof part.text === 'string') return { kind: 'thinking', text: part.text }
   if (typeof part.text === 'string') return text(part)
   const calls = pick(part, 'functionCall', 'function_call', 'toolUse')
@@ -128,16 +128,18 @@ function untyped(part: Fields): Part | Part[] | undefined {
 }
 
 /** Reads a tool's result as parts if it has their form, else as the value itself. */
-function resultContent(content: unknown): Part[] {
+function resultContent(content: unknown): MessagePart[] {
   const value = unpackOutput(content)
   if (value === undefined) return []
   if (typeof value === 'string') return value === '' ? [] : [{ kind: 'text', text: value }]
   const list = Array.isArray(value) ? value : [value]
   const known = list.length > 0 && list.every(each => isFields(each) && isKnownPart(each))
-  return known ? list.flatMap(each => readPart(each as Fields)) : [{ kind: 'data', label: 'result', value }]
+  return known
+    ? list.flatMap(each => readMessagePart(each as MessageFields))
+    : [{ kind: 'data', label: 'result', value }]
 }
 
-const isKnownPart = (part: Fields) =>
+const isKnownPart = (part: MessageFields) =>
   isPartType(part.type) || (Object.keys(part).length === 1 && typeof part.text === 'string')
 
 /** The AI SDK says beside an output what it is: `{type: 'text' | 'json' | …, value}`. */
@@ -146,17 +148,17 @@ function unpackOutput(content: unknown): unknown {
   return told ? content.value : unpack(content)
 }
 
-function idOf(part: Fields): string | undefined {
+function idOf(part: MessageFields): string | undefined {
   return pickText(part, 'call_id', 'callId', 'toolCallId', 'tool_call_id', 'toolUseId', 'id')
 }
 
-function mimeOf(part: Fields): string | undefined {
+function mimeOf(part: MessageFields): string | undefined {
   const source = isFields(part.source) ? part.source : part
   return pickText(source, 'media_type', 'mediaType', 'mimeType', 'mime_type')
 }
 
 /** A file from what libraries have in its place: a data URI, base64, an address, or an object that holds one of them. */
-function fileOf(source: unknown, type: string, label: string): Part | undefined {
+function fileOf(source: unknown, type: string, label: string): MessagePart | undefined {
   if (isFields(source)) {
     const given = pick(source, 'url', 'data', 'uri', 'bytes', 'file_id', 'base64')
     return given === undefined ? undefined : fileOf(given, mimeOf(source) ?? type, label)

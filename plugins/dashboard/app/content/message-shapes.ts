@@ -1,6 +1,6 @@
 /** The shapes of conversations, each by the library that has it. A shape reads a whole value or leaves it. */
-import { type Fields, isFields, type Message, type Part, pick, pickText, textOf } from './message.ts'
-import { isPartType, readContent, readPart } from './message-parts.ts'
+import { isFields, type Message, type MessageFields, type MessagePart, pick, pickText, textOf } from './message.ts'
+import { isPartType, readContent, readMessagePart } from './message-parts.ts'
 
 export interface Shape {
   readonly name: string
@@ -9,7 +9,7 @@ export interface Shape {
 }
 
 /** All items of a list as messages, or none: a shape does not guess. */
-function each(value: unknown, read: (item: Fields) => Message | undefined): Message[] | undefined {
+function each(value: unknown, read: (item: MessageFields) => Message | undefined): Message[] | undefined {
   const items = Array.isArray(value) ? value : [value]
   if (items.length === 0) return undefined
   const messages: Message[] = []
@@ -21,14 +21,14 @@ function each(value: unknown, read: (item: Fields) => Message | undefined): Mess
   return messages
 }
 
-function message(role: string, parts: readonly Part[], more: Omit<Message, 'role' | 'parts'> = {}): Message {
+function message(role: string, parts: readonly MessagePart[], more: Omit<Message, 'role' | 'parts'> = {}): Message {
   return { role, parts, ...more }
 }
 
-const named = (fields: Fields) => (typeof fields.name === 'string' ? { name: fields.name } : {})
+const named = (fields: MessageFields) => (typeof fields.name === 'string' ? { name: fields.name } : {})
 
 /** Reads an OpenAI message, or one of a library with the same form, including the members beside its content. */
-function openAiParts(fields: Fields): Part[] {
+function openAiParts(fields: MessageFields): MessagePart[] {
   const calls = pick(fields, 'tool_calls', 'toolCalls')
   const reasoning = pickText(fields, 'reasoning_content', 'reasoning')
   const legacy = fields.function_call
@@ -39,16 +39,16 @@ function openAiParts(fields: Fields): Part[] {
       ? [{ kind: 'text' as const, text: fields.refusal }]
       : []),
     ...(isFields(fields.audio) && typeof fields.audio.data === 'string'
-      ? readPart({ type: 'audio', audio: { format: 'wav', ...fields.audio } })
+      ? readMessagePart({ type: 'audio', audio: { format: 'wav', ...fields.audio } })
       : []),
     ...(Array.isArray(calls)
-      ? calls.flatMap(one => (isFields(one) ? readPart({ ...one, type: 'tool_call' }) : []))
+      ? calls.flatMap(one => (isFields(one) ? readMessagePart({ ...one, type: 'tool_call' }) : []))
       : []),
-    ...(isFields(legacy) ? readPart({ ...legacy, type: 'function_call' }) : [])
+    ...(isFields(legacy) ? readMessagePart({ ...legacy, type: 'function_call' }) : [])
   ]
 }
 
-function chatMessage(fields: Fields): Message | undefined {
+function chatMessage(fields: MessageFields): Message | undefined {
   const role = textOf(fields.role)
   if (role === undefined || Array.isArray(fields.parts)) return undefined
   if (
@@ -61,7 +61,10 @@ function chatMessage(fields: Fields): Message | undefined {
   const answered = pickText(fields, 'tool_call_id', 'toolCallId')
   // A tool's message is one result, whatever its content is made of.
   if ((role === 'tool' || role === 'function') && !parts.some(({ kind }) => kind === 'result')) {
-    return message(role, readPart({ type: 'tool_result', id: answered, name: fields.name, content: fields.content }))
+    return message(
+      role,
+      readMessagePart({ type: 'tool_result', id: answered, name: fields.name, content: fields.content })
+    )
   }
   return message(role, parts, named(fields))
 }
@@ -95,7 +98,7 @@ const RESPONSE_ITEMS = new Map(
   })
 )
 
-function responseItem(item: Fields): Message | undefined {
+function responseItem(item: MessageFields): Message | undefined {
   const type = textOf(item.type)
   if (type === 'message' || (type === undefined && item.role !== undefined)) {
     const role = textOf(item.role)
@@ -103,7 +106,7 @@ function responseItem(item: Fields): Message | undefined {
   }
   if (type === undefined) return undefined
   const role = RESPONSE_ITEMS.get(type)
-  if (role !== undefined) return message(role, readPart(item))
+  if (role !== undefined) return message(role, readMessagePart(item))
   // Searches, code and other calls of built-in tools.
   if (/_call(?:_output)?$|^item_reference$|^mcp_/.test(type)) {
     return message('assistant', [{ kind: 'data', label: type.replaceAll('_', ' '), value: item }])
@@ -151,7 +154,7 @@ const GEMINI_ROLES = new Map([
   ['function', 'tool']
 ])
 
-function geminiContent(fields: Fields): Message | undefined {
+function geminiContent(fields: MessageFields): Message | undefined {
   if (!Array.isArray(fields.parts) || (fields.parts.length === 0 && fields.role === undefined)) return undefined
   const role = textOf(fields.role) ?? 'user'
   return message(GEMINI_ROLES.get(role) ?? role, fields.parts.flatMap(readContent))
@@ -200,7 +203,7 @@ const bareParts: Shape = {
   read(value) {
     const items = Array.isArray(value) ? value : [value]
     if (items.length === 0 || !items.every(item => isFields(item) && isPartType(item.type))) return undefined
-    const roles = items.every(item => /result|response|output$/.test((item as Fields).type as string))
+    const roles = items.every(item => /result|response|output$/.test((item as MessageFields).type as string))
       ? 'tool'
       : 'assistant'
     return [message(roles, items.flatMap(readContent))]
@@ -225,7 +228,7 @@ const generated: Shape = {
           ...(thinking ? [{ kind: 'thinking' as const, text: thinking }] : []),
           ...readContent(value.text),
           ...(Array.isArray(calls)
-            ? calls.flatMap(one => (isFields(one) ? readPart({ ...one, type: 'tool_call' }) : []))
+            ? calls.flatMap(one => (isFields(one) ? readMessagePart({ ...one, type: 'tool_call' }) : []))
             : [])
         ],
         finish === undefined ? {} : { finish }
@@ -249,7 +252,7 @@ const LANGCHAIN_ROLES = new Map(
   })
 )
 
-function langChainMessage(fields: Fields): Message | undefined {
+function langChainMessage(fields: MessageFields): Message | undefined {
   // Serialised: {lc: 1, type: 'constructor', id: [..., 'HumanMessage'], kwargs: {content}}.
   if (fields.lc !== undefined && isFields(fields.kwargs) && Array.isArray(fields.id)) {
     return langChainMessage({ ...fields.kwargs, type: fields.id.at(-1) })

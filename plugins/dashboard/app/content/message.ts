@@ -1,7 +1,7 @@
 /** Messages and their parts, whichever library recorded them. */
 import type { Media } from '../ui/media.ts'
 
-export type Part =
+export type MessagePart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'thinking'; readonly text: string; readonly redacted?: boolean }
   | { readonly kind: 'call'; readonly id: string | undefined; readonly name: string; readonly arguments: unknown }
@@ -9,7 +9,7 @@ export type Part =
       readonly kind: 'result'
       readonly id: string | undefined
       readonly name: string | undefined
-      readonly content: readonly Part[]
+      readonly content: readonly MessagePart[]
       readonly failed: boolean
     }
   | { readonly kind: 'media'; readonly media: Media }
@@ -22,14 +22,14 @@ export interface Message {
   /** system, developer, user, assistant, tool, or whatever the library says. */
   readonly role: string
   readonly name?: string
-  readonly parts: readonly Part[]
+  readonly parts: readonly MessagePart[]
   /** Why the model stopped, where that is said. */
   readonly finish?: string
 }
 
-export type Fields = Readonly<Record<string, unknown>>
+export type MessageFields = Readonly<Record<string, unknown>>
 
-export function isFields(value: unknown): value is Fields {
+export function isFields(value: unknown): value is MessageFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
@@ -38,12 +38,12 @@ export function textOf(value: unknown): string | undefined {
 }
 
 /** The first of these fields that is there and not null. */
-export function pick(fields: Fields, ...names: readonly string[]): unknown {
+export function pick(fields: MessageFields, ...names: readonly string[]): unknown {
   for (const name of names) if (fields[name] != null) return fields[name]
   return undefined
 }
 
-export function pickText(fields: Fields, ...names: readonly string[]): string | undefined {
+export function pickText(fields: MessageFields, ...names: readonly string[]): string | undefined {
   for (const name of names) if (typeof fields[name] === 'string') return fields[name]
   return undefined
 }

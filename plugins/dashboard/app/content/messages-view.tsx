@@ -10,7 +10,7 @@ import { ExactNumber, writeCompact, writeIndented } from './json-text.ts'
 import { JsonOfText } from './json-view.tsx'
 import { safeAddress } from './markdown/address.ts'
 import { MediaView } from './media-view.tsx'
-import type { Message, Part } from './message.ts'
+import type { Message, MessagePart } from './message.ts'
 import { messagesAsText } from './message-repetition.ts'
 import { LongText } from './text-view.tsx'
 
@@ -128,7 +128,7 @@ function MessageView({ message, rendered }: { message: Message; rendered: boolea
 }
 
 interface PartProps {
-  readonly part: Part
+  readonly part: MessagePart
   readonly rendered: boolean
   /** Its own within the message. */
   readonly name: string

@@ -1,11 +1,11 @@
 /** The cells of the list. */
 
 import type { ComponentChildren } from 'preact'
-import type { TraceSummary } from '../contract.ts'
+import type { TraceListItem } from '../contract.ts'
 import { type Filter, type ListQuery, narrowed, writeQuery } from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
-import { Icon, Status } from '../ui/icons.tsx'
+import { Icon, StatusIcon } from '../ui/icons.tsx'
 import { ScoreChip } from '../ui/score-chip.tsx'
 import { asLine } from '../ui/text.ts'
 import { fullTime, shortTime, type Zone } from '../ui/time.ts'
@@ -68,7 +68,7 @@ function Group({ filter, value, context }: { filter: 'session' | 'user'; value: 
 
 const MOST_SCORES = 3
 
-function Scores({ scores }: { scores: TraceSummary['scores'] }) {
+function Scores({ scores }: { scores: TraceListItem['scores'] }) {
   const entries = Object.entries(scores)
   if (entries.length === 0) return <span class="soft">{NONE}</span>
   return (
@@ -82,7 +82,7 @@ function Scores({ scores }: { scores: TraceSummary['scores'] }) {
 }
 
 /** A trace that runs has no tokens and no cost yet. */
-function whenEnded(trace: TraceSummary, text: string): ComponentChildren {
+function whenEnded(trace: TraceListItem, text: string): ComponentChildren {
   return trace.status === 'running' ? <span title="Known when the trace has ended">{NONE}</span> : text
 }
 
@@ -92,7 +92,7 @@ export function Cell({
   context
 }: {
   name: string
-  trace: TraceSummary
+  trace: TraceListItem
   context: CellContext
 }): ComponentChildren {
   const { zone, now } = context
@@ -104,7 +104,7 @@ export function Cell({
         </a>
       )
     case 'status':
-      return <Status status={trace.status} />
+      return <StatusIcon status={trace.status} />
     case 'started':
       return <Time iso={trace.startedAt} zone={zone} now={now} />
     case 'ended':
@@ -168,7 +168,7 @@ export function Cell({
   }
 }
 
-function Latency({ trace, context }: { trace: TraceSummary; context: CellContext }) {
+function Latency({ trace, context }: { trace: TraceListItem; context: CellContext }) {
   const { durationMs } = trace
   if (durationMs === null) {
     const ms = Math.max(0, context.now.getTime() - Date.parse(trace.startedAt))

@@ -1,13 +1,13 @@
 /** The columns of the list of traces. A score's column is `score:` and its name. */
 
-export interface Column {
+export interface ListColumn {
   readonly name: string
   readonly title: string
   /** Numbers are aligned at their end. */
   readonly number?: true
 }
 
-export const COLUMNS: readonly Column[] = [
+export const COLUMNS: readonly ListColumn[] = [
   { name: 'name', title: 'Name' },
   { name: 'status', title: 'Status' },
   { name: 'started', title: 'Started' },
@@ -44,8 +44,8 @@ export function scoreOfColumn(name: string): string | undefined {
 }
 
 /** The columns of these names; unknown ones and repetitions are left out, and the name is always there. */
-export function chooseColumns(names: readonly string[]): Column[] {
-  const chosen = new Map<string, Column>()
+export function chooseColumns(names: readonly string[]): ListColumn[] {
+  const chosen = new Map<string, ListColumn>()
   for (const name of names) {
     const score = scoreOfColumn(name)
     const column =

@@ -1,7 +1,7 @@
 /** A list that goes on: new traces come in at the top, and running ones end, while somebody looks. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { TracePage, TraceSummary } from '../contract.ts'
+import type { TraceListItem, TracePage } from '../contract.ts'
 import { keepPage, loadPage } from '../state/list-pages.ts'
 import type { ListQuery } from '../state/list-query.ts'
 import { useInterval } from '../state/load.ts'
@@ -14,7 +14,7 @@ const QUIET_MS = 60_000
 export interface Live {
   readonly on: boolean
   toggle(): void
-  readonly traces: readonly TraceSummary[]
+  readonly traces: readonly TraceListItem[]
   readonly excerpts: TracePage['excerpts']
   readonly fresh: ReadonlySet<string>
   /** New traces that are not shown, since somebody reads further down. */

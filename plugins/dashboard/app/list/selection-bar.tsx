@@ -1,8 +1,8 @@
 /** Offers actions on the selected rows. */
 
 import { useState } from 'preact/hooks'
-import type { TraceSummary } from '../contract.ts'
-import { at, messageOf, readText, write } from '../state/api.ts'
+import type { TraceListItem } from '../contract.ts'
+import { at, errorMessageOf, fetchText, write } from '../state/api.ts'
 import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { save, tell } from '../state/toasts.ts'
@@ -12,13 +12,13 @@ import type { Selected } from './selection.ts'
 
 interface Props {
   readonly slug: string
-  readonly traces: readonly TraceSummary[]
+  readonly traces: readonly TraceListItem[]
   readonly selection: Selected
   changed(): void
 }
 
 /** The older one is A. */
-function pairAddress(slug: string, pair: readonly TraceSummary[]): string {
+function pairAddress(slug: string, pair: readonly TraceListItem[]): string {
   const [a, b] = pair.toSorted((one, other) => Date.parse(one.startedAt) - Date.parse(other.startedAt))
   return `${pathOf({ page: 'compare', slug })}?a=${a!.id}&b=${b!.id}`
 }
@@ -33,10 +33,10 @@ export function Selection({ slug, traces, selection, changed }: Props) {
   const download = async () => {
     try {
       const lines: string[] = []
-      for (const id of ids) lines.push(await readText(traceAt(id)))
+      for (const id of ids) lines.push(await fetchText(traceAt(id)))
       save(`${lines.join('\n')}\n`, `${slug}-${ids.length}-traces.ndjson`, 'application/x-ndjson')
     } catch (error) {
-      tell(messageOf(error), true)
+      tell(errorMessageOf(error), true)
     }
   }
   const remove = async () => {

@@ -1,7 +1,7 @@
 /** Which rows of a list are chosen: of those that are shown. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { TraceSummary } from '../contract.ts'
+import type { TraceListItem } from '../contract.ts'
 
 export interface Selected {
   readonly ids: ReadonlySet<string>
@@ -10,7 +10,7 @@ export interface Selected {
   clear(): void
 }
 
-export function useSelection(traces: readonly TraceSummary[]): Selected {
+export function useSelection(traces: readonly TraceListItem[]): Selected {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set())
   const last = useRef<string | undefined>(undefined)
   useEffect(() => {

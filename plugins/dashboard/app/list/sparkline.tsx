@@ -2,10 +2,10 @@
 
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
-import { type Series, StackChart } from '../charts/charts.tsx'
+import { type ChartSeries, StackChart } from '../charts/charts.tsx'
 import { hasSteps, stepsBetween, wholeOf } from '../charts/series.ts'
 import type { SeriesAnswer, Step } from '../contract.ts'
-import { at, messageOf, read } from '../state/api.ts'
+import { at, errorMessageOf, read } from '../state/api.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { useInterval, useLoad } from '../state/load.ts'
 import { toCounted } from '../state/overview-query.ts'
@@ -38,7 +38,7 @@ export function Sparkline({ slug, query, zone, base, change }: Props) {
   )
   useInterval(to === undefined ? RENEW_MS : 0, again)
   const drawn = useMemo(() => (value && hasSteps(value) ? shapeOf(value, zone) : undefined), [value, zone])
-  if (error !== undefined) return <p class="soft small">No chart: {messageOf(error)}</p>
+  if (error !== undefined) return <p class="soft small">No chart: {errorMessageOf(error)}</p>
   if (value === undefined || drawn === undefined) return null
   const { axis, series, traces, errors } = drawn
   const time = isAll || range !== undefined ? rangeName(range ?? OF_ALL_TIME) : 'This time'
@@ -64,7 +64,7 @@ export function Sparkline({ slug, query, zone, base, change }: Props) {
 
 function shapeOf(answer: SeriesAnswer, zone: Zone) {
   const { traces, errors, total } = wholeOf(answer)
-  const series: readonly Series[] = [
+  const series: readonly ChartSeries[] = [
     { name: 'without error', tone: 1, values: traces.map((count, i) => count - errors[i]!) },
     { name: 'errors', tone: 'bad', values: errors }
   ]

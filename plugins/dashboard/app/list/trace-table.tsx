@@ -1,15 +1,15 @@
 /** The table of traces. A row is a link, and may be chosen by its box. */
-import type { Excerpt, TracePage, TraceSummary } from '../contract.ts'
-import { type ListQuery, SORTS, type Sort } from '../state/list-query.ts'
+import type { Excerpt, TraceListItem, TracePage } from '../contract.ts'
+import { type ListQuery, type ListSort, SORTS } from '../state/list-query.ts'
 import { Icon } from '../ui/icons.tsx'
 import { openRow } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import { Cell, type CellContext } from './cells.tsx'
-import { type Column, scoreOfColumn } from './columns.ts'
+import { type ListColumn, scoreOfColumn } from './columns.ts'
 
 interface Props {
-  readonly traces: readonly TraceSummary[]
-  readonly columns: readonly Column[]
+  readonly traces: readonly TraceListItem[]
+  readonly columns: readonly ListColumn[]
   readonly context: CellContext
   readonly excerpts: TracePage['excerpts']
   readonly selected: ReadonlySet<string>
@@ -18,12 +18,12 @@ interface Props {
   readonly query: ListQuery
   select(id: string, range: boolean): void
   selectAll(on: boolean): void
-  sort(sort: Sort): void
+  sort(sort: ListSort): void
 }
 
 /** The order of each column that the server can sort by. */
-const SORTED: Readonly<Record<string, Sort>> = { started: 'newest', latency: 'slowest', cost: 'costliest' }
-const SORT_NAMES: Readonly<Record<Sort, string>> = {
+const SORTED: Readonly<Record<string, ListSort>> = { started: 'newest', latency: 'slowest', cost: 'costliest' }
+const SORT_NAMES: Readonly<Record<ListSort, string>> = {
   newest: 'newest first',
   slowest: 'slowest first',
   costliest: 'costliest first'
@@ -112,7 +112,7 @@ function markedText({ text, marks }: Excerpt) {
   return [pieces, text.slice(at)]
 }
 
-export function SortMenuItems(query: ListQuery, sort: (sort: Sort) => void, kept: readonly string[]) {
+export function SortMenuItems(query: ListQuery, sort: (sort: ListSort) => void, kept: readonly string[]) {
   return SORTS.map(each => ({
     label: SORT_NAMES[each].replace(/^./, first => first.toUpperCase()),
     checked: query.sort === each,

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from 'preact'
 import { hasSteps, wholeOf } from '../charts/series.ts'
 import type { Path } from '../contract.ts'
-import { type Address, at, read } from '../state/api.ts'
+import { type ApiPath, at, read } from '../state/api.ts'
 import { COUNTED_FILTERS, type ListQuery, withTime } from '../state/list-query.ts'
 import { type Loaded, useInterval, useLoad } from '../state/load.ts'
 import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
@@ -34,7 +34,7 @@ export function OverviewPage({ slug }: { slug: string }) {
   const offset = String(offsetOf(zone))
   /** Asks for numbers of the same traces as all others on the page. */
   const useCounted = <P extends Path>(
-    addressOf: (search: string) => Address<P>,
+    addressOf: (search: string) => ApiPath<P>,
     more: Readonly<Record<string, string>> = {},
     of: ListQuery = query
   ) =>

@@ -2,7 +2,7 @@
 
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
-import { LineChart, type Series, StackChart, type Tone } from '../charts/charts.tsx'
+import { type ChartSeries, LineChart, StackChart, type Tone } from '../charts/charts.tsx'
 import { stepsBetween } from '../charts/series.ts'
 import type { ScoreOverTime, ScoreSeries } from '../contract.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
@@ -82,7 +82,7 @@ interface ScoreChartProps {
 
 function ScoreChart({ group, axis, href }: ScoreChartProps) {
   const { name, dataType, mean } = group
-  const series = useMemo<readonly Series[]>(
+  const series = useMemo<readonly ChartSeries[]>(
     () =>
       dataType === 'categorical'
         ? sharesOf(group, MOST_VALUES).map(({ name, values }, i) => ({

@@ -2,7 +2,7 @@
 
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
-import { type ChartProps, LineChart, type Series, StackChart } from '../charts/charts.tsx'
+import { type ChartProps, type ChartSeries, LineChart, StackChart } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
 import { rateOf, stepsBetween, wholeOf } from '../charts/series.ts'
 import type { SeriesAnswer } from '../contract.ts'
@@ -41,7 +41,7 @@ export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Pr
   const all = (status?: string) => `${list}${writeQuery(status === undefined ? whole : narrowed(whole, { status }))}`
   const of = (
     title: string,
-    values: readonly Series[],
+    values: readonly ChartSeries[],
     more: Pick<ChartProps, 'unit' | 'format'>,
     status?: string
   ): ChartProps => ({
@@ -145,6 +145,6 @@ function shapeOf(answer: SeriesAnswer, zone: Zone) {
       { name: 'out', tone: 2, values: whole.outputTokens }
     ],
     cost: [{ name: 'cost', tone: 1, values: whole.costUsd }]
-  } satisfies Record<string, readonly Series[]>
+  } satisfies Record<string, readonly ChartSeries[]>
   return { axis: timeAxis(answer, zone), total, before, series }
 }

@@ -1,18 +1,18 @@
 /** Lists traces to which two sources gave different scores of one name. */
 
-import { SOURCES } from '../charts/score-series.ts'
+import { SHOWN_SOURCES } from '../charts/score-series.ts'
 import type { Answer } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
-import { disagreementQuery, type ScoreQuery } from '../state/score-query.ts'
+import { disagreementQuery, type ScorePageQuery } from '../state/score-query.ts'
 import { formatCount, formatPercent, formatScore, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import { offsetOf, type Zone } from '../ui/time.ts'
-import { TraceRows } from '../ui/trace-rows.tsx'
+import { TraceRowList } from '../ui/trace-rows.tsx'
 
-export function Disagreement({ slug, query, zone }: { slug: string; query: ScoreQuery; zone: Zone }) {
+export function DisagreementTable({ slug, query, zone }: { slug: string; query: ScorePageQuery; zone: Zone }) {
   const path = at('p/:slug/score-disagreement', { slug }, disagreementQuery(query, offsetOf(zone)))
   const { value, error, again } = useLoad(path, signal => read(path, { signal }))
   return (
@@ -49,7 +49,7 @@ function Pairs({
     if (trace === undefined) return []
     const given = Object.entries(values).map(([source, value]) => (
       <span key={source} class="score">
-        <span class="soft">{SOURCES[source as keyof typeof SOURCES]}</span> {asLine(formatScore(value), 24)}
+        <span class="soft">{SHOWN_SOURCES[source as keyof typeof SHOWN_SOURCES]}</span> {asLine(formatScore(value), 24)}
       </span>
     ))
     return [
@@ -70,7 +70,7 @@ function Pairs({
           {pairs.map(({ a, b, dataType, both, differing, meanDistance, meanDifference }) => (
             <tr key={`${a} ${b} ${dataType}`}>
               <th scope="row">
-                {SOURCES[a]} and {SOURCES[b]}
+                {SHOWN_SOURCES[a]} and {SHOWN_SOURCES[b]}
               </th>
               <td class="number">{formatCount(both)}</td>
               <td class="number">
@@ -81,7 +81,9 @@ function Pairs({
                   {meanDistance === null || meanDifference === null ? (
                     NONE
                   ) : (
-                    <span title={`${SOURCES[b]} less ${SOURCES[a]}: ${formatScore(meanDifference)} on average`}>
+                    <span
+                      title={`${SHOWN_SOURCES[b]} less ${SHOWN_SOURCES[a]}: ${formatScore(meanDifference)} on average`}
+                    >
                       {formatScore(meanDistance)}
                     </span>
                   )}
@@ -92,7 +94,13 @@ function Pairs({
         </tbody>
       </table>
       {rows.length > 0 && (
-        <TraceRows slug={slug} label="Traces whose scores differ" titles={['Scores', 'Of']} rows={rows} zone={zone} />
+        <TraceRowList
+          slug={slug}
+          label="Traces whose scores differ"
+          titles={['Scores', 'Of']}
+          rows={rows}
+          zone={zone}
+        />
       )}
     </>
   )

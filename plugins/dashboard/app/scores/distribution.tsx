@@ -2,9 +2,9 @@
 
 import { BarChart } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
-import { SOURCES, type Source } from '../charts/score-series.ts'
+import { SHOWN_SOURCES, type Source } from '../charts/score-series.ts'
 import type { ScoreOverTime } from '../contract.ts'
-import { type ScoreQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
+import { type ScorePageQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
 import { formatCount, formatPercent } from '../ui/format.ts'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
@@ -12,9 +12,9 @@ import { barsOf, histogramAxis } from './score-bars.ts'
 
 interface Props {
   readonly score: ScoreOverTime
-  readonly query: ScoreQuery
+  readonly query: ScorePageQuery
   readonly base: string
-  change(query: ScoreQuery): void
+  change(query: ScorePageQuery): void
 }
 
 export function Distribution({ score, query, base, change }: Props) {
@@ -47,10 +47,10 @@ export function Distribution({ score, query, base, change }: Props) {
 }
 
 export function Sources({ score, query, base }: Omit<Props, 'change'>) {
-  const rows = (Object.keys(SOURCES) as Source[])
+  const rows = (Object.keys(SHOWN_SOURCES) as Source[])
     .filter(source => score.sources[source] > 0)
     .map(source => ({
-      name: SOURCES[source],
+      name: SHOWN_SOURCES[source],
       count: score.sources[source],
       href: `${base}${writeScoreQuery(withPicks(query, { source }))}`
     }))

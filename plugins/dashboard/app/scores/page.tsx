@@ -7,12 +7,12 @@ import { useLoad } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
-import { readScoreQuery, type ScoreQuery, seriesQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
+import { readScoreQuery, type ScorePageQuery, seriesQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
 import { useStore } from '../state/store.ts'
 import { formatCount } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { offsetOf } from '../ui/time.ts'
-import { Disagreement } from './disagreement.tsx'
+import { DisagreementTable } from './disagreement.tsx'
 import { Distribution, Sources } from './distribution.tsx'
 import { ScoreBar } from './score-bar.tsx'
 import { ScoreChart } from './score-chart.tsx'
@@ -27,7 +27,7 @@ export function ScoresPage({ slug }: { slug: string }) {
   const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
   useArrival(series !== undefined)
   const base = pathOf({ page: 'scores', slug })
-  const change = (next: ScoreQuery) => goSearch(writeScoreQuery(next))
+  const change = (next: ScorePageQuery) => goSearch(writeScoreQuery(next))
   const axis = useMemo(() => series && timeAxis(series, zone), [series, zone])
   return (
     <div class="list-page scores-page">
@@ -79,7 +79,7 @@ export function ScoresPage({ slug }: { slug: string }) {
           {query.name !== undefined && (
             <>
               {series.names.some(({ sources }) => Object.values(sources).filter(count => count > 0).length > 1) && (
-                <Disagreement slug={slug} query={query} zone={zone} />
+                <DisagreementTable slug={slug} query={query} zone={zone} />
               )}
               <ScoredTraces slug={slug} query={query} base={base} zone={zone} />
             </>

@@ -1,17 +1,17 @@
 /** Which scores the page is of: a name, an environment, a time. */
 import type { Facets, ScoreName } from '../contract.ts'
-import { type ScoreQuery, withChoice } from '../state/score-query.ts'
+import { type ScorePageQuery, withChoice } from '../state/score-query.ts'
 import { CHART_RANGES, DEFAULT_RANGE, rangeName } from '../state/time-range.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { shortTime, type Zone } from '../ui/time.ts'
 
 interface Props {
-  readonly query: ScoreQuery
+  readonly query: ScorePageQuery
   readonly names: readonly ScoreName[]
   readonly facets: Facets | undefined
   readonly zone: Zone
-  change(query: ScoreQuery): void
+  change(query: ScorePageQuery): void
 }
 
 interface ChoiceProps {

@@ -1,10 +1,10 @@
 /** How a score changes over time: the mean of numbers, the shares of values. */
 
 import type { Axis } from '../charts/axis.ts'
-import { type ChartProps, LineChart, type Series, StackChart, type Tone } from '../charts/charts.tsx'
+import { type ChartProps, type ChartSeries, LineChart, StackChart, type Tone } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
 import type { ScoreOverTime, ScoreSeries } from '../contract.ts'
-import { type ScoreQuery, withStep, writeScoreQuery } from '../state/score-query.ts'
+import { type ScorePageQuery, withStep, writeScoreQuery } from '../state/score-query.ts'
 import { formatCount, formatCounted, formatPercent, formatScore } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 
@@ -12,21 +12,21 @@ interface Props {
   readonly score: ScoreOverTime
   readonly series: ScoreSeries
   readonly axis: Axis
-  readonly query: ScoreQuery
+  readonly query: ScorePageQuery
   /** The address of the page. */
   readonly base: string
   readonly title: string
   /** The heading leads to the page of the score alone. */
   readonly href?: string
   readonly wide?: boolean
-  change(query: ScoreQuery): void
+  change(query: ScorePageQuery): void
 }
 
 /** The most frequent values each have one of these colours. */
 const TONES: readonly Tone[] = [3, 2, 4, 5, 6, 1]
 
 /** The shares of the most frequent values, and of all others together. */
-export function sharesOf({ shares, other, dataType }: ScoreOverTime): Series[] {
+export function chartShares({ shares, other, dataType }: ScoreOverTime): ChartSeries[] {
   const values = Object.entries(shares)
   const rest = values.slice(TONES.length).map(([, counts]) => counts)
   const others = other.map((each, i) => rest.reduce((sum, counts) => sum + counts[i]!, each))
@@ -42,7 +42,7 @@ export function sharesOf({ shares, other, dataType }: ScoreOverTime): Series[] {
 export function averageOf(score: ScoreOverTime): string {
   const { dataType, average } = score
   if (average === null) {
-    const [only, ...others] = dataType === 'categorical' ? sharesOf(score) : []
+    const [only, ...others] = dataType === 'categorical' ? chartShares(score) : []
     return only === undefined || others.length > 0 ? '' : `all ${only.name}`
   }
   return dataType === 'boolean' ? `${formatPercent(average)} yes` : `mean ${formatScore(average)}`
@@ -53,7 +53,7 @@ export function ScoreChart({ score, series, axis, query, base, title, href, wide
   const of: ChartProps = {
     title: isNumeric ? `${title}: the mean over time` : `${title}: how often each value was given over time`,
     axis,
-    series: isNumeric ? [{ name: 'mean', values: score.mean, tone: 3 }] : sharesOf(score),
+    series: isNumeric ? [{ name: 'mean', values: score.mean, tone: 3 }] : chartShares(score),
     unit: isNumeric ? 'number' : 'count',
     format: isNumeric ? formatScore : formatCount,
     href: at => `${base}${writeScoreQuery({ ...withStep(query, series, at), name: score.name })}`,

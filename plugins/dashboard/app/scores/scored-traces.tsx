@@ -1,29 +1,29 @@
 /** The traces that have a score of the name, newest score first: all of them, or those of a bar. */
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { SOURCES } from '../charts/score-series.ts'
+import { SHOWN_SOURCES } from '../charts/score-series.ts'
 import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
-import { hasPicks, type ScoreQuery, scoredQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
+import { hasPicks, type ScorePageQuery, scoredQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
 import { Moment } from '../ui/facts.tsx'
 import { formatScore } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { offsetOf, type Zone } from '../ui/time.ts'
-import { TraceRows } from '../ui/trace-rows.tsx'
+import { TraceRowList } from '../ui/trace-rows.tsx'
 
 interface Props {
   readonly slug: string
-  readonly query: ScoreQuery
+  readonly query: ScorePageQuery
   readonly base: string
   readonly zone: Zone
 }
 
-function pickedWords({ value, min, below, source }: ScoreQuery): string {
+function pickedWords({ value, min, below, source }: ScorePageQuery): string {
   const words = [
     ...(value === undefined ? [] : [`of the value ${asLine(value, 60)}`]),
     ...(min === undefined ? [] : [`from ${min}`]),
     ...(below === undefined ? [] : [`below ${below}`]),
-    ...(source === undefined ? [] : [`given by ${SOURCES[source as keyof typeof SOURCES] ?? source}`])
+    ...(source === undefined ? [] : [`given by ${SHOWN_SOURCES[source as keyof typeof SHOWN_SOURCES] ?? source}`])
   ]
   return words.join(', ')
 }
@@ -46,7 +46,7 @@ export function ScoredTraces({ slug, query, base, zone }: Props) {
       <span class="score" title={score.comment ?? undefined}>
         {asLine(formatScore(score.value), 40)}
       </span>,
-      SOURCES[score.source],
+      SHOWN_SOURCES[score.source],
       <Moment iso={score.createdAt} zone={zone} now={now} />
     ]
     return [{ key: score.id, trace, cells }]
@@ -69,7 +69,7 @@ export function ScoredTraces({ slug, query, base, zone }: Props) {
         </p>
       )}
       {rows.length > 0 && (
-        <TraceRows slug={slug} label="Scored traces" titles={['Score', 'By', 'Given']} rows={rows} zone={zone} />
+        <TraceRowList slug={slug} label="Scored traces" titles={['Score', 'By', 'Given']} rows={rows} zone={zone} />
       )}
       {value !== undefined && (value.nextCursor !== null || query.after !== undefined) && (
         <nav class="pager" aria-label="Pages of the list">

@@ -5,11 +5,11 @@ import { type Body, conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../c
 import { type JsonNode, sourceOf } from '../content/json-text.ts'
 import { JsonOfText } from '../content/json-view.tsx'
 import { Messages } from '../content/messages-view.tsx'
-import type { TraceSummary } from '../contract.ts'
+import type { TraceListItem } from '../contract.ts'
 import { useLoad } from '../state/load.ts'
 import { pathOf } from '../state/route.ts'
 import { formatCost, formatCount, formatDuration } from '../ui/format.ts'
-import { Icon, Status } from '../ui/icons.tsx'
+import { Icon, StatusIcon } from '../ui/icons.tsx'
 import { Offscreen } from '../ui/offscreen.tsx'
 import { Problem } from '../ui/problem.tsx'
 import { ScoreChip } from '../ui/score-chip.tsx'
@@ -20,7 +20,7 @@ import { asked } from './conversation.ts'
 /** The height that a turn is given until its texts are there. */
 const ESTIMATE_PX = 220
 
-export function Turn({ slug, trace, zone, now }: { slug: string; trace: TraceSummary; zone: Zone; now: Date }) {
+export function Turn({ slug, trace, zone, now }: { slug: string; trace: TraceListItem; zone: Zone; now: Date }) {
   const { startedAt, usage, costUsd, durationMs, scores } = trace
   const isRunning = trace.status === 'running'
   return (
@@ -29,7 +29,7 @@ export function Turn({ slug, trace, zone, now }: { slug: string; trace: TraceSum
         <a class="open" href={pathOf({ page: 'trace', slug, traceId: trace.id })}>
           {asLine(trace.name, 120)}
         </a>
-        <Status status={trace.status} quiet={trace.status === 'ok'} />
+        <StatusIcon status={trace.status} quiet={trace.status === 'ok'} />
         <time dateTime={startedAt} title={fullTime(startedAt, zone)}>
           {shortTime(startedAt, zone, now)}
         </time>
@@ -52,7 +52,7 @@ export function Turn({ slug, trace, zone, now }: { slug: string; trace: TraceSum
   )
 }
 
-function Texts({ slug, trace }: { slug: string; trace: TraceSummary }) {
+function Texts({ slug, trace }: { slug: string; trace: TraceListItem }) {
   const path = pathOfBody(slug, trace.id, TRACE_ROW)
   // A trace that runs, or grows, has other texts later.
   const version = `${trace.estimatedBytes}.${trace.spanCount}.${trace.endedAt}`

@@ -47,7 +47,7 @@ export function useConversation(slug: string, id: string): Loading {
   return { loaded, error, more }
 }
 
-export function Conversation({ slug, loading, zone }: { slug: string; loading: Loading; zone: Zone }) {
+export function ConversationView({ slug, loading, zone }: { slug: string; loading: Loading; zone: Zone }) {
   const { loaded, error, more } = loading
   const end = useRef<HTMLDivElement>(null)
   const follows = loaded !== undefined && loaded.nextCursor !== null

@@ -1,13 +1,13 @@
 /** A session as a conversation: what of each trace was said, and where somebody was away. */
 
 import type { Message } from '../content/message.ts'
-import type { TraceSummary } from '../contract.ts'
+import type { TraceListItem } from '../contract.ts'
 
 /** A longer time between two traces is told. */
 const GAP_MS = 30 * 60_000
 
 /** How long nothing happened before a trace, in ms; undefined if that is not worth a line. */
-export function gapBefore(before: TraceSummary | undefined, trace: TraceSummary): number | undefined {
+export function gapBefore(before: TraceListItem | undefined, trace: TraceListItem): number | undefined {
   if (before === undefined) return undefined
   const ms = Date.parse(trace.startedAt) - Date.parse(before.endedAt ?? before.startedAt)
   return ms > GAP_MS ? ms : undefined
@@ -23,6 +23,6 @@ export function asked(input: readonly Message[]): readonly Message[] {
 }
 
 /** Traces by their ids, in the order in which they came; those that come again replace those that are there. */
-export function withMore(known: readonly TraceSummary[], more: readonly TraceSummary[]): TraceSummary[] {
+export function withMore(known: readonly TraceListItem[], more: readonly TraceListItem[]): TraceListItem[] {
   return [...new Map([...known, ...more].map(trace => [trace.id, trace])).values()]
 }

@@ -12,7 +12,7 @@ import { formatCount, formatDuration } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Problem } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
-import { Conversation, useConversation } from './conversation-view.tsx'
+import { ConversationView, useConversation } from './conversation-view.tsx'
 import { GroupFacts } from './group-facts.tsx'
 import { GroupList } from './group-list.tsx'
 
@@ -78,7 +78,7 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
           {sums.newest !== null && <Fact name="Counted">the newest {formatCount(sums.newest)}</Fact>}
         </GroupFacts>
       )}
-      {!isNowhere && <Conversation slug={slug} loading={loading} zone={zone} />}
+      {!isNowhere && <ConversationView slug={slug} loading={loading} zone={zone} />}
     </div>
   )
 }

@@ -1,5 +1,5 @@
 /** Over how long users are added up. */
-import { DAY_RANGES } from '../state/time-range.ts'
+import { DAY_RANGE_CHOICES } from '../state/time-range.ts'
 
 /** The one that the server takes where none is given. */
 const USUAL = '30d'
@@ -11,7 +11,7 @@ export function RangeChoice({ range = USUAL, set }: { range?: string | undefined
     <label class={`filter ${range === USUAL ? '' : 'is-set'}`}>
       <span>Added up over the last</span>
       <select value={range} onChange={event => set(event.currentTarget.value)}>
-        {DAY_RANGES.map(each => (
+        {DAY_RANGE_CHOICES.map(each => (
           <option key={each} value={each}>
             {NAMES[each]}
           </option>

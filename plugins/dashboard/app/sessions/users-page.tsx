@@ -8,7 +8,7 @@ import { Icon } from '../ui/icons.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime } from '../ui/time.ts'
-import { TraceRows } from '../ui/trace-rows.tsx'
+import { TraceRowList } from '../ui/trace-rows.tsx'
 import { GroupFacts } from './group-facts.tsx'
 import { GroupList } from './group-list.tsx'
 import { GroupTable } from './group-table.tsx'
@@ -21,7 +21,7 @@ export function UsersPage({ slug }: { slug: string }) {
   return <GroupList slug={slug} kind="users" />
 }
 
-export function UserPage({ slug, userId }: { slug: string; userId: string }) {
+export function UserView({ slug, userId }: { slug: string; userId: string }) {
   const { zone } = useStore(preferences)
   const { range } = readGroupQuery(usePlace().search)
   const asked = new URLSearchParams({ id: userId, ...(range !== undefined && { range }) })
@@ -79,7 +79,7 @@ export function UserPage({ slug, userId }: { slug: string; userId: string }) {
           <h2>Newest traces</h2>
           {newest.error !== undefined && <Problem error={newest.error} again={newest.again} />}
           {newest.value !== undefined && (
-            <TraceRows
+            <TraceRowList
               slug={slug}
               label="Newest traces"
               rows={newest.value.traces.map(trace => ({ key: trace.id, trace }))}

@@ -1,6 +1,6 @@
 /** The user's own settings: the password and the sessions. */
 import { useState } from 'preact/hooks'
-import { at, messageOf, read, write } from '../state/api.ts'
+import { at, errorMessageOf, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { loadSession, session } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
@@ -67,14 +67,14 @@ export function Password() {
   )
 }
 
-export function Places({ zone }: { zone: Zone }) {
+export function SignedInPlaces({ zone }: { zone: Zone }) {
   const loaded = useLoad('sessions', signal => read(at('sessions', {}), { signal }))
   const end = async (id: string) => {
     try {
       await write('DELETE', at('sessions/:sessionId', { sessionId: id }))
       tell('Signed out there')
     } catch (error) {
-      tell(messageOf(error), true)
+      tell(errorMessageOf(error), true)
     }
     loaded.again()
   }

@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks'
 import type { Key } from '../contract.ts'
-import { type Address, at, isAway, messageOf, read, write } from '../state/api.ts'
+import { type ApiPath, at, errorMessageOf, isAway, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { copy } from '../state/toasts.ts'
 import { Dialog, Form, Secret } from '../ui/dialog.tsx'
@@ -28,7 +28,7 @@ const EXPIRIES = [
   { days: 365, label: 'in a year' }
 ]
 
-export function Keys({ slug, zone }: { slug: string; zone: Zone }) {
+export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
   const path = at('p/:slug/keys', { slug })
   const loaded = useLoad(path, signal => read(path, { signal }))
   const [asked, setAsked] = useState<Asked | undefined>()
@@ -38,7 +38,7 @@ export function Keys({ slug, zone }: { slug: string; zone: Zone }) {
   const [ended, setEnded] = useState<ReadonlySet<string>>(new Set())
   const over = (key: Key) => setEnded(new Set([...ended, key.keyId]))
   const issue = async (
-    address: Address<'p/:slug/keys' | 'p/:slug/keys/:keyId/rotate'>,
+    address: ApiPath<'p/:slug/keys' | 'p/:slug/keys/:keyId/rotate'>,
     lost: string,
     body?: unknown
   ) => {
@@ -46,7 +46,7 @@ export function Keys({ slug, zone }: { slug: string; zone: Zone }) {
       const { key } = await write('POST', address, body === undefined ? {} : { body })
       setAsked({ what: 'show', secret: key })
     } catch (error) {
-      throw isAway(error) ? new Error(`${messageOf(error)} ${lost}`) : error
+      throw isAway(error) ? new Error(`${errorMessageOf(error)} ${lost}`) : error
     } finally {
       loaded.again()
     }

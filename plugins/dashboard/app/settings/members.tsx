@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks'
 import type { ProjectMember, Role } from '../contract.ts'
-import { at, messageOf, read, write } from '../state/api.ts'
+import { at, errorMessageOf, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { Dialog, Form, Secret } from '../ui/dialog.tsx'
@@ -32,7 +32,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
     try {
       await act()
     } catch (error) {
-      tell(messageOf(error), true)
+      tell(errorMessageOf(error), true)
     }
     again()
   }

@@ -5,8 +5,8 @@ import { preferences } from '../state/preferences.ts'
 import { pathOf, SETTINGS, type SettingsTab } from '../state/route.ts'
 import { may, session } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { Password, Places } from './account.tsx'
-import { Keys } from './keys.tsx'
+import { Password, SignedInPlaces } from './account.tsx'
+import { KeySettings } from './keys.tsx'
 import { Members } from './members.tsx'
 import { ProjectSettings } from './project.tsx'
 import { Views } from './views.tsx'
@@ -43,7 +43,7 @@ export function SettingsPage({ slug, tab }: { slug: string; tab: SettingsTab }) 
       ) : !isOwner ? (
         <p>Only owners see the {tab} of an account. Your role is another.</p>
       ) : tab === 'keys' ? (
-        <Keys key={slug} slug={slug} zone={zone} />
+        <KeySettings key={slug} slug={slug} zone={zone} />
       ) : (
         <Members key={slug} slug={slug} zone={zone} />
       )}
@@ -60,7 +60,7 @@ export function AccountPage() {
       <h1 tabIndex={-1}>{user?.name || user?.email}</h1>
       {user?.name && <p class="soft">{user.email}</p>}
       <Password />
-      <Places zone={zone} />
+      <SignedInPlaces zone={zone} />
     </div>
   )
 }

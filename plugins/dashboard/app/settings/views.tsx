@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks'
 import type { View } from '../contract.ts'
-import { messageOf } from '../state/api.ts'
+import { errorMessageOf } from '../state/api.ts'
 import { changeView, removeView, useViews } from '../state/saved-views.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
@@ -27,7 +27,7 @@ export function Views({ slug }: { slug: string }) {
       await changeView(slug, id, { shared: !shared })
       loaded.again()
     } catch (error) {
-      tell(messageOf(error), true)
+      tell(errorMessageOf(error), true)
     }
   }
   return (

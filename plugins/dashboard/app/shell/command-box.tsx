@@ -11,7 +11,7 @@ import { useStore } from '../state/store.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { formatCounted } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
-import { atFirst, type Command, distinct, type Entry, KINDS, knownEntries, matching } from './command-entries.ts'
+import { atFirst, distinct, type Entry, KINDS, knownEntries, matching, type PageCommand } from './command-entries.ts'
 import { useLookup } from './lookup.ts'
 import { readRecent, writeRecent } from './recent-entries.ts'
 
@@ -36,7 +36,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
   const lookup = useLookup(slug, typed)
   const recent = useMemo(() => readRecent(kept(), user, slug), [user, slug])
   const entries = useMemo(() => {
-    const commands: Command[] = [
+    const commands: PageCommand[] = [
       ...THEMES.filter(each => each !== `theme-${theme}`),
       zone === 'utc' ? 'zone-local' : 'zone-utc',
       ...(liveButton() === null ? [] : (['live'] as const)),
@@ -151,7 +151,7 @@ function inOrder(entries: readonly Entry[]): Entry[] {
 /** There is one on the list of traces, where it can go on. */
 const liveButton = () => document.querySelector<HTMLButtonElement>('main button.live')
 
-const DONE: Readonly<Record<Exclude<Command, 'help'>, () => void>> = {
+const DONE: Readonly<Record<Exclude<PageCommand, 'help'>, () => void>> = {
   'theme-light': () => prefer({ theme: 'light' }),
   'theme-dark': () => prefer({ theme: 'dark' }),
   'theme-system': () => prefer({ theme: 'system' }),

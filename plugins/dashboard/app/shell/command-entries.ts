@@ -1,5 +1,5 @@
 /** The entries of the command box, pages and commands, and the search for entries that match the typed text. */
-import type { Project, View } from '../contract.ts'
+import type { View, VisitorProject } from '../contract.ts'
 import { writeQuery } from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'
 import { addressOf, describeQuery, VIEW_PAGES } from '../state/views.ts'
@@ -15,7 +15,7 @@ export const COMMANDS = {
   help: 'Keyboard help',
   'sign-out': 'Sign out'
 } as const
-export type Command = keyof typeof COMMANDS
+export type PageCommand = keyof typeof COMMANDS
 
 /** Kinds in the order in which they are shown, and how they are called. */
 export const KINDS = {
@@ -38,17 +38,17 @@ export interface Entry {
   readonly label: string
   /** More words, which are looked through too. */
   readonly note?: string
-  readonly target: { readonly address: string } | { readonly command: Command }
+  readonly target: { readonly address: string } | { readonly command: PageCommand }
 }
 
 export interface Known {
   readonly slug: string
-  readonly projects: readonly Project[]
+  readonly projects: readonly VisitorProject[]
   readonly views: readonly View[]
   /** Names of traces. */
   readonly names: readonly string[]
   /** Commands that do something on this page, for this visitor. */
-  readonly commands: readonly Command[]
+  readonly commands: readonly PageCommand[]
 }
 
 /** Everything that is known without asking for what was typed. */

@@ -1,24 +1,24 @@
 /** Asks the server what there is of a text that was typed: nothing is offered that is not there. */
 
 import { useEffect, useState } from 'preact/hooks'
-import { ApiError, at, messageOf, read } from '../state/api.ts'
+import { ApiError, at, errorMessageOf, read } from '../state/api.ts'
 import { type Entry, nameEntry, sessionEntry, tagEntry, traceEntry, userEntry } from './command-entries.ts'
 
 const TYPING_MS = 150
 const TRACE_ID = /^[0-9a-f]{32}$/i
 const MOST = 3
 
-export interface Lookup {
+export interface IdLookup {
   readonly entries: readonly Entry[]
   readonly asking: boolean
   /** The message of a lookup that failed. */
   readonly error: string | undefined
 }
 
-const NOTHING: Lookup = { entries: [], asking: false, error: undefined }
+const NOTHING: IdLookup = { entries: [], asking: false, error: undefined }
 
-export function useLookup(slug: string, typed: string): Lookup {
-  const [found, setFound] = useState<{ typed: string; lookup: Lookup }>({ typed: '', lookup: NOTHING })
+export function useLookup(slug: string, typed: string): IdLookup {
+  const [found, setFound] = useState<{ typed: string; lookup: IdLookup }>({ typed: '', lookup: NOTHING })
   useEffect(() => {
     if (typed === '') return
     const stop = new AbortController()
@@ -35,7 +35,7 @@ export function useLookup(slug: string, typed: string): Lookup {
       if (stop.signal.aborted) return
       const failed = answers.find(answer => answer.status === 'rejected')
       const entries = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : []))
-      const error = failed === undefined ? undefined : messageOf(failed.reason)
+      const error = failed === undefined ? undefined : errorMessageOf(failed.reason)
       setFound({ typed, lookup: { entries, asking: false, error } })
     }, TYPING_MS)
     return () => {

@@ -1,6 +1,6 @@
 /** Signing in. A link's token is in the fragment, which browsers send to nobody; it is given to the server here. */
 import { useEffect, useState } from 'preact/hooks'
-import { messageOf } from '../state/api.ts'
+import { errorMessageOf } from '../state/api.ts'
 import { go, useArrival, usePlace } from '../state/place.ts'
 import { loadSession, session, signInWith } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
@@ -66,7 +66,7 @@ export function SignInPage() {
       <h1 tabIndex={-1}>Sign in</h1>
       {(error !== undefined || reason !== undefined) && (
         <p class="fault" role="alert">
-          {error === undefined ? reason : messageOf(error)}
+          {error === undefined ? reason : errorMessageOf(error)}
         </p>
       )}
       {known?.user && !trying && (

@@ -36,7 +36,7 @@ interface Options {
 }
 
 /** The address of an answer, relative to `/app/api/`; its type says which path of the contract it has. */
-export type Address<P extends Path> = string & { readonly [PATH]: P }
+export type ApiPath<P extends Path> = string & { readonly [PATH]: P }
 declare const PATH: unique symbol
 
 /** The address of a path, its parameters filled in. `query` may begin with `?`. */
@@ -44,18 +44,18 @@ export function at<P extends Path>(
   path: P,
   parameters: Readonly<Record<Parameters<P>, string | number>>,
   query: URLSearchParams | string = ''
-): Address<P> {
+): ApiPath<P> {
   const filled = path.replace(/:(\w+)/g, (_, name: Parameters<P>) => encodeURIComponent(parameters[name]))
   const search = String(query).replace(/^\?/, '')
-  return `${filled}${search && '?'}${search}` as Address<P>
+  return `${filled}${search && '?'}${search}` as ApiPath<P>
 }
 
-export async function read<P extends Path>(address: Address<P>, options: Options = {}): Promise<Answer<'GET', P>> {
-  return JSON.parse(await readText(address, options))
+export async function read<P extends Path>(address: ApiPath<P>, options: Options = {}): Promise<Answer<'GET', P>> {
+  return JSON.parse(await fetchText(address, options))
 }
 
 /** The text of an answer, as the server sent it. */
-export async function readText(address: string, options: Options = {}): Promise<string> {
+export async function fetchText(address: string, options: Options = {}): Promise<string> {
   let pause = FIRST_PAUSE_MS
   for (;;) {
     try {
@@ -78,7 +78,7 @@ export async function readText(address: string, options: Options = {}): Promise<
 
 export async function write<M extends Exclude<Method, 'GET'>, P extends Path>(
   method: M,
-  address: Address<P>,
+  address: ApiPath<P>,
   options: Options = {}
 ): Promise<Answer<M, P>> {
   for (;;) {
@@ -162,6 +162,6 @@ function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
   })
 }
 
-export function messageOf(error: unknown): string {
+export function errorMessageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import { preferences } from './preferences.ts'
 
 /** By key: a single one such as `j`, or two, one after the other, such as `g t`. */
-export type Commands = Readonly<Record<string, (event: KeyboardEvent) => void>>
+export type KeyCommands = Readonly<Record<string, (event: KeyboardEvent) => void>>
 
 const PAIR_MS = 1000
 let first: { key: string; at: number } | undefined
@@ -18,7 +18,7 @@ function isTyping(target: EventTarget | null): boolean {
   )
 }
 
-export function useKeys(commands: Commands): void {
+export function useKeys(commands: KeyCommands): void {
   const latest = useRef(commands)
   latest.current = commands
   useLayoutEffect(() => {

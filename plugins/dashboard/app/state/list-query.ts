@@ -5,7 +5,7 @@
 import { isInstant, rangeMs } from './time-range.ts'
 
 export const SORTS = ['newest', 'slowest', 'costliest'] as const
-export type Sort = (typeof SORTS)[number]
+export type ListSort = (typeof SORTS)[number]
 
 /** Filters by their names in the address, and the API's names. */
 export const FILTERS = {
@@ -30,7 +30,7 @@ export interface ListQuery {
   readonly range?: string
   readonly from?: string
   readonly to?: string
-  readonly sort: Sort
+  readonly sort: ListSort
   readonly after?: string
   readonly before?: string
   /** Columns, where a link says them; else those that the visitor has chosen. */
@@ -127,7 +127,7 @@ export function withTime(query: ListQuery, time: { range?: string; from?: string
   return { ...rest, ...time }
 }
 
-export function withSort(query: ListQuery, sort: Sort): ListQuery {
+export function withSort(query: ListQuery, sort: ListSort): ListQuery {
   const first = { ...firstPage(query), sort }
   return sort === 'newest' ? first : asRanking(first)
 }

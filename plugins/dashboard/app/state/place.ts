@@ -12,7 +12,7 @@ export interface EntryState {
   readonly list?: string
 }
 
-export interface Place {
+export interface PagePlace {
   /** Relative to the base. */
   readonly path: string
   readonly search: string
@@ -40,7 +40,7 @@ const left = new Map<string, string>()
 let serial = 0
 const newKey = () => `${Date.now().toString(36)}-${++serial}`
 
-function readPlace(how: Place['how']): Place {
+function readPlace(how: PagePlace['how']): PagePlace {
   const { pathname, search } = location
   const path = pathname.startsWith(BASE_PATH) ? pathname.slice(BASE_PATH.length) : ''
   return { path, search, state: readState(), how }
@@ -53,7 +53,7 @@ function readState(): EntryState {
 
 history.scrollRestoration = 'manual'
 if (readState().key === '') history.replaceState({ key: newKey() }, '')
-export const place = createStore<Place>(readPlace('load'))
+export const place = createStore<PagePlace>(readPlace('load'))
 
 export const usePlace = () => useStore(place)
 

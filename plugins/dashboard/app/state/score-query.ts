@@ -2,7 +2,7 @@
 import { CHART_RANGES, isInstant } from './time-range.ts'
 
 /** The choices of the page. All but `table` have the names of the server's query. */
-export interface ScoreQuery {
+export interface ScorePageQuery {
   readonly name?: string
   readonly env?: string
   readonly range?: string
@@ -21,10 +21,10 @@ export interface ScoreQuery {
 const TIME = ['range', 'from', 'to'] as const
 const PICKS = ['value', 'min', 'below', 'source'] as const
 /** The choices that narrow the list of scores. */
-export type ScorePicks = Pick<ScoreQuery, (typeof PICKS)[number]>
+export type ScorePicks = Pick<ScorePageQuery, (typeof PICKS)[number]>
 const NAMES = ['name', 'env', ...TIME, ...PICKS, 'after', 'table'] as const
 
-export function readScoreQuery(search: string): ScoreQuery {
+export function readScoreQuery(search: string): ScorePageQuery {
   const parameters = new URLSearchParams(search)
   const query: Partial<Record<(typeof NAMES)[number], string>> = {}
   for (const name of NAMES) {
@@ -38,48 +38,49 @@ export function readScoreQuery(search: string): ScoreQuery {
   return query
 }
 
-function written(query: ScoreQuery, names: readonly (typeof NAMES)[number][]): URLSearchParams {
+function written(query: ScorePageQuery, names: readonly (typeof NAMES)[number][]): URLSearchParams {
   const parameters = new URLSearchParams()
   for (const name of names) if (query[name]) parameters.set(name, query[name])
   return parameters
 }
 
-export function writeScoreQuery(query: ScoreQuery): string {
+export function writeScoreQuery(query: ScorePageQuery): string {
   const text = written(query, NAMES).toString()
   return text === '' ? '' : `?${text}`
 }
 
 /** The queries of the server: of charts, of where sources disagree, and of the list. */
-function asked(query: ScoreQuery, offset: number, names: readonly (typeof NAMES)[number][]): string {
+function asked(query: ScorePageQuery, offset: number, names: readonly (typeof NAMES)[number][]): string {
   const parameters = written(query, names)
   parameters.set('offset', String(offset))
   return `?${parameters}`
 }
-export const seriesQuery = (query: ScoreQuery, offset: number): string => asked(query, offset, ['name', 'env', ...TIME])
+export const seriesQuery = (query: ScorePageQuery, offset: number): string =>
+  asked(query, offset, ['name', 'env', ...TIME])
 export const disagreementQuery = seriesQuery
-export const scoredQuery = (query: ScoreQuery, offset: number): string =>
+export const scoredQuery = (query: ScorePageQuery, offset: number): string =>
   asked(query, offset, ['name', 'env', ...TIME, ...PICKS, 'after'])
 
 /** Another choice of the page: the list begins at its first page again. */
-export function withChoice(query: ScoreQuery, change: ScoreQuery): ScoreQuery {
+export function withChoice(query: ScorePageQuery, change: ScorePageQuery): ScorePageQuery {
   const { after: _, ...rest } = query
   return { ...rest, ...change }
 }
 
 /** The query with other picks than it has. */
-export function withPicks(query: ScoreQuery, picks: ScorePicks): ScoreQuery {
+export function withPicks(query: ScorePageQuery, picks: ScorePicks): ScorePageQuery {
   const { value: _, min: __, below: ___, source: ____, ...rest } = withChoice(query, {})
   return { ...rest, ...picks }
 }
 
-export const hasPicks = (query: ScoreQuery): boolean => PICKS.some(name => query[name] !== undefined)
+export const hasPicks = (query: ScorePageQuery): boolean => PICKS.some(name => query[name] !== undefined)
 
 /** The time of a step alone. */
 export function withStep(
-  query: ScoreQuery,
+  query: ScorePageQuery,
   { starts, to }: { readonly starts: readonly string[]; readonly to: string },
   at: number
-): ScoreQuery {
+): ScorePageQuery {
   const { range: _, ...rest } = withChoice(query, {})
   const end = starts[at + 1]
   // Both ends of a time are in it.

@@ -1,5 +1,5 @@
 /** The user who is signed in, and their rights. */
-import type { Project, Role, Session } from '../contract.ts'
+import type { Role, Session, VisitorProject } from '../contract.ts'
 import { at, read, signInWanted, write } from './api.ts'
 import { createStore } from './store.ts'
 
@@ -37,7 +37,7 @@ export async function signOut(): Promise<void> {
   location.assign(new URL(elsewhere ?? 'sign-in?out', document.baseURI))
 }
 
-export function projectOf(slug: string): Project | undefined {
+export function projectOf(slug: string): VisitorProject | undefined {
   return session.get()?.projects.find(project => project.slug === slug)
 }
 

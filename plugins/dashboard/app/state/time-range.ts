@@ -8,7 +8,7 @@ export type Zone = 'local' | 'utc'
 export const CHART_RANGES = ['1h', '6h', '24h', '7d', '30d', '90d', '1y'] as const satisfies readonly Range[]
 export const DEFAULT_RANGE = '7d' satisfies Range
 /** The ranges of sums over users, which are kept by days of UTC. */
-export const DAY_RANGES = ['7d', '30d', '90d', '1y'] as const satisfies readonly Range[]
+export const DAY_RANGE_CHOICES = ['7d', '30d', '90d', '1y'] as const satisfies readonly Range[]
 /** A list has pages, so it offers shorter ranges, and none of a year. */
 export const LIST_RANGES = ['15m', ...CHART_RANGES.slice(0, -1)]
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, y: 31_536_000_000 }

@@ -1,7 +1,7 @@
 /** Chooses what a trace is compared with: the one before it of the same name, or any by its id. */
 
 import { useState } from 'preact/hooks'
-import type { TraceSummary } from '../contract.ts'
+import type { TraceListItem } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { compareAddress, idIn, isTraceId } from '../state/comparison.ts'
 import { useLoad } from '../state/load.ts'
@@ -14,7 +14,7 @@ import { fullTime, type Zone } from '../ui/time.ts'
 
 interface Props {
   readonly slug: string
-  readonly trace: TraceSummary
+  readonly trace: TraceListItem
   readonly zone: Zone
   onClose(): void
 }

@@ -1,7 +1,7 @@
 /** Why a span failed, as its sender said it: by an event `exception`, or by attributes. */
 import { type JsonNode, memberAt, membersOf, readString } from '../content/json-text.ts'
 
-export interface Failure {
+export interface StepFailure {
   /** Such as `TimeoutError`. Empty if nobody said. */
   readonly type: string
   readonly message: string
@@ -17,7 +17,7 @@ export function failureOf(
   text: string,
   attributes: JsonNode | undefined,
   events: JsonNode | undefined
-): Failure | undefined {
+): StepFailure | undefined {
   const last = events && membersOf(text, events).findLast(({ node }) => EVENTS.includes(textAt(text, node, ['name'])))
   const ofEvent = last && memberAt(text, last.node, 'attributes')
   const type = textAt(text, ofEvent, TYPES) || textAt(text, attributes, TYPES)

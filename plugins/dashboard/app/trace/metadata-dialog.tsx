@@ -18,7 +18,7 @@ export function MetadataDialog({ slug, traceId, text, onClose, changed }: Props)
   const [before] = useState(() => writeIndented(parseExactly(text)))
   const [after, setAfter] = useState(before)
   const save = async () => {
-    const patch = changesOf(before, after)
+    const patch = metadataChanges(before, after)
     if (patch === undefined) return onClose()
     const body = `{"metadata":${patch}}`
     const { changed: isChanged } = await write('PATCH', at('p/:slug/traces/:traceId', { slug, traceId }), { body })
@@ -47,7 +47,7 @@ export function MetadataDialog({ slug, traceId, text, onClose, changed }: Props)
 }
 
 /** The fields that differ, as JSON text; undefined where there are none. */
-export function changesOf(before: string, after: string): string | undefined {
+export function metadataChanges(before: string, after: string): string | undefined {
   try {
     JSON.parse(after)
   } catch (error) {

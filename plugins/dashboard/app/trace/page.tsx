@@ -4,13 +4,13 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'
 import { ancestorsOf, firstSpan, foldable, growTree, visibleRows } from '../content/span-tree.ts'
 import type { Outline } from '../contract.ts'
-import { at, messageOf, read } from '../state/api.ts'
+import { at, errorMessageOf, read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { neighbourOf } from '../state/list-pages.ts'
 import { writeQuery } from '../state/list-query.ts'
 import { useInterval, useLoad } from '../state/load.ts'
-import { readOutline } from '../state/outline.ts'
+import { fetchOutline } from '../state/outline.ts'
 import { go, goSearch, useArrival, usePlace } from '../state/place.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
@@ -39,10 +39,10 @@ const MARKING_MS = 200
 const loadAnnotate = () => import('./annotate.tsx')
 const loadLogView = () => import('./log-view.tsx')
 
-export function TracePage({ slug, traceId }: Props) {
+export function TraceView({ slug, traceId }: Props) {
   const outlineAt = (query = '') => at('p/:slug/traces/:traceId/outline', { slug, traceId }, query)
   const path = outlineAt()
-  const { value, error, again } = useLoad(path, signal => readOutline(path, signal))
+  const { value, error, again } = useLoad(path, signal => fetchOutline(path, signal))
   const [newer, setNewer] = useState<{ path: string; outline: Outline } | undefined>()
   const outline = newer?.path === path ? newer.outline : value
   const asking = useRef(false)
@@ -183,7 +183,7 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
         tell(by === 1 ? 'This is the last trace of the list' : 'This is the first trace of the list')
       else go(pathOf({ page: 'trace', slug, traceId: next.id }), { replace: true, list: next.list })
     } catch (error) {
-      tell(messageOf(error), true)
+      tell(errorMessageOf(error), true)
     }
   }
   useKeys({

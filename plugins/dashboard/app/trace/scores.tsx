@@ -2,7 +2,7 @@
 
 import { LongText } from '../content/text-view.tsx'
 import type { Outline, Score } from '../contract.ts'
-import { at, messageOf, write } from '../state/api.ts'
+import { at, errorMessageOf, write } from '../state/api.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
 import { formatScore } from '../ui/format.ts'
@@ -23,7 +23,7 @@ interface Props {
 
 const SOURCES: Readonly<Record<Score['source'], string>> = { api: 'API', annotation: 'annotation', eval: 'evaluator' }
 
-export function Scores({ slug, outline, spanId, zone, annotate, select, changed }: Props) {
+export function TraceScores({ slug, outline, spanId, zone, annotate, select, changed }: Props) {
   const { trace, spans, scores } = outline
   const shown = spanId === undefined ? scores : scores.filter(score => score.spanId === spanId)
   const now = new Date()
@@ -36,7 +36,7 @@ export function Scores({ slug, outline, spanId, zone, annotate, select, changed 
       )
       tell(`Score ${score.name} deleted`)
     } catch (error) {
-      tell(messageOf(error), true)
+      tell(errorMessageOf(error), true)
     }
     changed()
   }

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Outline } from '../contract.ts'
-import { at, messageOf, read } from '../state/api.ts'
+import { at, errorMessageOf, read } from '../state/api.ts'
 import { formatCounted } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Finder } from './finder.ts'
@@ -66,7 +66,7 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
     }
     const timer = setTimeout(() => {
       look().catch(error => {
-        if (!stop.signal.aborted) setSaid(messageOf(error))
+        if (!stop.signal.aborted) setSaid(errorMessageOf(error))
       })
     }, TYPING_MS)
     return () => {

@@ -1,6 +1,6 @@
 /** Search in the texts of a trace. It runs in a worker, which is ended if an expression takes too long. */
 
-export interface SpanTexts {
+export interface SearchedTexts {
   readonly id: string
   readonly input: unknown
   readonly output: unknown
@@ -40,7 +40,7 @@ export function gatherTexts(value: unknown): string {
   return lines.join('\n')
 }
 
-export function makeSearchable(name: string, { id, input, output, attributes, events }: SpanTexts): Searchable {
+export function makeSearchable(name: string, { id, input, output, attributes, events }: SearchedTexts): Searchable {
   const text = [name, ...[input, output, attributes, events].map(gatherTexts)].join('\n')
   return { id, text, folded: text.toLowerCase() }
 }

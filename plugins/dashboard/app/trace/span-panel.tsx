@@ -11,12 +11,12 @@ import { useLoad } from '../state/load.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
-import { Status } from '../ui/icons.tsx'
+import { StatusIcon } from '../ui/icons.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { clockTime, fullTime, type Zone } from '../ui/time.ts'
 import { FailureNote } from './failure-note.tsx'
-import { Scores } from './scores.tsx'
+import { TraceScores } from './scores.tsx'
 
 export const TABS = ['messages', 'json', 'attributes', 'events', 'scores'] as const
 export type Tab = (typeof TABS)[number]
@@ -107,7 +107,7 @@ export function SpanPanel(props: Props) {
         key={`${selected} ${current}`}
       >
         {current === 'scores' ? (
-          <Scores {...props} spanId={isTrace ? undefined : selected} />
+          <TraceScores {...props} spanId={isTrace ? undefined : selected} />
         ) : loaded.error !== undefined ? (
           <Problem error={loaded.error} again={loaded.again} />
         ) : body === undefined ? (
@@ -207,7 +207,7 @@ function PanelHead({ outline, span, zone }: { outline: Outline; span: OutlineSpa
           {asLine(shown.name, 200)}
         </span>
         <span class={`kind is-${span?.kind ?? 'trace'}`}>{span?.kind ?? 'trace'}</span>
-        <Status status={shown.status} />
+        <StatusIcon status={shown.status} />
       </h2>
       <p class="facts">
         {facts.map(fact => (

@@ -5,7 +5,7 @@ import { conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodi
 import { sourceOf, writeIndented } from '../content/json-text.ts'
 import { messagesAsText } from '../content/message-repetition.ts'
 import type { Outline } from '../contract.ts'
-import { at, messageOf, readText, write } from '../state/api.ts'
+import { at, errorMessageOf, fetchText, write } from '../state/api.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { type Filter, narrowed, readQuery, writeQuery } from '../state/list-query.ts'
 import { go, serverAddress } from '../state/place.ts'
@@ -15,7 +15,7 @@ import { copy, tell } from '../state/toasts.ts'
 import { Dialog, Form } from '../ui/dialog.tsx'
 import { Fact } from '../ui/facts.tsx'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
-import { Icon, Status } from '../ui/icons.tsx'
+import { Icon, StatusIcon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
 import { ago, fullTime, shortTime, type Zone } from '../ui/time.ts'
@@ -46,7 +46,7 @@ export function TraceHead(props: Props) {
   const base = pathOf({ page: 'traces', slug })
   const isRunning = trace.status === 'running'
   const isSpan = outline.spans.some(({ id }) => id === selected)
-  const fail = (error: unknown) => tell(messageOf(error), true)
+  const fail = (error: unknown) => tell(errorMessageOf(error), true)
   const bodyOf = (id: string) => loadBody(pathOfBody(slug, trace.id, id), id === TRACE_ROW ? outline.version : 0)
   const copyMessages = async () => {
     const { input, output } = conversationOf(await bodyOf(selected))
@@ -70,7 +70,7 @@ export function TraceHead(props: Props) {
         <h1 tabIndex={-1} title={trace.name}>
           {asLine(trace.name, 160)}
         </h1>
-        <Status status={trace.status} />
+        <StatusIcon status={trace.status} />
         <div class="trace-tools">
           {list !== undefined && (
             <>
@@ -119,7 +119,7 @@ export function TraceHead(props: Props) {
                   ]
                 : []),
               { label: 'Messages as text', act: () => void copyMessages().catch(fail) },
-              { label: 'Whole trace as JSON', act: () => void readText(path).then(text => copy(text, 'Trace'), fail) },
+              { label: 'Whole trace as JSON', act: () => void fetchText(path).then(text => copy(text, 'Trace'), fail) },
               { label: 'curl for the API', act: () => void copy(curl, 'Command') },
               'line',
               {

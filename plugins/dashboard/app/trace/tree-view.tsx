@@ -8,7 +8,7 @@ import { formatDuration, shortId } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { asLine } from '../ui/text.ts'
 import { useShown, useVirtual } from '../ui/virtual-rows.ts'
-import { barOf, type Frame, ticks } from './waterfall.ts'
+import { barOf, ticks, type WaterfallFrame } from './waterfall.ts'
 
 export const ROW_PX = 28
 const STEP_PX = 14
@@ -21,7 +21,7 @@ interface Props {
   readonly selected: string
   readonly hits: ReadonlyMap<string, number> | undefined
   readonly critical: ReadonlySet<string>
-  readonly frame: Frame
+  readonly frame: WaterfallFrame
   readonly now: number
   select(key: string): void
   fold(key: string, open: boolean): void
@@ -29,7 +29,7 @@ interface Props {
 
 export function TreeView(props: Props) {
   const { outline, rows, selected, hits, critical, frame, select, fold } = props
-  const [zoom, setZoom] = useState<Frame | undefined>()
+  const [zoom, setZoom] = useState<WaterfallFrame | undefined>()
   const deepest = rows.reduce((most, { depth }) => Math.max(most, depth), 1)
   const step = Math.max(5, Math.min(STEP_PX, MOST_INDENT_PX / deepest))
   const shown = zoom ?? frame
@@ -142,7 +142,7 @@ interface RowProps {
   readonly hits: number | undefined
   readonly searching: boolean
   readonly critical: boolean
-  readonly frame: Frame
+  readonly frame: WaterfallFrame
   select(key: string): void
   fold(key: string, open: boolean): void
 }
@@ -205,7 +205,7 @@ function SpanRow({ row, top, step, selected, hits, searching, critical, frame, s
   )
 }
 
-function BarOf({ span, frame, critical }: { span: OutlineSpan; frame: Frame; critical: boolean }) {
+function BarOf({ span, frame, critical }: { span: OutlineSpan; frame: WaterfallFrame; critical: boolean }) {
   const bar = barOf(span.startedAt, span.endedAt, frame)
   if (bar === undefined) return null
   const place = { insetInlineStart: `${(bar.left * 100).toFixed(3)}%`, inlineSize: `${(bar.width * 100).toFixed(3)}%` }
@@ -218,10 +218,10 @@ function BarOf({ span, frame, critical }: { span: OutlineSpan; frame: Frame; cri
 }
 
 interface AxisProps {
-  readonly frame: Frame
+  readonly frame: WaterfallFrame
   readonly origin: number
   readonly zoomed: boolean
-  zoom(frame: Frame | undefined): void
+  zoom(frame: WaterfallFrame | undefined): void
 }
 
 /** The marks of time. Dragging over them zooms. */

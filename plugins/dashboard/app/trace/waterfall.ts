@@ -1,7 +1,7 @@
 import type { OutlineSpan } from '../contract.ts'
 /** Places the bars of a waterfall, in shares of its width from 0 to 1. */
 
-export interface Frame {
+export interface WaterfallFrame {
   /** Epoch ms. */
   readonly start: number
   readonly end: number
@@ -12,7 +12,7 @@ export function frameOf(
   trace: { readonly startedAt: string; readonly endedAt: string | null },
   spans: readonly OutlineSpan[],
   now: number
-): Frame {
+): WaterfallFrame {
   let start = Date.parse(trace.startedAt)
   let end = trace.endedAt === null ? Math.max(now, start) : Date.parse(trace.endedAt)
   for (const span of spans) {
@@ -22,13 +22,13 @@ export function frameOf(
   return { start, end: end > start ? end : start + 1 }
 }
 
-export interface Bar {
+export interface WaterfallBar {
   readonly left: number
   readonly width: number
 }
 
 /** A bar, cut to the frame; undefined where it lies outside. */
-export function barOf(startedAt: string, endedAt: string, frame: Frame): Bar | undefined {
+export function barOf(startedAt: string, endedAt: string, frame: WaterfallFrame): WaterfallBar | undefined {
   const length = frame.end - frame.start
   const [from, to] = [(Date.parse(startedAt) - frame.start) / length, (Date.parse(endedAt) - frame.start) / length]
   if (to < 0 || from > 1) return undefined
@@ -37,7 +37,7 @@ export function barOf(startedAt: string, endedAt: string, frame: Frame): Bar | u
 }
 
 /** Round steps of an axis: at most `most` marks in ms after the trace's start. */
-export function ticks(frame: Frame, origin: number, most: number): number[] {
+export function ticks(frame: WaterfallFrame, origin: number, most: number): number[] {
   const step = roundStep((frame.end - frame.start) / Math.max(1, most))
   const first = Math.ceil((frame.start - origin) / step) * step
   const marks: number[] = []

@@ -1,7 +1,7 @@
 /** Dialogs: the browser's own, which keep the focus within and give it back. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { messageOf } from '../state/api.ts'
+import { errorMessageOf } from '../state/api.ts'
 import { Icon } from './icons.tsx'
 
 interface DialogProps {
@@ -88,7 +88,7 @@ export function Form({ children, submit, danger = false, disabled = false, onCan
       {children}
       {error !== undefined && (
         <p class="fault" role="alert">
-          {messageOf(error)}
+          {errorMessageOf(error)}
         </p>
       )}
       <div class="buttons">

@@ -31,7 +31,7 @@ export function Icon({ name, class: kind = '' }: { name: IconName; class?: strin
 }
 
 /** A status: a shape, a colour and a word. */
-export function Status({ status, quiet = false }: { status: string; quiet?: boolean }) {
+export function StatusIcon({ status, quiet = false }: { status: string; quiet?: boolean }) {
   const name = status === 'ok' || status === 'error' || status === 'running' ? status : 'unset'
   return (
     <span class={`status is-${name}`} title={quiet ? status : undefined}>

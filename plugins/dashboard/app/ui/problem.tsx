@@ -1,12 +1,12 @@
 /** Shows why something could not be read, and offers another try. */
-import { ApiError, messageOf } from '../state/api.ts'
+import { ApiError, errorMessageOf } from '../state/api.ts'
 import { copy } from '../state/toasts.ts'
 
 export function Problem({ error, again }: { error: unknown; again?: () => void }) {
   const requestId = error instanceof ApiError ? error.requestId : undefined
   return (
     <div class="problem" role="alert">
-      <p>{messageOf(error)}</p>
+      <p>{errorMessageOf(error)}</p>
       <p class="buttons">
         {again && (
           <button type="button" onClick={again}>

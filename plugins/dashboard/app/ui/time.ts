@@ -3,7 +3,7 @@ import type { Zone } from '../state/time-range.ts'
 
 export type { Zone }
 
-export interface Fields {
+export interface TimeFields {
   readonly year: number
   readonly month: number
   readonly day: number
@@ -13,7 +13,7 @@ export interface Fields {
   readonly ms: number
 }
 
-export function fieldsOf(at: Date, zone: Zone): Fields {
+export function fieldsOf(at: Date, zone: Zone): TimeFields {
   return zone === 'utc'
     ? {
         year: at.getUTCFullYear(),

@@ -1,11 +1,11 @@
 /** A few traces as rows, with what else is told of each. */
 
 import type { ComponentChildren } from 'preact'
-import type { TraceSummary } from '../contract.ts'
+import type { TraceListItem } from '../contract.ts'
 import { pathOf } from '../state/route.ts'
 import { Moment } from './facts.tsx'
 import { formatCost, formatCount, formatDuration, NONE } from './format.ts'
-import { Status } from './icons.tsx'
+import { StatusIcon } from './icons.tsx'
 import { LinkedRows, numbers } from './table.tsx'
 import { asLine } from './text.ts'
 import type { Zone } from './time.ts'
@@ -13,7 +13,7 @@ import type { Zone } from './time.ts'
 /** A trace, and the cells that are told of it beside what all traces have. */
 export interface TraceRow {
   readonly key: string
-  readonly trace: TraceSummary
+  readonly trace: TraceListItem
   readonly cells?: readonly ComponentChildren[]
 }
 
@@ -26,7 +26,7 @@ interface Props {
   readonly zone: Zone
 }
 
-export function TraceRows({ slug, label, titles = [], rows, zone }: Props) {
+export function TraceRowList({ slug, label, titles = [], rows, zone }: Props) {
   const now = new Date()
   return (
     <LinkedRows
@@ -41,7 +41,7 @@ export function TraceRows({ slug, label, titles = [], rows, zone }: Props) {
             </a>
           </td>
           <td class="of-status">
-            <Status status={trace.status} />
+            <StatusIcon status={trace.status} />
           </td>
           {titles.map((title, i) => (
             <td key={title} data-label={title} class={title.startsWith('Score') ? 'of-scores' : ''}>

@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks'
 import type { View } from '../contract.ts'
-import { messageOf } from '../state/api.ts'
+import { errorMessageOf } from '../state/api.ts'
 import { pathOf } from '../state/route.ts'
 import { changeView, saveView, useViews } from '../state/saved-views.ts'
 import { may } from '../state/session.ts'
@@ -30,7 +30,7 @@ export function ViewsMenu({ slug, page, search }: Props) {
     ...noteOf(view, page)
   }))
   if (items.length === 0) {
-    items.push({ label: error === undefined ? 'No view is saved yet' : messageOf(error), disabled: true })
+    items.push({ label: error === undefined ? 'No view is saved yet' : errorMessageOf(error), disabled: true })
   }
   items.push('line', { label: 'Save this view…', act: () => setSaving(true) })
   if (views !== undefined && views.length > 0) {

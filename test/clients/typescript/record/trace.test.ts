@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import type { Span } from '../../../../clients/typescript/record/step.ts'
-import { type Part, Trace, type TraceOptions } from '../../../../clients/typescript/record/trace.ts'
+import { Trace, type TraceOptions, type TracePart } from '../../../../clients/typescript/record/trace.ts'
 import { exportBody } from '../../../../clients/typescript/send/otlp.ts'
 import { checker } from '../../../../lib/schema/check.ts'
 import { EndBody, IngestBody, ScoreInput, SpansBody } from '../../../../lib/schema/input.ts'
@@ -18,7 +18,7 @@ const CHECKS = {
 }
 
 /** The names of the spans in a part, its root left out. */
-function spansOf({ kind, body }: Part): string[] {
+function spansOf({ kind, body }: TracePart): string[] {
   if (kind === 'joined') {
     const [{ scopeSpans }] = JSON.parse(exportBody('a'.repeat(32), body)).resourceSpans
     const spans = scopeSpans[0].spans

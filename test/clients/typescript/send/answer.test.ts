@@ -1,10 +1,15 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type Answer, judge, waitMs } from '../../../../clients/typescript/send/answer.ts'
+import { judge, type ServerAnswer, waitMs } from '../../../../clients/typescript/send/answer.ts'
 
 const error = (code: string) => JSON.stringify({ error: { code, message: 'why', requestId: 'r' } })
 
-const TABLE: [what: string, kind: 'record' | 'spans' | 'end' | 'score' | 'otlp', answer: Answer, verdict: object][] = [
+const TABLE: [
+  what: string,
+  kind: 'record' | 'spans' | 'end' | 'score' | 'otlp',
+  answer: ServerAnswer,
+  verdict: object
+][] = [
   ['stored', 'record', { status: 201, text: '{"ok":true}' }, { do: 'done' }],
   ['a page of a proxy', 'record', { status: 200, text: '<html>' }, { do: 'again', all: true }],
   ['another service', 'record', { status: 201, text: '{"id":1}' }, { do: 'again', all: true }],

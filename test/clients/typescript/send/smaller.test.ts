@@ -1,15 +1,15 @@
 import t from 'tap'
-import type { Part } from '../../../../clients/typescript/record/trace.ts'
+import type { TracePart } from '../../../../clients/typescript/record/trace.ts'
 import { smaller } from '../../../../clients/typescript/send/smaller.ts'
 
-const made = (kind: Part['kind'], body: object): Part => ({ kind, body: JSON.stringify(body) })
+const made = (kind: TracePart['kind'], body: object): TracePart => ({ kind, body: JSON.stringify(body) })
 /** The parts that a part becomes while it has more bytes than are allowed. */
-function fitting(part: Part, bytes: number, cuts = 0): Part[] {
+function fitting(part: TracePart, bytes: number, cuts = 0): TracePart[] {
   if (part.body.length <= bytes) return [part]
   const parts = smaller(part, cuts)!
   return parts.flatMap(each => fitting(each, bytes, parts.length === 1 ? cuts + 1 : 0))
 }
-const read = (parts: readonly Part[]) => parts.map(({ kind, body }) => ({ kind, body: JSON.parse(body) }))
+const read = (parts: readonly TracePart[]) => parts.map(({ kind, body }) => ({ kind, body: JSON.parse(body) }))
 
 t.test('a trace is sent in parts, and loses nothing if each of them is small enough', t => {
   const spans = Array.from({ length: 5 }, (_, i) => ({ id: `${i}`, kind: 'tool', input: 'x'.repeat(1000) }))
@@ -92,7 +92,7 @@ t.test('what cannot become smaller is given up', t => {
   t.equal(smaller(made('score', { name: 's' }), 0), undefined)
   let part = made('start', { schemaVersion: 1, trace: { id: 'a' } })
   let cuts = 0
-  for (let next = smaller(part, cuts); next !== undefined; next = smaller(part, ++cuts)) [part] = next as [Part]
+  for (let next = smaller(part, cuts); next !== undefined; next = smaller(part, ++cuts)) [part] = next as [TracePart]
   t.ok(cuts < 20)
   t.end()
 })

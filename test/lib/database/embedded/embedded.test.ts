@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { connectTo } from '../../../../lib/database/connection.ts'
 import { findBinaries, REACHABLE_FOLDER } from '../../../../lib/database/embedded/binaries.ts'
 import { isRoot } from '../../../../lib/database/embedded/cluster-user.ts'
-import { type EmbeddedCluster, openEmbedded, type Role } from '../../../../lib/database/embedded/embedded.ts'
+import { type EmbeddedCluster, type EmbeddedRole, openEmbedded } from '../../../../lib/database/embedded/embedded.ts'
 import { inspectPostmaster } from '../../../../lib/database/embedded/postmaster.ts'
 import { isAlive, readBirth } from '../../../../lib/database/embedded/process-identity.ts'
 import { createLog } from '../../../../lib/log.ts'
@@ -29,14 +29,14 @@ const pgData = join(dataDir, 'postgres', 'data')
 const OWN = isRoot() ? 0o710 : 0o700
 
 /** Opens the cluster in this process, for the time of the test. */
-async function open(t: Test, role: Role = 'command', folder = dataDir): Promise<EmbeddedCluster> {
+async function open(t: Test, role: EmbeddedRole = 'command', folder = dataDir): Promise<EmbeddedCluster> {
   const cluster = await openEmbedded(folder, role, log)
   t.teardown(() => cluster.close())
   return cluster
 }
 
 /** Opens it in a process of its own. */
-async function spawnOpener(t: Test, role: Role): Promise<ChildProcess> {
+async function spawnOpener(t: Test, role: EmbeddedRole): Promise<ChildProcess> {
   const child = spawnNode([OPENER, dataDir, role])
   t.teardown(() => stopOpener(child, 'SIGTERM'))
   // Ends without a word where it could not open.

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { LosslessNumber } from 'lossless-json'
 import t from 'tap'
 import {
-  Fields,
   isEmpty,
   isSame,
   keep,
+  LangfuseFields,
   Mapping,
   mapId,
   present,
@@ -15,7 +15,7 @@ import type { Json } from '../../../../lib/trace/json/exact-json.ts'
 
 function fieldsOf(object: Record<string, Json>) {
   const mapping = new Mapping()
-  return { fields: new Fields('observation', 'observation 3', object, mapping), counts: mapping.counts }
+  return { fields: new LangfuseFields('observation', 'observation 3', object, mapping), counts: mapping.counts }
 }
 
 t.test('what nobody took is left, and is kept under its name', async t => {

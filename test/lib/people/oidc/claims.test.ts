@@ -1,10 +1,10 @@
 /** What follows from what a provider says of somebody. */
 import fc from 'fast-check'
 import t from 'tap'
-import { type Admission, isSubject, joinClaims, personOf } from '../../../../lib/people/oidc/claims.ts'
+import { isSubject, joinClaims, personOf, type SignInAdmission } from '../../../../lib/people/oidc/claims.ts'
 import type { Person } from '../../../../lib/store/people/oidc.ts'
 
-const OPEN: Admission = { domains: [], roles: [], trustEmail: false }
+const OPEN: SignInAdmission = { domains: [], roles: [], trustEmail: false }
 const as = (claim: string, value: string, more: object) =>
   personOf({ email: 'a@example.com', ...more }, { ...OPEN, roles: [{ claim, value, role: 'member' }] })
 
@@ -26,7 +26,7 @@ t.test('only true says that an address is verified; without a word it counts whe
     const said = { email: 'a@b', email_verified: no }
     for (const admission of [OPEN, trusting]) t.equal(personOf(said, admission), 'unverified', JSON.stringify(no))
   }
-  const proofOf = (said: object, admission: Admission) =>
+  const proofOf = (said: object, admission: SignInAdmission) =>
     (personOf({ email: 'a@b', ...said }, admission) as Person).proof
   for (const admission of [OPEN, trusting]) t.equal(proofOf({ email_verified: true }, admission), 'verified')
   t.equal(proofOf({}, OPEN), undefined)

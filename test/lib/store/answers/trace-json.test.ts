@@ -5,9 +5,14 @@ import t from 'tap'
 import { checker } from '../../../../lib/schema/check.ts'
 import { TraceDetail } from '../../../../lib/schema/output.ts'
 import type { ScoreRow } from '../../../../lib/store/answers/score-json.ts'
-import { DETAIL_PARTS, renderUsage, type SpanRow, type TraceRow } from '../../../../lib/store/answers/trace-json.ts'
+import {
+  DETAIL_PARTS,
+  renderUsage,
+  type SpanRow,
+  type StoredTraceRow
+} from '../../../../lib/store/answers/trace-json.ts'
 
-function renderTraceDetail(trace: TraceRow, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
+function renderTraceDetail(trace: StoredTraceRow, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
   const { head, span, foot } = DETAIL_PARTS
   const spanTexts = spans.map(each => span(each, trace.id))
   return head({ trace, scores }) + spanTexts.join(',') + foot({ trace, scores }, trace.id)
@@ -26,7 +31,7 @@ const usage = { inputTokens: fc.option(fc.nat()), outputTokens: fc.option(fc.nat
 const cost = fc.option(fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }))
 const said = { name: text, provider: textOrNull, model: textOrNull, input: json, output: json, costUsd: cost, ...usage }
 
-const trace: fc.Arbitrary<TraceRow> = fc.record({
+const trace: fc.Arbitrary<StoredTraceRow> = fc.record({
   ...{
     id: id(32),
     status: fc.constantFrom('running', 'ok'),
@@ -67,12 +72,12 @@ const score: fc.Arbitrary<ScoreRow> = fc.record({
 })
 
 const parse = (json: string | null, absent: unknown) => (json === null ? absent : JSON.parse(json))
-const usageOf = ({ inputTokens, outputTokens, totalTokens }: TraceRow | SpanRow) => {
+const usageOf = ({ inputTokens, outputTokens, totalTokens }: StoredTraceRow | SpanRow) => {
   const [input, output] = [inputTokens ?? 0, outputTokens ?? 0]
   return { inputTokens: input, outputTokens: output, totalTokens: totalTokens ?? input + output }
 }
 
-function expected(trace: TraceRow, spans: readonly SpanRow[], scores: readonly ScoreRow[]) {
+function expected(trace: StoredTraceRow, spans: readonly SpanRow[], scores: readonly ScoreRow[]) {
   const { inputTokens, outputTokens, totalTokens, ...fields } = trace
   const newest = Object.fromEntries(
     scores
@@ -117,7 +122,7 @@ t.test('a detail says in each field what the rows hold, and is what its schema s
 })
 
 t.test('free JSON goes out as it is stored', async t => {
-  const [row] = fc.sample(trace, { numRuns: 1, seed: 1 }) as [TraceRow]
+  const [row] = fc.sample(trace, { numRuns: 1, seed: 1 }) as [StoredTraceRow]
   const exact = '{"n":[1e400,12345678901234567890,1.50],"__proto__":{"":"\\u0000"}}'
   const text = renderTraceDetail({ ...row, input: exact, output: '-0', metadata: exact }, [], [])
   for (const part of [`"input":${exact},`, '"output":-0,', `"metadata":${exact},`]) t.match(text, part)

@@ -4,7 +4,7 @@ import { digestToken, makeToken } from '../../../../lib/people/tokens.ts'
 import { signInByLink } from '../../../../lib/store/people/links.ts'
 import * as members from '../../../../lib/store/people/members.ts'
 import { setPassword } from '../../../../lib/store/people/passwords.ts'
-import { addUser, findUser } from '../../../../lib/store/people/users.ts'
+import { addUserRow, findUser } from '../../../../lib/store/people/users.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 
 const link = () => digestToken(makeToken())!
@@ -17,8 +17,9 @@ async function setUp(t: Test) {
     const ids: number[] = []
     for (const name of ['own', 'second', 'others']) ids.push(Number((await createAccount(sql, name, 'owner')).id))
     const [own, second, others] = ids as [number, number, number]
-    for (const accountId of [own, second]) await addUser(sql, { email: 'owner@b', name: '', accountId, role: 'owner' })
-    await addUser(sql, { email: 'stranger@b', name: '', accountId: others, role: 'owner' })
+    for (const accountId of [own, second])
+      await addUserRow(sql, { email: 'owner@b', name: '', accountId, role: 'owner' })
+    await addUserRow(sql, { email: 'stranger@b', name: '', accountId: others, role: 'owner' })
     const by = (await findUser(sql, 'owner@b'))!.id
     return { pool, own, second, others, acting: { by, accountId: own } }
   })
@@ -90,7 +91,7 @@ t.test('an owner makes no link for who is a member of others’ accounts, nor fo
   const { pool, others, acting } = await setUp(t)
   await pool.run(async sql => {
     const id = (await members.inviteMember(sql, acting, { email: 'new@b', role: 'viewer', link: link() })) as number
-    await addUser(sql, { email: 'new@b', name: '', accountId: others, role: 'viewer' })
+    await addUserRow(sql, { email: 'new@b', name: '', accountId: others, role: 'viewer' })
     t.equal(await members.linkMember(sql, acting, id, link()), false)
     t.equal(await members.linkMember(sql, acting, (await findUser(sql, 'stranger@b'))!.id, link()), false)
     t.equal(await members.linkMember(sql, acting, 1_000_000, link()), false)
@@ -117,8 +118,8 @@ t.test('of two owners who leave at the same moment one stays', async t => {
   const { pool, own, acting } = await setUp(t)
   for (let round = 0; round < 5; round++) {
     const id = await pool.run(async sql => {
-      await addUser(sql, { email: `other-${round}@b`, name: '', accountId: own, role: 'owner' })
-      await addUser(sql, { email: 'owner@b', name: '', accountId: own, role: 'owner' })
+      await addUserRow(sql, { email: `other-${round}@b`, name: '', accountId: own, role: 'owner' })
+      await addUserRow(sql, { email: 'owner@b', name: '', accountId: own, role: 'owner' })
       return (await findUser(sql, `other-${round}@b`))!.id
     })
     const changes = await Promise.all(

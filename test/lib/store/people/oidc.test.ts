@@ -6,7 +6,7 @@ import { digestToken, makeToken } from '../../../../lib/people/tokens.ts'
 import { insertLink } from '../../../../lib/store/people/links.ts'
 import { signInByOidc, unlinkIdentities } from '../../../../lib/store/people/oidc.ts'
 import { setPassword } from '../../../../lib/store/people/passwords.ts'
-import { addUser, deleteUser, findUser } from '../../../../lib/store/people/users.ts'
+import { addUserRow, deleteUser, findUser } from '../../../../lib/store/people/users.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 import { runs } from '../../../torture/orders.ts'
 
@@ -155,7 +155,7 @@ t.test('any history of sign-ins, by whatever subject and address, ends as the ru
           } else if (each.kind === 'add') {
             if (known !== undefined) continue
             const { role, isElsewhere } = each
-            await addUser(sql, { email, name: '', role, accountId: isElsewhere ? other : own })
+            await addUserRow(sql, { email, name: '', role, accountId: isElsewhere ? other : own })
             model.people.set(email, {
               subjects: new Set(),
               member: isElsewhere ? undefined : { role, byClaim: false },
@@ -235,7 +235,7 @@ async function readAudit(sql: Sql): Promise<string[]> {
 
 t.test('of several subjects with one address that come at the same moment one is let in', async t => {
   const { pool, own } = await setUp(t)
-  await pool.run(sql => addUser(sql, { email: 'a@x.example', name: '', role: 'viewer', accountId: own }))
+  await pool.run(sql => addUserRow(sql, { email: 'a@x.example', name: '', role: 'viewer', accountId: own }))
   const come = (subject: string) => pool.run(sql => arrive(sql, { subject, email: 'a@x.example', proof: 'verified' }))
   const ends = await Promise.all(['one', 'two', 'three', 'four'].map(come))
   t.equal(ends.filter(end => typeof end === 'number').length, 1, String(ends))

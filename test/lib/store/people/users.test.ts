@@ -24,13 +24,13 @@ t.test('the first user owns the oldest owner account, and is made once', async t
   const { pool, owner } = await setUp(t)
   await Promise.all(Array.from({ length: 4 }, () => pool.run(sql => users.insertFirstUser(sql, 'owner'))))
   await pool.run(async sql => {
-    const [first, ...others] = await users.listUsers(sql)
+    const [first, ...others] = await users.readAllUsers(sql)
     t.match(first, { email: 'owner', memberships: `[{"account" : "${owner}", "role" : "owner"}]` })
     t.same(others, [])
     t.equal(await users.findOperator(sql, 'owner'), first!.id)
     t.equal(await users.findOperator(sql, 'nobody'), first!.id, 'else the oldest owner')
     await users.insertFirstUser(sql, 'second')
-    t.equal((await users.listUsers(sql)).length, 1)
+    t.equal((await users.readAllUsers(sql)).length, 1)
     await sql`update memberships set role = 'viewer'`
     t.equal(await users.findOperator(sql, 'owner'), undefined)
   })
@@ -49,7 +49,7 @@ t.test('without an owner account there is no first user', async t => {
 t.test('whoever is added to a second account is signed out, and has no password', async t => {
   const { pool, trial, owner } = await setUp(t)
   await pool.run(async sql => {
-    const add = (accountId: number, more = {}) => users.addUser(sql, { email: 'a@b', accountId, ...plain, ...more })
+    const add = (accountId: number, more = {}) => users.addUserRow(sql, { email: 'a@b', accountId, ...plain, ...more })
     await add(owner, { name: 'Ada' })
     const { id } = (await users.findUser(sql, 'a@b'))!
     await setPassword(sql, id, 'stored', { by: null })
@@ -71,15 +71,15 @@ t.test('whoever is added to a second account is signed out, and has no password'
 t.test('a user is removed with all that is theirs, but not the last owner', async t => {
   const { pool, owner } = await setUp(t)
   const add = (email: string) =>
-    pool.run(sql => users.addUser(sql, { email, name: '', accountId: owner, role: 'owner' }))
+    pool.run(sql => users.addUserRow(sql, { email, name: '', accountId: owner, role: 'owner' }))
   await add('a@b')
   await add('c@d')
-  const all = await pool.run(sql => users.listUsers(sql))
+  const all = await pool.run(sql => users.readAllUsers(sql))
   await pool.run(sql => insertLink(sql, all[0]!.id, digestToken(makeToken())!, null))
   const gone = await Promise.all(all.map(({ id, email }) => pool.run(sql => users.deleteUser(sql, id, email))))
   t.same(gone.toSorted(), [false, true], 'of two at the same moment one stays')
   await pool.run(async sql => {
-    const [left] = await users.listUsers(sql)
+    const [left] = await users.readAllUsers(sql)
     t.equal(await users.deleteUser(sql, left!.id, left!.email), false)
     t.equal(await users.deleteUser(sql, 1_000_000, 'nobody'), false)
     const entries = await sql`select action from audit where action = 'user.remove'`
@@ -89,11 +89,11 @@ t.test('a user is removed with all that is theirs, but not the last owner', asyn
 
 t.test('whom a proxy vouches for is made once, and a known user is left as they are', async t => {
   const { pool, owner } = await setUp(t)
-  await pool.run(sql => users.addUser(sql, { email: 'a@b', name: '', accountId: owner, role: 'owner' }))
+  await pool.run(sql => users.addUserRow(sql, { email: 'a@b', name: '', accountId: owner, role: 'owner' }))
   await Promise.all(
     ['a@b', 'new@b', 'new@b', 'new@b'].map(email => pool.run(sql => users.insertVouchedUser(sql, email, 'viewer')))
   )
-  const all = await pool.run(sql => users.listUsers(sql))
+  const all = await pool.run(sql => users.readAllUsers(sql))
   t.match(
     all.map(({ email, memberships }) => [email, JSON.parse(memberships)[0].role]),
     [

@@ -94,7 +94,7 @@ t.test('rotation keeps label, scopes, environment and expiry, and revokes the ol
   await database.pool.run(async sql => {
     const old = await keys.insertKey(sql, newKey(projectId, { environment: 'prod', expiresInDays: 90 }))
     const replacement = newKey(projectId)
-    const made = await keys.rotateKey(sql, old.id, replacement)
+    const made = await keys.insertRotatedKey(sql, old.id, replacement)
     t.match(made, {
       id: replacement.id,
       projectId,
@@ -115,17 +115,17 @@ t.test('what cannot be rotated stays as it is', async t => {
   const projectId = await makeProject(database)
   await database.pool.run(async sql => {
     const revoked = await keys.insertKey(sql, newKey(projectId))
-    await keys.revokeKey(sql, revoked.id)
+    await keys.setKeyRevoked(sql, revoked.id)
     const expired = await keys.insertKey(sql, newKey(projectId))
     await sql`update api_keys set expires_at = now() - interval '1 second' where id = ${expired.id}`
     const taken = newKey(projectId)
     await keys.insertKey(sql, taken)
     for (const id of [revoked.id, expired.id, 'no-such-key']) {
-      t.equal(await keys.rotateKey(sql, id, newKey(projectId)), undefined)
+      t.equal(await keys.insertRotatedKey(sql, id, newKey(projectId)), undefined)
     }
-    await t.rejects(keys.rotateKey(sql, taken.id, taken), { code: '23505' }, 'an id that exists')
+    await t.rejects(keys.insertRotatedKey(sql, taken.id, taken), { code: '23505' }, 'an id that exists')
     t.equal((await keys.readKey(sql, taken.id))!.revokedAt, null, 'the old key of a rotation that failed still works')
-    t.equal((await keys.listKeys(sql)).length, 3)
+    t.equal((await keys.readKeys(sql)).length, 3)
   })
 })
 
@@ -134,10 +134,10 @@ t.test('of two rotations at the same moment one makes a key', async t => {
   const projectId = await makeProject(database)
   const old = await database.pool.run(sql => keys.insertKey(sql, newKey(projectId)))
   const rotations = Array.from({ length: 4 }, () =>
-    database.pool.run(sql => keys.rotateKey(sql, old.id, newKey(projectId)))
+    database.pool.run(sql => keys.insertRotatedKey(sql, old.id, newKey(projectId)))
   )
   t.equal((await Promise.all(rotations)).filter(Boolean).length, 1)
-  t.equal((await database.pool.run(sql => keys.listKeys(sql))).length, 2)
+  t.equal((await database.pool.run(sql => keys.readKeys(sql))).length, 2)
 })
 
 t.test('a key keeps the moment when it was first revoked', async t => {
@@ -145,11 +145,11 @@ t.test('a key keeps the moment when it was first revoked', async t => {
   const projectId = await makeProject(database)
   await database.pool.run(async sql => {
     const { id } = await keys.insertKey(sql, newKey(projectId))
-    const { revokedAt } = (await keys.revokeKey(sql, id))!
+    const { revokedAt } = (await keys.setKeyRevoked(sql, id))!
     await delay(5)
-    t.equal((await keys.revokeKey(sql, id))!.revokedAt, revokedAt)
-    t.equal(await keys.revokeKey(sql, 'no-such-key'), undefined)
-    t.equal(await keys.setKeyEnvironment(sql, id, 'prod'), undefined, 'its environment does not change any more')
+    t.equal((await keys.setKeyRevoked(sql, id))!.revokedAt, revokedAt)
+    t.equal(await keys.setKeyRevoked(sql, 'no-such-key'), undefined)
+    t.equal(await keys.writeKeyEnvironment(sql, id, 'prod'), undefined, 'its environment does not change any more')
   })
 })
 
@@ -160,11 +160,11 @@ t.test('keys are listed in the order they were made, of one project or of all', 
     const made = []
     for (const projectId of [one, other, one]) made.push((await keys.insertKey(sql, newKey(projectId))).id)
     t.same(
-      (await keys.listKeys(sql)).map(key => key.id),
+      (await keys.readKeys(sql)).map(key => key.id),
       made
     )
     t.same(
-      (await keys.listKeys(sql, one)).map(key => key.id),
+      (await keys.readKeys(sql, one)).map(key => key.id),
       [made[0], made[2]]
     )
   })
@@ -184,10 +184,10 @@ t.test('every change of a key is announced with its id', async t => {
   const [first, second] = [newKey(projectId), newKey(projectId)]
   await database.pool.run(async sql => {
     await keys.insertKey(sql, first)
-    await keys.setKeyEnvironment(sql, first.id, 'prod')
-    await keys.rotateKey(sql, first.id, second)
-    await keys.revokeKey(sql, second.id)
-    await keys.revokeKey(sql, 'no-such-key')
+    await keys.writeKeyEnvironment(sql, first.id, 'prod')
+    await keys.insertRotatedKey(sql, first.id, second)
+    await keys.setKeyRevoked(sql, second.id)
+    await keys.setKeyRevoked(sql, 'no-such-key')
     await sql`select pg_notify(${keys.KEYS_CHANNEL}, 'the end')`
   })
   while (heard.at(-1) !== 'the end') await once(bell, 'heard')

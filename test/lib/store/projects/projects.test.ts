@@ -1,5 +1,5 @@
 import t from 'tap'
-import { deleteProject, listProjects, readProject, updateProject } from '../../../../lib/store/projects/projects.ts'
+import { deleteProject, readProject, readProjects, writeProject } from '../../../../lib/store/projects/projects.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 import { indexTraces, seedProject, seedTraces } from '../../../fixtures/database/seed.ts'
 
@@ -22,18 +22,18 @@ t.test('a project is shown with what it holds, alone as in the list', async t =>
     t.match(await readProject(sql, full), held)
     t.match(await readProject(sql, empty), { traceCount: 0, spanCount: 0, estimatedBytes: 0, lastTraceAt: null })
     t.equal(await readProject(sql, 12345), undefined)
-    const list = await listProjects(sql)
+    const list = await readProjects(sql)
     t.same(list, [await readProject(sql, empty), await readProject(sql, full), await readProject(sql, gone)])
 
     t.equal(await deleteProject(sql, gone, { by: null, action: 'project.delete' }), true)
     t.equal(await deleteProject(sql, gone, { by: null, action: 'project.delete' }), false)
-    t.same((await listProjects(sql)).length, 2)
+    t.same((await readProjects(sql)).length, 2)
     t.same([...(await sql`select distinct project_id as id from traces`)], [{ id: full }])
     const [entries] = await sql`select count(*)::int as count from audit where action = 'project.delete'`
     t.equal(entries?.count, 1, 'what was not there is not written down')
 
-    t.equal(await updateProject(sql, full, { slug: list[0]!.slug }, ACT), 'taken')
-    t.equal(await updateProject(sql, 12345, { name: 'x' }, ACT), undefined)
-    t.equal(await updateProject(sql, full, { name: 'x' }, ACT), true)
+    t.equal(await writeProject(sql, full, { slug: list[0]!.slug }, ACT), 'taken')
+    t.equal(await writeProject(sql, 12345, { name: 'x' }, ACT), undefined)
+    t.equal(await writeProject(sql, full, { name: 'x' }, ACT), true)
   })
 })

@@ -5,7 +5,7 @@ import { changedTrace, changesOf, type Execution, prepareChanges } from '../../.
 import { tablesOf } from '../../../../lib/store/write/homes.ts'
 import { readTraceStates } from '../../../../lib/store/write/trace-state.ts'
 import { makeReady } from '../../../../lib/threads/ready.ts'
-import { decide, type Operation } from '../../../../lib/trace/states/decide.ts'
+import { type DecidedOperation, decide } from '../../../../lib/trace/states/decide.ts'
 import { AT, endBody, LATER, span, spansBody } from '../../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 import { freshId, type SeedTrace, seedProject, seedTraces } from '../../../fixtures/database/seed.ts'
@@ -42,7 +42,7 @@ async function changeBy(
   const [state] = await readTraceStates(sql, [look])
   const result = makeReady({ operation, body: bytes(body), environment: null, hurries: false })
   if (state === undefined || !('ready' in result)) throw new Error('the trace is stored, and the body is right')
-  const decision = decide(state, { ...result.ready, environment: null } as Operation)
+  const decision = decide(state, { ...result.ready, environment: null } as DecidedOperation)
   if (decision.type !== 'change') throw new Error(JSON.stringify(decision))
   return changedTrace({ projectId, traceId, state, version }, decision.change, undefined)
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { MAX_SPANS } from '../../../../lib/schema/input.ts'
 import { decideExport, type ExportState } from '../../../../lib/trace/states/decide-export.ts'
-import { type GatheredSpan, INNER, PROCESS_ROOT, ROOT, usageOf } from '../../../../lib/trace/states/gathered.ts'
+import { type GatheredSpan, gatheredUsage, INNER, PROCESS_ROOT, ROOT } from '../../../../lib/trace/states/gathered.ts'
 import { KEPT_PLACES } from '../../../../lib/trace/states/kept-spans.ts'
 import { FAILED, MOST_LEFT_OUT, ranksOfLeftOut } from '../../../../lib/trace/states/left-out.ts'
 import type { Rank } from '../../../../lib/trace/states/ranks.ts'
@@ -136,8 +136,8 @@ t.test('a span that an older version left out may find a place, and counts once'
   store.export([span(501, 1, 2)])
   const mark = { spoor: { spansLeftOut: { count: 1, kinds: { llm: 1 } } } }
   t.match(store.trace, { inputTokens: 7, errorCount: 0, metadata: mark }, 'what it remembered is readable')
-  t.strictSame(ranksOfLeftOut(ranks, [usageOf(call)]), { [name]: rank }, 'a resend tells that it failed')
-  t.strictSame(ranksOfLeftOut({ [name]: rank }, [usageOf(call), { ...usageOf(call), failed: false }]), {})
+  t.strictSame(ranksOfLeftOut(ranks, [gatheredUsage(call)]), { [name]: rank }, 'a resend tells that it failed')
+  t.strictSame(ranksOfLeftOut({ [name]: rank }, [gatheredUsage(call), { ...gatheredUsage(call), failed: false }]), {})
   store.export([call])
   t.match(store.trace, { inputTokens: 7, errorCount: 1, spanCount: 13, metadata: {} })
   t.notOk(store.trace.metadata.spoor)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { type PreparedSpan, shortHash } from '../../../../lib/trace/prepared.ts'
-import { type Decision, decide, type Operation, type TraceState } from '../../../../lib/trace/states/decide.ts'
+import { type DecidedOperation, type Decision, decide, type TraceState } from '../../../../lib/trace/states/decide.ts'
 import { runs } from '../../../torture/orders.ts'
 
 const AT = '2026-11-21T12:00:00.000Z'
@@ -71,7 +71,7 @@ const append = (list: PreparedSpan[], environment: string | null = null): Sent =
   spans: list,
   environment
 })
-const end = (over: Partial<Extract<Operation, { operation: 'end' }>> = {}): Sent => ({
+const end = (over: Partial<Extract<DecidedOperation, { operation: 'end' }>> = {}): Sent => ({
   operation: 'end',
   endedAt: LATER,
   status: 'ok',
@@ -95,7 +95,7 @@ t.test('every row of table 3.1, and the order of its refusals', async t => {
   const twentyOne = Array.from({ length: 21 }, (_, i) => `t${i}`)
   const full = { ...running, spanCount: 200 }
   const early = '2026-11-21T11:59:59.999999Z'
-  const table: [string, TraceState | undefined, Operation, string][] = [
+  const table: [string, TraceState | undefined, DecidedOperation, string][] = [
     ['none: record stores', undefined, record(), 'insert'],
     ['none: an oversize document is refused', undefined, record('body', 'too large'), 'payload_too_large'],
     ['none: append finds nothing', undefined, append([span('a')]), 'not_found'],
@@ -247,7 +247,7 @@ interface Model {
 }
 
 /** What the routes of the specification do. */
-type Sent = Exclude<Operation, { operation: 'idle' | 'export' }>
+type Sent = Exclude<DecidedOperation, { operation: 'idle' | 'export' }>
 
 /** The answer that the specification demands, applying it to the model. */
 function expected(models: Map<string, Model>, id: string, operation: Sent): string {
@@ -277,7 +277,7 @@ function expected(models: Map<string, Model>, id: string, operation: Sent): stri
 }
 
 /** Stores a decision as the statement would. */
-function store(states: Map<string, TraceState>, id: string, operation: Operation, decision: Decision): void {
+function store(states: Map<string, TraceState>, id: string, operation: DecidedOperation, decision: Decision): void {
   if (decision.type === 'insert' && operation.operation === 'record') {
     states.set(id, { ...running, bodyHash: operation.hash })
   } else if (decision.type === 'change') {

@@ -7,10 +7,10 @@ import {
   type GatheredState,
   type Growth,
   gather,
+  gatheredUsage,
   INNER,
   ROOT,
-  type SpanHints,
-  usageOf
+  type SpanHints
 } from '../../../../lib/trace/states/gathered.ts'
 import { endOf } from '../../../../lib/trace/states/idle.ts'
 
@@ -95,7 +95,7 @@ export class Store {
       inputBytes: Buffer.byteLength(this.input ?? 'null'),
       outputBytes: Buffer.byteLength(this.output ?? 'null'),
       patched: this.state?.gathered?.patched ?? false,
-      spending: [...this.spans.values()].map(span => ({ ...usageOf(span), responseId: undefined }))
+      spending: [...this.spans.values()].map(span => ({ ...gatheredUsage(span), responseId: undefined }))
     }
     this.state = {
       gathered,

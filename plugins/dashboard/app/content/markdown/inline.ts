@@ -14,7 +14,12 @@ const DEEPEST = 20
 const LONGEST_TAG = 1000
 
 type Leaf = Exclude<Markdown, string | { readonly children: readonly Markdown[] }>
-export type Piece = string | Leaf | Mark | { readonly opens: 'a'; readonly href: string } | { readonly closes: 'a' }
+export type InlinePiece =
+  | string
+  | Leaf
+  | Mark
+  | { readonly opens: 'a'; readonly href: string }
+  | { readonly closes: 'a' }
 
 const SPECIAL = /[\\`*_~[\]<\n]|!\[|https?:\/\//gi
 const PUNCTUATION = /[!-/:-@[-`{-~]/
@@ -26,8 +31,8 @@ export function readInline(text: string, definitions: Definitions): Markdown[] {
   return treeOf(piecesOf(text, definitions))
 }
 
-function piecesOf(text: string, definitions: Definitions): Piece[] {
-  const pieces: Piece[] = []
+function piecesOf(text: string, definitions: Definitions): InlinePiece[] {
+  const pieces: InlinePiece[] = []
   const brackets: Bracket[] = []
   const ticks = new Ticks(text)
   let lastMark: Mark | undefined
@@ -211,7 +216,7 @@ class Ticks {
 }
 
 /** The tree of a row of pieces, in which all that is opened is closed in turn. */
-function treeOf(pieces: readonly Piece[]): Markdown[] {
+function treeOf(pieces: readonly InlinePiece[]): Markdown[] {
   const root: Markdown[] = []
   const open: Markdown[][] = [root]
   let links = 0

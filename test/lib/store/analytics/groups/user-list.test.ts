@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Sql } from 'postgres'
 import t from 'tap'
-import { listUsers, readUser } from '../../../../../lib/store/analytics/groups/user-list.ts'
+import { listTracedUsers, readUser } from '../../../../../lib/store/analytics/groups/user-list.ts'
 import { foldNews } from '../../../../../lib/store/analytics/rollups/fold.ts'
 import type { Edge } from '../../../../../lib/store/lists/cursor.ts'
 import { testDatabase } from '../../../../fixtures/database/database.ts'
 import { freshId, type SeedTrace, seedProject, seedTraces } from '../../../../fixtures/database/seed.ts'
 
-type Query = Omit<Parameters<typeof listUsers>[2], 'after'>
+type Query = Omit<Parameters<typeof listTracedUsers>[2], 'after'>
 const FROM = '2026-11-20T00:00:00.000Z'
 
 async function walk(sql: Sql, projectId: number, query: Query, most: number) {
@@ -16,7 +16,7 @@ async function walk(sql: Sql, projectId: number, query: Query, most: number) {
   let after: Edge | undefined
   let pages = 0
   do {
-    const page = await listUsers(sql, projectId, { ...query, after }, most)
+    const page = await listTracedUsers(sql, projectId, { ...query, after }, most)
     groups.push(...page.groups)
     after = page.next
     assert.ok(++pages < 200)

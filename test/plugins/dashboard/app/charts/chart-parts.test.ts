@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import * as server from '../../../../../lib/rollups/period.ts'
 import { placesAxis, timeAxis } from '../../../../../plugins/dashboard/app/charts/axis.ts'
-import { linePaths, stackPaths, sumsOf } from '../../../../../plugins/dashboard/app/charts/paths.ts'
+import { linePaths, stackedSums, stackPaths } from '../../../../../plugins/dashboard/app/charts/paths.ts'
 import { changeOf, rateOf, stepsBetween } from '../../../../../plugins/dashboard/app/charts/series.ts'
 import { placeOf, shortValue, type Unit, valueAxis } from '../../../../../plugins/dashboard/app/charts/value-axis.ts'
 import type { View } from '../../../../../plugins/dashboard/app/contract.ts'
@@ -16,7 +16,7 @@ import {
   toCounted,
   writeOverview
 } from '../../../../../plugins/dashboard/app/state/overview-query.ts'
-import { CHART_RANGES, DAY_RANGES, rangeMs } from '../../../../../plugins/dashboard/app/state/time-range.ts'
+import { CHART_RANGES, DAY_RANGE_CHOICES, rangeMs } from '../../../../../plugins/dashboard/app/state/time-range.ts'
 import { addressOf, describeQuery, inOrder } from '../../../../../plugins/dashboard/app/state/views.ts'
 
 const NARROW_SPACE = '\u202f'
@@ -102,7 +102,7 @@ t.test('an axis of time names every step, and labels a few', async t => {
 
 t.test('the page offers the ranges that the server takes', async t => {
   t.same(CHART_RANGES, Object.keys(server.RANGES))
-  t.same(DAY_RANGES, server.DAY_RANGES)
+  t.same(DAY_RANGE_CHOICES, server.DAY_RANGES)
   for (const range of CHART_RANGES) t.equal(rangeMs(range), server.RANGES[range])
 })
 
@@ -143,7 +143,7 @@ t.test('lines are broken where there is no value, and bars stand on each other',
     ['M0.09 100V50h0.82V100z', 'M0.09 50V0h0.82V50zM1.09 100V75h0.82V100z']
   )
   t.same(
-    sumsOf([
+    stackedSums([
       [2, null],
       [2, 1]
     ]),

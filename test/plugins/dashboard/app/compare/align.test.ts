@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { alignSteps, findRow, type Step, stepsOf } from '../../../../../plugins/dashboard/app/compare/align.ts'
+import { type AlignedStep, alignSteps, findRow, stepsOf } from '../../../../../plugins/dashboard/app/compare/align.ts'
 import { formatChange, formatShare } from '../../../../../plugins/dashboard/app/compare/format-change.ts'
 import type { OutlineSpan } from '../../../../../plugins/dashboard/app/contract.ts'
 import { formatCost, formatCount, formatDuration } from '../../../../../plugins/dashboard/app/ui/format.ts'
@@ -118,7 +118,7 @@ t.test('the rows hold each span once, in the order of its tree, and pair only eq
     fc.property(spansOf('a'), spansOf('b'), (a, b) => {
       const [left, right] = [stepsOf(a), stepsOf(b)]
       const rows = alignSteps(left, right)
-      const inOrder = (found: readonly Step[], all: readonly Step[]) =>
+      const inOrder = (found: readonly AlignedStep[], all: readonly AlignedStep[]) =>
         found.length === all.length && found.every((step, i) => step === all[i])
       return (
         left.length === a.length &&

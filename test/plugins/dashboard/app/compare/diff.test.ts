@@ -4,7 +4,7 @@ import t from 'tap'
 import { countChanges, stretches } from '../../../../../plugins/dashboard/app/compare/fold-lines.ts'
 import { readable } from '../../../../../plugins/dashboard/app/compare/readable-json.ts'
 import { commonRuns, type Run } from '../../../../../plugins/dashboard/app/compare/sequence.ts'
-import { type DiffLine, diffTexts, textOf } from '../../../../../plugins/dashboard/app/compare/text-diff.ts'
+import { type DiffLine, diffText, diffTexts } from '../../../../../plugins/dashboard/app/compare/text-diff.ts'
 import { compareAddress, idIn, readComparison } from '../../../../../plugins/dashboard/app/state/comparison.ts'
 import { runs } from '../../../../torture/orders.ts'
 
@@ -84,7 +84,7 @@ t.test('the difference has both texts in it', async () => {
   fc.assert(
     fc.property(lines, lines, (before, after) => {
       const diff = diffTexts(before, after)
-      return textOf(diff, 'before') === before && textOf(diff, 'after') === after
+      return diffText(diff, 'before') === before && diffText(diff, 'after') === after
     }),
     runs(60)
   )
@@ -94,7 +94,7 @@ t.test('the difference has both texts in it', async () => {
       fc.string({ unit: 'binary', maxLength: 200 }),
       (a, b) => {
         const diff = diffTexts(a, b)
-        return textOf(diff, 'before') === a && textOf(diff, 'after') === b
+        return diffText(diff, 'before') === a && diffText(diff, 'after') === b
       }
     ),
     runs(60)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { folds, rowAfter, rowsOf } from '../../../../../plugins/dashboard/app/content/json-rows.ts'
+import { folds, jsonRowsOf, rowAfter } from '../../../../../plugins/dashboard/app/content/json-rows.ts'
 import {
   countMembers,
   type JsonNode,
@@ -91,7 +91,7 @@ const NO_CHOICES = { open: new Map<string, boolean>(), most: new Map<string, num
 t.test('JSON is rows, of which two levels are open, and long ones are not', async t => {
   const text = JSON.stringify({ 'a b': { c: [1, { d: 2 }] }, long: Array(60).fill(0), e: [] })
   const root = nodeAt(text)!
-  const rows = rowsOf(text, root, NO_CHOICES)
+  const rows = jsonRowsOf(text, root, NO_CHOICES)
   t.same(
     rows.map(({ path, depth, count, isOpen }) => [path, depth, count, isOpen]),
     [
@@ -102,7 +102,7 @@ t.test('JSON is rows, of which two levels are open, and long ones are not', asyn
       ['.e', 1, 0, false]
     ]
   )
-  const opened = rowsOf(text, root, {
+  const opened = jsonRowsOf(text, root, {
     ...NO_CHOICES,
     open: new Map([
       ['/0/0', true],
@@ -115,30 +115,30 @@ t.test('JSON is rows, of which two levels are open, and long ones are not', asyn
     ['["a b"].c', '["a b"].c[0]', '["a b"].c[1]']
   )
   t.equal(opened.length, 5 + 2 + 60)
-  t.equal(rowsOf(text, root, { ...NO_CHOICES, open: new Map([['', false]]) }).length, 1)
+  t.equal(jsonRowsOf(text, root, { ...NO_CHOICES, open: new Map([['', false]]) }).length, 1)
 })
 
 t.test('of many members 200 are shown, and then more', async t => {
   const text = JSON.stringify(Array(450).fill(1))
   const root = nodeAt(text)!
   const open = new Map([['', true]])
-  const first = rowsOf(text, root, { ...NO_CHOICES, open })
+  const first = jsonRowsOf(text, root, { ...NO_CHOICES, open })
   t.match([first.length, first.at(-1)!.left], [201, 250])
-  const all = rowsOf(text, root, { open, most: new Map([['', 600]]) })
+  const all = jsonRowsOf(text, root, { open, most: new Map([['', 600]]) })
   t.match([all.length, all.at(-1)!.left], [451, 0])
 })
 
 t.test('a key that stands twice is two rows', async t => {
   const text = '{"a":1,"a":{"b":2}}'
   t.same(
-    rowsOf(text, nodeAt(text)!, NO_CHOICES).map(({ id }) => id),
+    jsonRowsOf(text, nodeAt(text)!, NO_CHOICES).map(({ id }) => id),
     ['', '/0', '/1', '/1/0']
   )
 })
 
 t.test('arrows go through rows as through a tree', async t => {
   const text = '{"a":{"b":1},"c":2}'
-  const rows = rowsOf(text, nodeAt(text)!, NO_CHOICES)
+  const rows = jsonRowsOf(text, nodeAt(text)!, NO_CHOICES)
   const [root, a, b, c] = rows
   t.equal(rowAfter(rows, 0, 'ArrowRight'), a, 'into what is open')
   t.equal(rowAfter(rows, 2, 'ArrowLeft'), a, 'out of it')
