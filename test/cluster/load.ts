@@ -7,7 +7,7 @@ const PAUSE_MS = 20
 /** Answers that are right while a node is away or a shard moves; `r` marks answers to reads. */
 const ALLOWED = ['201', '429', 'r200', 'r503']
 
-/** What was answered, by status, and how long the longest answer took. */
+/** The number of answers by status, and the time of the longest. */
 export interface Answers {
   readonly statuses: Readonly<Record<string, number>>
   readonly longestMs: number

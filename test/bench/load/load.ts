@@ -23,7 +23,7 @@ export interface LoadPlan {
   readonly measureMs: number
 }
 
-/** What was answered while it was measured. */
+/** The figures of the time of measurement. */
 export interface LoadReport {
   /** Whole traces, every request of them answered 2xx. */
   readonly traces: number
