@@ -1,4 +1,4 @@
-/** What a route of the provider makes of a request. */
+/** The reply of one of the provider's routes. */
 import type { Model } from './answer.ts'
 
 /** One JSON document, or a stream of events; `event` is the type that its line says, where the provider names it. */

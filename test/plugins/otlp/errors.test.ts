@@ -1,4 +1,4 @@
-/** What an exporter is told that is refused: errors it can read, the right address, and keys in the forms it sends. */
+/** A refused exporter gets errors it can read and the right address, and may send keys in several forms. */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'
