@@ -13,6 +13,7 @@ export const MAX_EVENTS = 50
 export const MAX_NAME = 500
 export const MAX_TEXT = 200
 export const MAX_TAG = 64
+/** The most scores of a trace: section 8 of the specification sets it. The detail of a trace shows all of them. */
 export const MAX_SCORES = 100
 /** The most bytes of a request body, decoded. */
 export const MAX_BODY_BYTES = 2_097_152
