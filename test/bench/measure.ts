@@ -54,7 +54,7 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Enough connections to keep both cores busy. 128 requests are just the two batches of 64 that are under way, and a
+ * Enough connections to keep both cores busy. 128 requests are just the two batches of 64 that are in flight, and a
  * tenth of the cores rests (a sixth with streams). With 256, whole traces are up to 15 % more a second, and streamed
  * ones 18 %.
  */

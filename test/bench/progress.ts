@@ -22,7 +22,7 @@ export class Progress {
   }
 
   /**
-   * Names the step that begins; an empty text prints nothing. Throws Interrupted instead if the user has interrupted.
+   * Names the step that begins; an empty string prints nothing. Throws Interrupted instead if the user has interrupted.
    */
   set step(text: string) {
     if (this.#isInterrupted) throw new Interrupted()

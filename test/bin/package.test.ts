@@ -22,7 +22,7 @@ t.test('npm ci without what only development needs does not fail for want of a c
 t.test('the package has all that it imports, and installs all that it imports of others', t => {
   const shipped = files.filter(name => !name.startsWith('!')).flatMap(filesIn)
   const there = new Set(shipped)
-  // The build folder may hold output of sources that are gone; a fresh clone does not.
+  // The build folder may hold output of deleted sources; a fresh clone does not.
   const programs = shipped.filter(
     name => /^build\/(?!dashboard).*\.js$/.test(name) && existsSync(name.replace(/^build\/(.*)js$/, '$1ts'))
   )

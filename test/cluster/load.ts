@@ -4,10 +4,10 @@ import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
 import type { PlacedProject } from './projects.ts'
 
 const PAUSE_MS = 20
-/** Answers that are right while a node is away or a shard moves; `r` marks answers to reads. */
+/** The statuses allowed while a node is away or a shard moves; `r` marks those of reads. */
 const ALLOWED = ['201', '429', 'r200', 'r503']
 
-/** The number of answers by status, and the time of the longest. */
+/** The number of responses by status, and the time of the slowest. */
 export interface Answers {
   readonly statuses: Readonly<Record<string, number>>
   readonly longestMs: number

@@ -4,7 +4,7 @@ import { treeOf } from '../senders/tree.ts'
 import { chatsUsed } from '../senders/used.ts'
 import { COLUMNS, type Column, type Expected } from './row.ts'
 
-/** The details of the traces that a library's program has left in its project, as the API answers them. */
+/** The details of the traces that a library's program has left in its project, as the API returns them. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
 export type Detail = any
 

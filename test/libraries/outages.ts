@@ -1,7 +1,7 @@
 /**
  * Senders in Go: OpenTelemetry's exporter, and the Collector over HTTP and over gRPC. While the Collector sends, spoor
  * is stopped, and later killed; afterwards every span is stored, each once. The exporter alone would lose its spans
- * while nobody listens: it tries again only if the answer says so.
+ * while nobody listens: it tries again only if the response says so.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -147,7 +147,7 @@ function buildSpans(prose: Prose, count: number, textLength: number, provider: n
 
 type Step = Omit<SpanInput, 'id' | 'startedAt' | 'endedAt'>
 
-/** Builds the fields that differ from kind to kind; `textLength` is roughly the text that the step holds in all. */
+/** Builds the fields that differ from kind to kind; `textLength` is roughly the length of its strings together. */
 function buildStep(
   prose: Prose,
   kind: (typeof STEPS)[number] | 'agent',

@@ -33,7 +33,7 @@ export interface LoadReport {
   /** Answers by status. */
   readonly statuses: Readonly<Record<string, number>>
   readonly seconds: number
-  /** Milliseconds a request; at a fixed rate they include the wait for a connection. NaN: no request was answered. */
+  /** Milliseconds a request; at a fixed rate they include the wait for a connection. NaN: no request got a response. */
   readonly p50: number
   readonly p99: number
   readonly max: number

@@ -94,7 +94,7 @@ class Load {
     return { ...this.#measured, seconds, p50: ms(50), p99: ms(99), max: ms(100), cpuMicros }
   }
 
-  /** Requests under way are answered first. */
+  /** Requests in flight are completed first. */
   #end(): void {
     this.#ending = true
     clearTimeout(this.#timer)

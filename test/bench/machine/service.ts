@@ -42,7 +42,7 @@ const NODE_FLAGS: readonly string[] = scripts.start.split(' ').filter((word: str
 const POLL_MS = 20
 const STOP_TIMEOUT_MS = 30_000
 
-/** The places of all files. */
+/** The folders of the service's files. */
 export interface Place {
   /** The parent of a new temporary folder. */
   readonly folder: string

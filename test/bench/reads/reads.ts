@@ -23,7 +23,7 @@ import { signIn } from './visitor.ts'
 /** The figures of one case, with one connection and with many. */
 export interface CaseResult {
   readonly name: string
-  /** Rows on a page; undefined unless the answer is a list. */
+  /** Rows on a page; undefined unless the response is a list. */
   readonly rows: number | undefined
   readonly one: ReadFigures
   readonly many: ReadFigures

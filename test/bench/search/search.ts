@@ -76,7 +76,7 @@ const SEARCHES: readonly (readonly [name: string, words: string, filters?: Parti
 
 export interface SearchResult {
   readonly name: string
-  /** Rows on the first page, which has room for 50. */
+  /** Rows on the first page, at most 50. */
   readonly rows: number
   readonly isStopped: boolean
   readonly p50: number

@@ -1,4 +1,4 @@
-/** The dashboard reads the same answers as the API, and the page of a trace reads them in pieces. */
+/** The dashboard reads the same responses as the API does, and a trace's page reads them in pieces. */
 import t from 'tap'
 import { ingestBody, span, spansBody, startBody, traceId } from '../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'

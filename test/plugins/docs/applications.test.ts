@@ -103,7 +103,7 @@ t.test('a worker that is told to stop', async t => {
 })
 
 t.test('functions that are frozen when they have answered', async t => {
-  // The process is killed after the answer, so anything unsent by then is lost.
+  // The process is killed after the response, so unsent data is lost.
   const program = `
     import { handler, GET } from '${write(t, 'serverless.ts')}'
     const waiting = []

@@ -1,4 +1,4 @@
-/** A refused exporter gets errors it can read and the right address, and may send keys in several forms. */
+/** A rejected exporter gets errors that it can read, and the right address. It may send its key in several forms. */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'

@@ -96,7 +96,7 @@ if (isLong) {
     await first.close()
     const standby = await startStandby(primary.cluster)
     t.teardown(() => standby.stop())
-    // Every commit waits for the standby, so an answered write is there too.
+    // Every commit waits for the standby, so an acknowledged write exists there too.
     await runOn(primary.target, "alter system set synchronous_standby_names = '*'")
     await runOn(primary.target, 'select pg_reload_conf()')
     const [one, other] = [await tcpWay(t, primary.target), await tcpWay(t, standby.target)]

@@ -103,7 +103,7 @@ async function record(t: Test, port: number, key: string): Promise<number> {
   let traces = 0
   while (traces < wanted) {
     await sender.run({ ...plan, firstNumber: traces + 1 })
-    // Traces that were answered after the time was up count as well.
+    // Traces that were acknowledged after the time was up count as well.
     traces = (await totalsOf(`http://127.0.0.1:${port}`, key)).traceCount
     figure('traces recorded', traces)
   }

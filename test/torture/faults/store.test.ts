@@ -118,7 +118,7 @@ function smallWrites({ call }: TestService, { trace }: Start): Promise<Answer>[]
   ]
 }
 
-/** A refused write has left nothing behind. */
+/** A rejected write has left nothing behind. */
 async function checkUntouched(t: Test, name: string, { call }: TestService, { trace }: Start, fresh: Fresh) {
   for (const id of [fresh.native.trace.id, fresh.otlp]) {
     t.equal((await call('GET', `/api/v1/traces/${id}`)).status, 404, `${name}: nothing was stored`)

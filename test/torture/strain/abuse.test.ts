@@ -23,12 +23,12 @@ const READERS = isLong ? 400 : 20
 const TIMES = 4
 const PIPELINERS = isLong ? 50 : 2
 const AHEAD = isLong ? 400 : 50
-/** The size of an answer. */
+/** The size of a response. */
 const LARGE_BYTES = 1_800_000
 /** How long a connection may take nothing of an answer, and how much may wait for all of them. */
 const UNREAD_MS = 20_000
 const UNREAD_MIB = 128
-/** The memory of six answers while they are made, and of garbage. */
+/** The memory of six responses while they are prepared, and of garbage. */
 const MAKING_MIB = 256
 /** Passwords that are tried at the same moment, and how many of one network's are looked at in a quarter of an hour. */
 const PASSWORDS = 1000

@@ -1,4 +1,4 @@
-/** No input may be answered 5xx, end the server, or hold it up so that nobody else is answered meanwhile. */
+/** No input may cause a 5xx, end the server, or hold it up so that no other client gets a response. */
 import assert from 'node:assert'
 import { readFile, rm } from 'node:fs/promises'
 import { connect } from 'node:net'

@@ -15,7 +15,7 @@ import { seedProject } from '../../fixtures/database/seed.ts'
 import { figure, isLong, longTest } from '../orders.ts'
 
 const TRACES = isLong ? 1_000_000 : 10_000
-/** The size at which rankings are cut, so that the places in the middle lie below them. */
+/** The size at which rankings are cut, so that positions in the middle lie below them. */
 const SIZE = { most: TRACES / 50, kept: TRACES / 200 }
 
 interface Plan {

@@ -44,7 +44,7 @@ t.test('a body that there is no room for is refused before it is read', async t 
     'Transfer-Encoding: chunked\r\n',
     'Content-Length: 2000000\r\nExpect: 100-continue\r\n'
   ]) {
-    // The socket never sends the body, so an answer cannot have waited for it.
+    // The socket never sends the body, so the response cannot have waited for it.
     const socket = connect(port, '127.0.0.1', () => socket.write(`${head}${announced}\r\n`))
     const [answer] = await once(socket.setEncoding('latin1'), 'data')
     socket.destroy()

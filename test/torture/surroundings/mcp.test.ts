@@ -18,7 +18,7 @@ const SCENARIOS = {
   '2026-07-28': ['tools-list', 'http-header-validation', 'server-sse-multiple-streams', 'dns-rebinding-protection']
 }
 
-/** Scenarios that an endpoint without sessions, which answers in JSON, cannot serve, or has no reason to. */
+/** Scenarios that an endpoint without sessions, which responds in JSON, cannot serve, or has no reason to. */
 const NOT_SERVED = {
   '2025-11-25': [
     // Messages that go out before the answer.

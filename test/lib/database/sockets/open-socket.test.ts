@@ -33,7 +33,7 @@ const LOCAL_CA = certificate('local-ca.pem')
 
 interface Front {
   readonly port: number
-  /** The beginning of each connection: the server name that the client asks for, or that it goes without TLS. */
+  /** The server name that the client of each connection asks for, or a note that it does without TLS. */
   readonly seen: string[]
   /** Closes every connection. */
   cut(): void

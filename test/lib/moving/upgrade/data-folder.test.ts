@@ -1,5 +1,5 @@
 /**
- * `spoor upgrade` finds data folders and refuses some. test/torture/faults/upgrades.test.ts tries with real programs of
+ * `spoor upgrade` finds data folders and rejects some. test/torture/faults/upgrades.test.ts tries with real programs of
  * earlier versions that it moves everything, and that a kill leaves the folder whole.
  */
 import { existsSync, readFileSync } from 'node:fs'
