@@ -1,4 +1,4 @@
-/** What a client is made with, and what the environment says where the options say nothing. */
+/** The options of a client. An environment variable fills in an option that is not given. */
 import { resolve } from 'node:path'
 import type { Redact } from './record/values.ts'
 import type { Target } from './send/transport.ts'

@@ -24,7 +24,7 @@ export interface ObserveOptions extends SpanOptions, TraceOptions {
 // biome-ignore lint/suspicious/noExplicitAny: any function can be observed, and keeps its type.
 type AnyFunction = (this: any, ...given: any[]) => any
 
-/** So many traces run at once at most; beyond them the oldest is recorded as it is. */
+/** The most traces that run at once. With one more, the oldest is recorded as it is. */
 const MOST_OPEN = 10_000
 /** How often the spool is looked at for what other processes have left. */
 const ADOPT_MS = 30_000
@@ -58,7 +58,7 @@ export class Spoor {
     const owner = new Owner({ url, key })
     if (obstacle === undefined) owner.register(spool)
     this.#spool = spool === undefined ? undefined : new Spool(spool, spoolBytes, owner)
-    // What talks to the service is loaded, with undici, when there is something to say.
+    // The transport is loaded, with undici, when there is something to send.
     this.#connect = () => {
       this.#connection ??= import('./send/transport.ts').then(({ Transport }) => new Transport({ url, key }))
       this.#connection.catch(() => {
@@ -186,7 +186,7 @@ export class Spoor {
     return this.#ask('GET', '/api/v1/project')
   }
 
-  /** What the key may do. */
+  /** Describes the key: its project, environment and scopes. */
   key(): Promise<KeyDescription> {
     return this.#ask('GET', '/api/v1/key')
   }

@@ -41,7 +41,7 @@ export interface Status {
     /** The disk of an embedded database; null for another. */
     readonly disk: Disk | null
   }
-  /** What each node of a cluster holds; empty for one PostgreSQL. */
+  /** The nodes of a cluster and their contents; empty for a single PostgreSQL. */
   readonly nodes: readonly NodePlacement[]
   /** Null if the database cannot be asked. */
   readonly schema: SchemaState | null

@@ -1,6 +1,6 @@
 /** How Citus plans statements and words its errors, where a database is spread over several servers (lib/cluster). */
 
-/** What one step of a statement gave to the next was sent to a node that the shard has left meanwhile. */
+/** Citus sent the result of one step of a statement to a node that the shard has since left. */
 export const INTERMEDIATE_RESULT_NOT_FOUND = 'CIINF'
 
 /** A shard was split between the plan of a statement and its execution, which has done nothing. */

@@ -97,7 +97,6 @@ export class WritePath implements Ingest {
     this.#sql = createSqlAccess(this.#lanes.pool)
   }
 
-  /** Where projects are written. */
   get routes() {
     return this.#lanes.routes
   }

@@ -9,7 +9,7 @@ import { messageOf } from '../record/values.ts'
 import type { Spoor } from '../spoor.ts'
 
 export interface Evaluator {
-  /** Of its scores. */
+  /** The name of the scores that it writes. */
   readonly name: string
   /** Undefined is no verdict. */
   evaluate(trace: TraceDetail): Verdict | ScoreValue | undefined | Promise<Verdict | ScoreValue | undefined>
@@ -29,7 +29,7 @@ export interface Evaluated {
   readonly failed: number
   /** The first hundred that failed. */
   readonly failures: readonly { readonly traceId: string; readonly reason: string }[]
-  /** Of verdicts that are numbers, and of booleans the share of true; undefined where there are none. */
+  /** The mean of the numeric verdicts; true counts 1 and false 0. Undefined if there are none. */
   readonly mean: number | undefined
 }
 

@@ -1,4 +1,4 @@
-/** What the service has stored, read by the key that records (scope `traces:read`). Errors are thrown here. */
+/** Reads stored data with the client's key, which needs the scope `traces:read`. Unlike recording, reading throws. */
 import type {
   Score,
   ScoreList,

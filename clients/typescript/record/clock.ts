@@ -21,7 +21,7 @@ export class Clock {
   }
 }
 
-/** What the service takes, years 0001 to 9999. */
+/** The service accepts the years 0001 to 9999. */
 const EARLIEST = Date.parse('0001-01-02T00:00:00Z')
 const LATEST = Date.parse('9999-12-30T00:00:00Z')
 

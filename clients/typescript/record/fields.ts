@@ -1,4 +1,4 @@
-/** What an application gives for a field of a trace or a span, made to fit the service's rules: nothing is refused. */
+/** Makes a field that an application sets fit the service's rules. Nothing is refused. */
 import { SPAN_KINDS, type SpanInput, STATUSES } from '../api-types.ts'
 
 export type SpanKind = NonNullable<SpanInput['kind']>

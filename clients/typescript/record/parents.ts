@@ -5,10 +5,7 @@ export interface Parent {
   readonly spanId: string
 }
 
-/**
- * Where @opentelemetry/api, if the application has it loaded, keeps its state: several copies of that package share it,
- * and no import is needed.
- */
+/** @opentelemetry/api keeps its state under this global symbol, which all its copies share. No import is needed. */
 const API = Symbol.for('opentelemetry.js.api.1')
 const SPAN = Symbol.for('OpenTelemetry Context Key SPAN')
 /**

@@ -5,7 +5,7 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { Span, type Step } from './step.ts'
 
-/** What was read of a result is the output, up to so many bytes of texts or so many items. */
+/** The items that were read become the output, up to these bounds; later ones are only counted. */
 const MOST_BYTES = 600_000
 const MOST_ITEMS = 10_000
 
@@ -19,7 +19,7 @@ export function isReadLater(value: unknown): value is object {
   return Symbol.asyncIterator in value || value instanceof ReadableStream || isGenerator(value)
 }
 
-/** What is given to the application instead of the result: it reads the same. */
+/** Wraps a result so that reading it is recorded. The application reads the wrapper as it would read the result. */
 export function watchReading<V>(context: Context, step: Step, value: V & object): V {
   const reading = new Reading(step)
   const watched =
@@ -30,7 +30,7 @@ export function watchReading<V>(context: Context, step: Step, value: V & object)
   return watched as V
 }
 
-/** What has been read, and what becomes of the step. */
+/** Collects the items that are read, and ends the step with them. */
 export class Reading {
   readonly #step: Step
   readonly #items: unknown[] = []
@@ -95,7 +95,7 @@ export class Reading {
   }
 }
 
-/** What an item that is no text counts, whose size is not known. */
+/** An item that is not a string counts as this many bytes because its size is unknown. */
 const ITEM_BYTES = 200
 
 interface AnyIterator {

@@ -15,14 +15,14 @@ export interface SpanRecord {
   readonly bytes: number
 }
 
-/** What only the start, and what only the end of a trace can say. */
+/** The fields that only the start, or only the end, of a trace can set. */
 export const START_FIELDS: readonly string[] = ['id', 'name', 'startedAt', 'sessionId', 'userId', 'input']
 export const END_FIELDS: readonly string[] = ['status', 'endedAt', 'output', 'usage', 'costUsd']
 
 /** The JSON of a value; undefined for undefined. */
 export const json: (value: unknown) => string | undefined = JSON.stringify
 
-/** Of what needs no escapes: ids and times. */
+/** JSON of a string that needs no escapes, such as an id or a time. */
 export const quoted = (text: string) => `"${text}"`
 
 /** An object with the members that are there, but for some. */

@@ -1,6 +1,6 @@
 /**
- * What an application holds while something runs: a trace, or a span of it. Values become JSON text when they are given,
- * so that what is recorded is what they were then; what is too large is cut there. No method throws, and none waits.
+ * A trace or a span while it runs. A value becomes JSON text when it is given, so later changes to it are not recorded;
+ * a value that is too large is cut there. No method throws, and none waits.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT } from '../api-types.ts'
 import { type Clock, timeOf, timestamp } from './clock.ts'
@@ -54,7 +54,7 @@ interface Used {
   readonly costUsd: number | undefined
 }
 
-/** What steps ask of the client that they are recorded by. */
+/** The part of the client that steps use. */
 export interface Recorder {
   readonly redact: Redact | undefined
   /** Calls a function with the step as the current one, and ends the step with what it gives. */
@@ -62,7 +62,7 @@ export interface Recorder {
   problem(text: string): void
 }
 
-/** What a span asks of its trace. */
+/** The part of a trace that its spans use. */
 export interface Owner {
   readonly traceId: string
   readonly clock: Clock
@@ -79,12 +79,12 @@ export interface Owner {
 
 /** The most bytes of the values of a span, or of a trace without its spans; the service takes 768,000 with all else. */
 export const DOCUMENT_BYTES = 700_000
-/** What the output leaves for attributes, metadata and events. */
+/** The output leaves this many bytes for attributes, metadata and events. */
 const REST_BYTES = 60_000
 
 export abstract class Step {
   readonly name: string
-  /** What is said of it, as JSON texts. */
+  /** The fields that were set, as JSON strings. */
   protected readonly said: Texts = {}
   /** The attributes of a span, the metadata of a trace. */
   protected readonly members = new Map<string, string>()
@@ -93,7 +93,7 @@ export abstract class Step {
   protected status: Status | undefined
   protected usage: Usage | undefined
   protected costUsd: number | undefined
-  /** What the steps within this one have used; it counts where this one says nothing itself. */
+  /** The sum over the steps within this one. It counts if this step has no usage of its own. */
   protected usageBelow: Usage | undefined
   protected costBelow: number | undefined
   /** Bytes that values may still have. */
@@ -200,7 +200,7 @@ export abstract class Step {
     return this
   }
 
-  /** What it has used: what it says, or else what the steps within it have. */
+  /** The usage that was set, or else the sum over the steps within this one. */
   protected get used(): Used {
     return { usage: this.usage ?? this.usageBelow, costUsd: this.costUsd ?? this.costBelow }
   }
@@ -219,7 +219,7 @@ export abstract class Step {
     if (costUsd !== undefined) this.costBelow = (this.costBelow ?? 0) + costUsd
   }
 
-  /** What an end says; false where it has ended before. */
+  /** Takes over the options of an end. False if the step has already ended. */
   protected close({ output, status, usage, costUsd, endedAt }: EndOptions): boolean {
     if (this.endedAt !== undefined) return false
     if (output !== undefined) this.setOutput(output)
@@ -332,7 +332,7 @@ export class Span extends Step {
   }
 }
 
-/** What a span has without its values. */
+/** The estimated size of a span without its values. */
 const BARE_BYTES = 300
 
 /** The attributes of an event `exception`, as OpenTelemetry names them. */

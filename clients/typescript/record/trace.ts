@@ -119,7 +119,7 @@ export class Trace extends Step implements Owner {
     return this.#parentSpanId === undefined ? undefined : this.#rootId
   }
 
-  /** What it is known by: of one trace several parts may run in a process. */
+  /** Identifies the trace within the process, where several parts of one trace may run. */
   get key(): string {
     return this.spanId ?? this.traceId
   }
@@ -251,7 +251,7 @@ export class Trace extends Step implements Owner {
   #goLive(): void {
     this.#state = 'live'
     this.recorder.send(this, { kind: 'start', body: bodyText({ trace: this.#now({}, END_FIELDS) }) })
-    // What the start says, the end need not say again.
+    // The start has sent the metadata, so the end need not send it again.
     this.members.clear()
     this.#sendScores()
     this.#sendSpans()

@@ -26,10 +26,10 @@ export interface Written {
 const MOST_LEVELS = 64
 /** With less than this left, nothing more is begun. */
 const SPARE_BYTES = 64
-/** Where members would be left out since texts before them are long, texts may have this share of the budget each. */
+/** If long strings would crowd out later members, each string gets at most this share of the budget. */
 const TEXT_SHARE = 1 / 16
 const MOST_NAME = 1000
-/** Of an error, before what else it has: these need not be enumerable. */
+/** These members of an error come first. They need not be enumerable, so Object.keys may miss them. */
 const ERROR_MEMBERS = ['name', 'message', 'stack', 'cause']
 
 /** Undefined where there is nothing to record: for undefined, functions and symbols. */
@@ -90,7 +90,7 @@ class Writer {
     // A Buffer's own JSON is a list of numbers.
     if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value)) {
       if (value instanceof Date && Number.isNaN(value.getTime())) return String(value)
-      // What stands for an object is not seen by redaction yet.
+      // The value that toJSON or String returns is new, so it is redacted as well.
       if (typeof (value as Jsonable).toJSON === 'function')
         value = this.#redacted(name, (value as Jsonable).toJSON!(name))
       else if (value instanceof String || value instanceof RegExp) value = this.#redacted(name, String(value))

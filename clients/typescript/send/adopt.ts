@@ -49,7 +49,7 @@ async function learn(owner: Owner, holding: Holding, connect: () => Promise<Tran
     const { projectId, environment } = (parse(text) ?? {}) as Partial<KeyDescription>
     if (status === 200 && projectId !== undefined) owner.learn(projectId, environment ?? null)
   } catch {
-    // What talks to the service cannot be loaded, which is said when something is to be sent.
+    // The transport cannot be loaded. The sender reports that when it has something to send.
   }
 }
 

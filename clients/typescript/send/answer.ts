@@ -1,4 +1,4 @@
-/** What is to be done after an answer of the service, or after none. */
+/** Decides what to do after a response of the service, or after none. */
 import type { PartKind } from '../record/trace.ts'
 
 export interface Answer {
@@ -22,9 +22,9 @@ export type Verdict =
 
 const FIRST_WAIT_MS = 200
 const LONGEST_WAIT_MS = 30_000
-/** What a service asks for is believed up to here. */
+/** A longer Retry-After is not obeyed. */
 const LONGEST_RETRY_AFTER_MS = 120_000
-/** A score may come before its trace, which others send: so often it is tried again, which takes about a minute. */
+/** Another process may send the trace of a score later, so a score is tried this often, which takes about a minute. */
 const SCORE_TRIES = 9
 
 /** `tries`: how often this was sent before. */

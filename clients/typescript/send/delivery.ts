@@ -1,4 +1,4 @@
-/** What waits to be sent of one trace, in memory or in a file. */
+/** The parts of one trace that wait to be sent, in memory or in a file. */
 import type { Part, PartKind } from '../record/trace.ts'
 
 export interface Delivery {
@@ -8,7 +8,7 @@ export interface Delivery {
   parts: Part[] | undefined
   /** Bytes in memory. */
   bytes: number
-  /** Where it is kept on disk. */
+  /** Its file in the spool; undefined if it is in memory only. */
   file: string | undefined
   /** How often the first part was sent. */
   tries: number

@@ -1,13 +1,14 @@
 /**
- * What waits to be sent: in memory up to a bound, then on disk up to another one. What does not fit there either is lost.
- * Nothing here waits, so that the end of a process loses nothing. A delivery has the parts of one trace. It is
+ * Holds deliveries until they are sent: in memory up to a bound, then on disk up to another one. A delivery that fits
+ * in neither is lost. Nothing here is asynchronous, so the end of a process loses nothing. A delivery has the parts of
+ * one trace. It is
  *
  * - ready: in the queue, first come, first served, a few at once;
  * - in flight: its first part is at the service;
  * - put off: the service is away or full, or the trace has to wait; it goes to the end of the queue;
  * - settled: all parts are answered, or it is lost, which is counted and said.
  *
- * Who sends it (sender.ts) is loaded when there is something to send.
+ * The sender (sender.ts) is loaded when there is something to send.
  */
 import type { Part } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
@@ -208,7 +209,7 @@ export class Holding {
     const isFull = this.bytes > memoryBytes
     if (!isFull && !spoolEach && !this.#courier?.isFailingLong) return
     const isSaved = delivery.file !== undefined || this.save(delivery)
-    // What is in flight is in memory until it is answered.
+    // A delivery in flight stays in memory until its response arrives.
     if (!isFull || this.inFlight.has(delivery)) return
     if (isSaved) this.unload(delivery)
     else this.giveUp(delivery, 'there was no room for it in memory or on disk')

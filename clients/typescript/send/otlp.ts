@@ -62,7 +62,7 @@ function attributeList(attributes: object = {}): object[] {
   })
 }
 
-/** Of a time with microseconds; 0 would be no time. */
+/** Epoch nanoseconds of a time with microseconds. In OTLP, 0 means no time, so the least is 1 ms. */
 function nanoseconds(time: string): string {
   return `${Math.min(LATEST_MS, Math.max(1, Date.parse(time)))}${time.slice(-4, -1)}000`
 }

@@ -1,5 +1,5 @@
-/** What was stored, what was lost, and what else was amiss. Each kind of problem is said once a minute at most. */
-/** What became of what was recorded since the client was made. */
+/** Counts stored and lost traces, and reports each kind of problem at most once a minute. */
+/** The outcome of all recording since the client was made. */
 export interface Flushed {
   /** Traces that the service has said it stores. */
   readonly sent: number
@@ -8,7 +8,7 @@ export interface Flushed {
   /** Traces, or parts of them, that are not stored and will not be; the last thousand. */
   readonly lost: readonly Loss[]
   readonly lostCount: number
-  /** What else was amiss; the last hundred. */
+  /** The last hundred other problems. */
   readonly problems: readonly string[]
 }
 
@@ -21,7 +21,7 @@ export interface Loss {
 const MOST_LOSSES = 1000
 const MOST_PROBLEMS = 100
 const QUIET_MS = 60_000
-/** What differs between problems of one kind. */
+/** Problems that differ only in ids and numbers are of one kind. */
 const DETAIL = /[0-9a-f]{16,}|\d+/g
 
 export class Outcome {
@@ -69,7 +69,7 @@ export class Outcome {
     try {
       this.#onProblem(text)
     } catch {
-      // Whoever is told of problems is no reason for another one.
+      // A callback that throws must not cause another problem.
     }
   }
 }

@@ -58,7 +58,7 @@ export class Owner {
   }
 }
 
-/** What a client does with an entry that nobody is sending. */
+/** The way a client treats an entry that nobody is sending. */
 export type Claim =
   | 'take'
   /** Decide when the server has said which project and environment our key is for. */

@@ -10,7 +10,7 @@ import { CONNECTIONS, type Transport } from './transport.ts'
 
 /** After so long without success, what waits is written to disk. */
 const SAVE_AFTER_MS = 10_000
-/** So many at a time, since each is written while the application waits. */
+/** Each write blocks the application, so few are made at a time. */
 const SAVED_AT_ONCE = 20
 const SAVE_PAUSE_MS = 100
 /** A key that is refused is tried again so often: somebody may have seen to it. */
@@ -20,7 +20,7 @@ const REFUSED_PAUSE_MS = 60_000
  * whether its trace has more equal ones than this process has stored. An equal one of another process counts as it.
  */
 const UNSURE_KIND = 'score'
-/** Of so many different scores it is known how often each was stored. */
+/** The most different scores whose stored copies are counted. */
 const MOST_SCORES = 1000
 
 export class Sender implements Courier {
@@ -200,14 +200,14 @@ export class Sender implements Courier {
   #fails({ reason, afterMs }: { readonly reason: string; readonly afterMs?: number }): void {
     const now = performance.now()
     this.#failingSince ??= now
-    // Those that were in flight together fail together, which is one failure.
+    // Deliveries that were in flight together fail together. That counts as one failure.
     if (now < this.#resumeAt) return
     this.#failures++
     this.#resumeAt = now + waitMs(this.#failures, afterMs)
     this.#holding.problem(`not sent to ${this.#transport.address}, tried again: ${reason}`)
   }
 
-  /** What waits is written to disk by and by; whether there is more. */
+  /** Writes a few waiting deliveries to disk. True if there are more. */
   #saveSome(): boolean {
     if (!this.isFailingLong || this.#holding.isStopped) return false
     let left = SAVED_AT_ONCE

@@ -6,9 +6,9 @@ import { END_FIELDS } from '../record/render.ts'
 import type { Part } from '../record/trace.ts'
 import { cutText, writeValue } from '../record/values.ts'
 
-/** What values have left in all, at first: proxies often allow a megabyte. */
+/** The first cut leaves the values this many bytes in all, since proxies often allow a megabyte. */
 const VALUE_BYTES = 400_000
-/** Beyond so many cuts, each to half, hardly anything is left. */
+/** Each cut halves the values. After this many, hardly anything is left. */
 const MOST_CUTS = 8
 /** Attributes of an export that are JSON. */
 const JSON_TEXTS = ['input.value', 'output.value', 'metadata']

@@ -18,7 +18,7 @@ const TEMPORARY = '.part'
 
 export class Spool {
   readonly folder: string
-  /** Of this process. */
+  /** The folder of this process. */
   readonly own: string
   readonly owner: Owner
   /** How many entries the last look left to others. */

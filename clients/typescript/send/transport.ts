@@ -9,7 +9,7 @@ const ANSWER_MS = 20_000
 const CONNECT_MS = 5000
 
 export interface Target {
-  /** Of the service, with a path if it has one. */
+  /** The address of the service, with its path if it has one. */
   readonly url: string
   readonly key: string
 }

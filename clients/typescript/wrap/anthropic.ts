@@ -28,7 +28,7 @@ const MESSAGES: Method = {
 
 function readMessage({ id, role, content, model, stop_reason, usage = {} }: Body): Answered {
   const { cache_creation_input_tokens: written, cache_read_input_tokens: read } = usage
-  // What was cached is not in `input_tokens`.
+  // `input_tokens` leaves out tokens written to or read from the cache.
   const inputTokens = (usage.input_tokens ?? 0) + (written ?? 0) + (read ?? 0)
   return {
     output: { role, content },

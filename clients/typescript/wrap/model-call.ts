@@ -15,9 +15,9 @@ export type Body = any
 
 export interface Method {
   readonly name: string
-  /** What is asked. */
+  /** Describes the call by its request. */
   describe(request: Body): SpanOptions
-  /** What was answered. */
+  /** Reads the output, the model and the usage from a response. */
   read(answer: Body): Answered
   /** Puts the answer together from the events of a stream. */
   collect(): Collector

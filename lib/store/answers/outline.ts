@@ -62,7 +62,7 @@ export async function readSpan(
   return span && renderSpan(span, traceId)
 }
 
-/** What the trace itself was given and gave, and its metadata. Undefined if there is no such trace. */
+/** The input, output and metadata of the trace itself. Undefined if there is no such trace. */
 export async function readTraceBody(
   sql: Sql,
   projectId: number,

@@ -76,10 +76,7 @@ export async function readProjectNear(
 const COLUMNS = `p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
   p.created_at as "createdAt", p.search`
 
-/**
- * Of the project $1, as the other two. A sum of bigints is numeric, which the driver returns as text, and so it is
- * cast.
- */
+/** The totals of the project $1. The sum of bigints is numeric, which the driver returns as a string, so it is cast. */
 const holdingsOf = ({ traces, project_totals: totals }: TableNames): string => `
   select coalesce(sum(traces), 0)::bigint as "traceCount", coalesce(sum(spans), 0)::bigint as "spanCount",
     coalesce(sum(bytes), 0)::bigint as "estimatedBytes",
@@ -87,7 +84,7 @@ const holdingsOf = ({ traces, project_totals: totals }: TableNames): string => `
   from ${totals} where project_id = $1`
 const BARE = `select ${COLUMNS} from projects p where p.id = $1`
 /**
- * What it holds is added up before it is joined, since the two may be on different servers. Materialized it took 7 µs
+ * The totals are added up before the join, since the tables may be on different servers. A materialized CTE took 7 µs
  * more.
  */
 const ONE_PROJECT = `

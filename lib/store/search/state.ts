@@ -36,7 +36,7 @@ export async function isSearched(sql: Sql, projectId: number): Promise<boolean> 
   return rows.length > 0
 }
 
-/** Of a project that is searched. */
+/** The project must be searched. */
 export async function readSearchState(
   sql: Sql,
   projectId: number,

@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 
 export interface ConnectionRoom {
   readonly most: number
-  /** What sets that limit, in words for people. */
+  /** The source of the limit, in words for people. */
   readonly setBy: string
 }
 

@@ -1,6 +1,6 @@
 /**
- * What tells one deployment from another: a hash of PostgreSQL's own number and of the database's. A server says it,
- * and a command that looks for its server compares it with that of the database that it was given.
+ * The id of a deployment: a hash of PostgreSQL's system identifier and the database's number. A server reports it, so
+ * that a command that looks for its server can compare it with the id of its own database.
  */
 import type { Sql } from 'postgres'
 import { SQLSTATE } from '../../database/failure.ts'

@@ -1,6 +1,6 @@
 /**
- * Where a batch finds the tables of its projects. On one PostgreSQL they are those of the schema. Elsewhere a project
- * has a home: tables of other names, on a server of their own, which may be moved to another server at any time.
+ * The tables of the projects of a batch. On one PostgreSQL they are those of the schema. Otherwise a project has a
+ * home: tables of other names, on a server of their own, which may be moved to another server at any time.
  */
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 

@@ -10,7 +10,7 @@ export interface Route {
 
 export const BY_ADDRESS: Route = { host: undefined, homes: undefined }
 
-/** Who finds routes is told what batches have met on their way. */
+/** Batches report to the finder of routes which obstacles they met. */
 export interface RouteNews {
   /** Tables are not where they were. */
   forget(): void

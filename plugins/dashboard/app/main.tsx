@@ -1,4 +1,4 @@
-/** Where the page begins: the pages by their addresses, and who may see them. */
+/** Starts the dashboard: shows the page at the address, after a sign-in if one is needed. */
 import { type ComponentChildren, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ListPage } from './list/page.tsx'
@@ -188,7 +188,7 @@ function App() {
     if (page.page !== 'trace') document.title = `${TITLES[page.page]}${slug === undefined ? '' : ` · ${slug}`} · spoor`
   }, [page.page, slug, known])
   useEffect(() => {
-    // Whoever sees a list will want a trace.
+    // After a list the visitor usually opens a trace, so the code of that page is loaded in advance.
     if (page.page === 'traces' && known?.user) {
       const timer = setTimeout(() => LATER.trace().catch(() => {}), 1500)
       return () => clearTimeout(timer)

@@ -6,7 +6,7 @@ import { diffTexts } from './compare/text-diff.ts'
 import type { Found, Looking, Question } from './trace/finder.ts'
 import { countHits, makeSearchable, readPattern, type Searchable, type SpanTexts } from './trace/search.ts'
 
-/** So many lines are sent at once: the page takes tens of milliseconds to receive tens of thousands. */
+/** Lines are sent in groups because the page takes tens of milliseconds to receive tens of thousands. */
 const TOGETHER = 2000
 
 let searchable: Promise<Searchable[] | undefined> = Promise.resolve([])

@@ -1,7 +1,7 @@
 /**
- * What the traces of each user add up to, by day and environment. It is folded from the news that rollups are folded
- * from, in the same transaction. There may be as many users as traces, so these sums do not go through node: one
- * statement adds them, to a table with one index and no latencies (test/bench/RESULTS.md, "Users").
+ * Sums over the traces of each user, by day and environment. They are folded from the same news as rollups, in the same
+ * transaction. There may be as many users as traces, so the sums do not pass through Node.js. One statement adds them
+ * to a table with one index and no latencies (test/bench/RESULTS.md, "Users").
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'

@@ -19,7 +19,7 @@ export interface Axis {
 export const STEP_MS: Readonly<Record<Step, number>> = { minute5: 300_000, hour: 3_600_000, day: 86_400_000 }
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
-/** So many labels have room on a telephone. */
+/** A telephone has room for this many labels. */
 const MOST_TICKS = 7
 
 /** An axis of other places than times: every so many of them has its name below it. */
@@ -29,7 +29,7 @@ export function placesAxis(names: readonly string[], most = MOST_TICKS): Axis {
 }
 
 interface Moment {
-  /** Of the day, as far as the step is full: where clocks are half an hour off, the hour of 05:30 is that of 05:00. */
+  /** Minutes of the day, rounded down to the step: in a zone that is half an hour off, 05:30 counts as 05:00. */
   readonly minutes: number
   readonly day: number
   readonly month: number

@@ -16,16 +16,16 @@ export interface Series {
 }
 
 export interface ChartProps {
-  /** What the chart shows, for those who do not see it. */
+  /** Describes the chart to screen readers. */
   readonly title: string
   readonly axis: Axis
   readonly series: readonly Series[]
   readonly unit: Unit
   /** How a value is written in full; left out: as a tick is. */
   readonly format?: (value: number) => string
-  /** Where a place leads. */
+  /** The link of the slot at this index. */
   href(at: number): string
-  /** Where it is there, a range of places can be chosen. */
+  /** Receives the range of slots that the visitor selects. Without this function, selection is off. */
   readonly zoom?: (first: number, last: number) => void
   /** No labels around it: a small one. */
   readonly bare?: boolean

@@ -6,7 +6,7 @@ import { type ChartProps, Legend } from './charts.tsx'
 
 interface FigureProps {
   readonly title: string
-  /** Where the heading leads. */
+  /** The link of the heading. */
   readonly href?: string | undefined
   /** Said beside the heading: the total, what it was before. */
   readonly head?: ComponentChildren

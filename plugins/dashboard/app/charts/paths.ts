@@ -1,11 +1,11 @@
 /**
- * What is drawn of values, as the data of SVG paths. A drawing is as wide as there are places, and 100 high; the page
- * stretches it to the room that there is.
+ * Turns values into SVG path data. A drawing has one unit of width for each slot, and a height of 100. The page
+ * stretches it to fit.
  */
 import { placeOf, type ValueAxis } from './value-axis.ts'
 
 export const HEIGHT = 100
-/** Of the width of a place, on each side of a bar. */
+/** The gap on each side of a bar, as a share of the slot's width. */
 const GAP = 0.09
 const WIDTH = Number((1 - 2 * GAP).toFixed(2))
 /** A value that is not zero is seen. */

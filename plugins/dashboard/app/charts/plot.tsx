@@ -23,11 +23,11 @@ interface PlotProps {
   readonly values?: ValueAxis
   readonly unit?: Unit
   said(at: number): readonly Said[]
-  /** Where a place leads. */
+  /** The link of the slot at this index. */
   href(at: number): string
-  /** Where it is there, a range of places can be chosen, by dragging or by Shift and arrows. */
+  /** Receives the range that the visitor selects by dragging or with Shift and arrows. Without it, selection is off. */
   zoom?: ((first: number, last: number) => void) | undefined
-  /** What is drawn, as wide as there are places. */
+  /** The drawing, with one unit of width for each slot. */
   readonly children: ComponentChildren
 }
 
@@ -36,7 +36,7 @@ const percent = (share: number) => `${(share * 100).toFixed(3)}%`
 export function Plot({ title, axis, values, unit = 'number', said, href, zoom, children }: PlotProps) {
   const size = axis.names.length
   const [at, setAt] = useState<number | undefined>()
-  /** Where a choice of several places began. */
+  /** The slot at which a selection of several began. */
   const [from, setFrom] = useState<number | undefined>()
   const [spoken, setSpoken] = useState('')
   const link = useRef<HTMLAnchorElement>(null)

@@ -1,6 +1,6 @@
 /** The axis of a chart's values: round numbers from zero to a top that no value is above. */
 
-/** What the values are, which says which numbers are round. */
+/** The unit of the values. It decides which numbers are round. */
 export type Unit = 'count' | 'share' | 'ms' | 'usd' | 'number'
 
 export interface ValueAxis {
@@ -56,7 +56,7 @@ function powerStep(least: number, round: readonly number[]): number {
   return factor * power
 }
 
-/** Where a value is between bottom (0) and top (1). */
+/** The position of a value between bottom (0) and top (1). */
 export function placeOf(value: number, { bottom, top }: ValueAxis): number {
   return Math.min(1, Math.max(0, (value - bottom) / (top - bottom)))
 }

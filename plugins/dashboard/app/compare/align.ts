@@ -102,7 +102,7 @@ export function alignSteps(a: readonly Step[], b: readonly Step[]): AlignedRow[]
   return rows
 }
 
-/** What it is worth to have two steps in one row: 0 if they do not belong together. */
+/** Weighs two steps as one row: 0 if they do not belong together. */
 function worthOf(a: readonly Step[], b: readonly Step[]): (i: number, j: number) => number {
   // One pair of equal path outweighs all pairs that are less alike, as each of those outweighs all that are even less so.
   const most = Math.min(a.length, b.length) + 1

@@ -16,10 +16,10 @@ interface Props {
   readonly after: string | undefined
 }
 
-/** So many lines are drawn, or far away, together. */
+/** Lines are drawn, or left undrawn far from the view, in groups of this size. */
 const TOGETHER = 40
 const LINE_PX = 20
-/** So many lines are shown at first, and with each press more. */
+/** The page shows this many lines at first, and as many more with each press. */
 const PORTION = 2000
 
 export function DiffView({ name, before, after }: Props) {

@@ -1,4 +1,4 @@
-/** What of a difference is shown: changed lines with some around them; what is the same in between is folded. */
+/** Chooses the lines of a difference to show: changed ones with some around them. Equal lines in between are folded. */
 import type { DiffLine } from './text-diff.ts'
 
 /** Lines `from` to `to` (exclusive), shown or folded. None that is shown is beside another. */

@@ -1,4 +1,4 @@
-/** What changed from one trace to the other, as people read it. */
+/** Writes the change from one trace to the other, for people. */
 import { formatPercent, NONE } from '../ui/format.ts'
 
 /** `+1.2 s`, `−12`, `=`; NONE where either value is missing. */

@@ -1,4 +1,4 @@
-/** What went into a step and came out of it, in both traces, as lines that went, came or stayed. */
+/** The input and output of a step in both traces, as lines that were removed, added or kept. */
 
 import { type Body, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
 import { sourceOf } from '../content/json-text.ts'

@@ -107,7 +107,7 @@ export function RowsView({ a, b, rows, selected, pick }: Props) {
   )
 }
 
-/** What of a span, or of the whole trace, is compared. */
+/** The values of a span, or of the whole trace, that are compared. */
 interface Compared {
   readonly durationMs: number | null
   readonly usage: TokenUsage | null

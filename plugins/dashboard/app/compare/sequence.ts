@@ -1,7 +1,7 @@
 /**
- * What two sequences have in common, by Myers' algorithm in linear space ("An O(ND) Difference Algorithm", 1986): where
- * both are short, the longest common subsequence there is. Long ones are cut into blocks at what stands once in each, or
- * in halves, so that two long texts take no minutes; what is left of the steps then counts.
+ * Finds the elements that two sequences share, by Myers' algorithm in linear space ("An O(ND) Difference Algorithm",
+ * 1986). For short sequences the result is a longest common subsequence. Long ones are cut into blocks at elements that
+ * occur once in each, or in halves, within a budget of steps, so that two long strings do not take minutes.
  */
 
 /** `length` elements that are the same, from `a` in the one sequence and from `b` in the other. */
@@ -159,7 +159,7 @@ class Search {
     return undefined
   }
 
-  /** What stands once in each block, as far as it is in one order. */
+  /** The most elements that occur once in each block and have the same order in both. */
   #anchors(aFrom: number, aTo: number, bFrom: number, bTo: number): { readonly a: number; readonly b: number }[] {
     const inA = placesOfUnique(this.#a, aFrom, aTo)
     const inB = placesOfUnique(this.#b, bFrom, bTo)
@@ -182,14 +182,14 @@ function next(places: Int32Array, at: number, d: number, n: number, m: number, k
   return Math.max(byAcross, byDown)
 }
 
-/** Where each value stands that is there once, in the order of the places; -1 for one that is there more often. */
+/** The index of each value that occurs once, in order; -1 for a value that occurs more often. */
 function placesOfUnique(values: Int32Array, from: number, to: number): Map<number, number> {
   const places = new Map<number, number>()
   for (let i = from; i < to; i++) places.set(values[i]!, places.has(values[i]!) ? -1 : i)
   return places
 }
 
-/** Of pairs with rising `a` the most that have rising `b` as well. */
+/** Chooses the most pairs whose `b` rises. The `a` of the given pairs rises. */
 function longestRising<T extends { readonly b: number }>(pairs: readonly T[]): T[] {
   /** The index of the pair that ends the best chain of each length, and of the one before each pair. */
   const ends: number[] = []

@@ -9,10 +9,10 @@ export interface Body {
   readonly text: string
   readonly input: JsonNode | undefined
   readonly output: JsonNode | undefined
-  /** Of a span. */
+  /** Only a span has attributes and events. */
   readonly attributes: JsonNode | undefined
   readonly events: JsonNode | undefined
-  /** Of a trace. */
+  /** Only a trace has metadata. */
   readonly metadata: JsonNode | undefined
 }
 
@@ -88,7 +88,7 @@ export interface Conversation {
 
 const conversations = new WeakMap<Body, Conversation>()
 
-/** What of a body is a conversation. */
+/** Reads the input and output of a body as messages; undefined if they are not a conversation. */
 export function conversationOf(body: Body): Conversation {
   const known = conversations.get(body)
   if (known !== undefined) return known

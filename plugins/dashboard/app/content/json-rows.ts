@@ -17,7 +17,7 @@ export interface JsonRow {
   readonly member: JsonMember | undefined
   /** As JavaScript writes it. */
   readonly path: string
-  /** Of how many members it is one. */
+  /** The number of members of its holder, itself included. */
   readonly siblings: number
   /** How many members it has. */
   readonly count: number
@@ -28,7 +28,7 @@ export interface JsonRow {
 
 export const STEP = 200
 const OPEN_DEPTH = 2
-/** Of what is open at first; more is opened by hand. */
+/** A value with more members is closed at first. */
 const OPEN_MOST = 50
 
 export const isHolder = ({ kind }: JsonNode): boolean => kind === 'object' || kind === 'array'

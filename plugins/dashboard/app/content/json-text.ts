@@ -13,7 +13,7 @@ export interface JsonNode {
 }
 
 export interface JsonMember {
-  /** Where the key stands, with its quotes; undefined in an array. */
+  /** The range of the key, with its quotes; undefined in an array. */
   readonly key: { readonly start: number; readonly end: number } | undefined
   readonly index: number
   readonly node: JsonNode

@@ -23,7 +23,7 @@ import { MediaView } from './media-view.tsx'
 import { Plain } from './text-view.tsx'
 
 const LONG_STRING = 2000
-/** So many rows are drawn, or far away, together. */
+/** Rows are drawn, or left undrawn far from the view, in groups of this size. */
 const TOGETHER = 30
 const ROW_PX = 22
 const FOLDED: Unfolding = { open: new Map(), most: new Map() }

@@ -127,7 +127,7 @@ function untyped(part: Fields): Part | Part[] | undefined {
   return undefined
 }
 
-/** What a tool gave back: parts where it has their form, else the value itself. */
+/** Reads a tool's result as parts if it has their form, else as the value itself. */
 function resultContent(content: unknown): Part[] {
   const value = unpackOutput(content)
   if (value === undefined) return []

@@ -1,4 +1,4 @@
-/** What a conversation repeats of an earlier one: agents send all of it again with each step. */
+/** Finds the messages that a conversation repeats: an agent sends all earlier messages again with each step. */
 import type { Message } from './message.ts'
 
 /** How many messages at the beginning are the same in both. */

@@ -27,7 +27,7 @@ function message(role: string, parts: readonly Part[], more: Omit<Message, 'role
 
 const named = (fields: Fields) => (typeof fields.name === 'string' ? { name: fields.name } : {})
 
-/** What is beside the content of a message of OpenAI, and of those who took its form. */
+/** Reads an OpenAI message, or one of a library with the same form, including the members beside its content. */
 function openAiParts(fields: Fields): Part[] {
   const calls = pick(fields, 'tool_calls', 'toolCalls')
   const reasoning = pickText(fields, 'reasoning_content', 'reasoning')

@@ -1,4 +1,4 @@
-/** What conversations are made of, whichever library recorded them. */
+/** Messages and their parts, whichever library recorded them. */
 import type { Media } from '../ui/media.ts'
 
 export type Part =
@@ -15,7 +15,7 @@ export type Part =
   | { readonly kind: 'media'; readonly media: Media }
   /** A file or image that is elsewhere: its address is shown, never fetched. */
   | { readonly kind: 'link'; readonly label: string; readonly address: string }
-  /** What is not known: shown as JSON. */
+  /** A part of unknown form. It is shown as JSON. */
   | { readonly kind: 'data'; readonly label: string; readonly value: unknown }
 
 export interface Message {

@@ -119,7 +119,7 @@ export function ancestorsOf(roots: readonly Node[], key: string): string[] {
   return []
 }
 
-/** What is shown at first: the root, or where the trace failed the first failed span without a failed child. */
+/** The span to show at first: the root, or in a failed trace the first failed span without a failed child. */
 export function firstSpan(roots: readonly Node[], failed: boolean): string | undefined {
   const rows = visibleRows(roots, new Set())
   const culprit = (node: Node): boolean =>

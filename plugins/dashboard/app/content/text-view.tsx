@@ -45,7 +45,7 @@ export function LongText({ text, rendered, name }: { text: string; rendered: boo
   )
 }
 
-/** So many elements are drawn, or far away, together. */
+/** Elements are drawn, or left undrawn far from the view, in groups of this size. */
 const TOGETHER = 150
 /** For portions that were not drawn yet. */
 const PORTION_PX = 900

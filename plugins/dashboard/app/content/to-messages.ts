@@ -68,7 +68,7 @@ function alone(fields: object, text: string, role: 'user' | 'assistant'): Messag
   return others.length === 0 ? [{ role, parts: [{ kind: 'text', text }] }] : undefined
 }
 
-/** What a request holds beside its conversation, such as tools and temperature. */
+/** The members of a request other than its conversation, such as tools and temperature. */
 export function besidesMessages(value: unknown): string[] {
   const fields = unpack(value)
   if (!isFields(fields) || 'role' in fields) return []

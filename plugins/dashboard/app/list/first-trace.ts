@@ -1,4 +1,4 @@
-/** What a project without traces shows, to be pasted: the names of variables are those of README and guide. */
+/** The command that a project without traces shows. Its variables have the names that README and guide use. */
 
 const SECOND_MS = 1000
 

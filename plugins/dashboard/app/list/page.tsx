@@ -228,7 +228,7 @@ function namesOf(answer: { readonly names: readonly ScoreName[] } | readonly Sco
   return list.map(({ name }) => name)
 }
 
-/** Of fewer new traces it goes without saying that they are not found yet: they are within a second or two. */
+/** Fewer waiting traces need no notice because they are indexed within a second or two. */
 const MANY_WAITING = 1000
 
 function howFar({ reached, backTo, isFilled, waiting }: NonNullable<TracePage['search']>, zone: Zone): string {

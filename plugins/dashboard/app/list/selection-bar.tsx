@@ -1,4 +1,4 @@
-/** What can be done with the rows that are chosen. */
+/** Offers actions on the selected rows. */
 
 import { useState } from 'preact/hooks'
 import type { TraceSummary } from '../contract.ts'

@@ -21,7 +21,7 @@ interface Props {
   sort(sort: Sort): void
 }
 
-/** What the columns that the server sorts by sort. */
+/** The order of each column that the server can sort by. */
 const SORTED: Readonly<Record<string, Sort>> = { started: 'newest', latency: 'slowest', cost: 'costliest' }
 const SORT_NAMES: Readonly<Record<Sort, string>> = {
   newest: 'newest first',

@@ -6,7 +6,7 @@ interface TotalProps {
   readonly value: number | null
   readonly before: number | null | undefined
   format(value: number): string
-  /** What it is, where several stand side by side. */
+  /** The name of the number, if several are shown side by side. */
   readonly name?: string
   /** Shares are compared in points of a percent. */
   readonly points?: boolean

@@ -1,4 +1,4 @@
-/** What the numbers are of: how many traces still run, how far back is counted, which days, how much is stored. */
+/** Shows which traces the numbers cover (ended ones, how far back, which days) and how much is stored. */
 
 import { stepsBetween } from '../charts/series.ts'
 import type { ProjectAnswer, SeriesAnswer } from '../contract.ts'

@@ -148,7 +148,7 @@ interface ShownProps<T> {
   children(value: T): ComponentChildren
 }
 
-/** What was asked for, once it is there. What is there stays beside the reason why it could not be renewed. */
+/** Shows the response once it has arrived. If it cannot be refreshed, the old one stays beside the error. */
 function Shown<T>({ of: { value, error, again }, what, children }: ShownProps<T>) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** What the scores of a project come to, each name in one line. */
+/** Sums up the scores of a project, each name in one line. */
 
 import type { ScoreOverTime } from '../contract.ts'
 import { formatPercent, formatScore } from '../ui/format.ts'

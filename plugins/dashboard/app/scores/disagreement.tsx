@@ -1,4 +1,4 @@
-/** Where two sources gave a trace different scores of one name. */
+/** Lists traces to which two sources gave different scores of one name. */
 
 import { SOURCES } from '../charts/score-series.ts'
 import type { Answer } from '../contract.ts'

@@ -22,7 +22,7 @@ interface Props {
   change(query: ScoreQuery): void
 }
 
-/** So many values have a colour of their own. */
+/** The most frequent values each have one of these colours. */
 const TONES: readonly Tone[] = [3, 2, 4, 5, 6, 1]
 
 /** The shares of the most frequent values, and of all others together. */
@@ -38,7 +38,7 @@ export function sharesOf({ shares, other, dataType }: ScoreOverTime): Series[] {
   return others.some(each => each > 0) ? [...shown, { name: 'other values', values: others, tone: 'rest' }] : shown
 }
 
-/** What all scores of a name come to, in a word. Several values are in the legend. */
+/** Sums up all scores of a name. Empty for a category with several values, which the legend has. */
 export function averageOf(score: ScoreOverTime): string {
   const { dataType, average } = score
   if (average === null) {

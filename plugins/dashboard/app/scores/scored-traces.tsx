@@ -34,7 +34,7 @@ export function ScoredTraces({ slug, query, base, zone }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   const isPicked = hasPicks(query)
   useLayoutEffect(() => {
-    // Whoever has chosen a bar wants to see its traces.
+    // A visitor who has chosen a bar wants to see its traces.
     if (isPicked) heading.current?.scrollIntoView({ block: 'start' })
   }, [path])
   const now = new Date()

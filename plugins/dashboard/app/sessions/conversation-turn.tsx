@@ -80,7 +80,7 @@ function Said({ body, side, none }: { body: Body; side: 'input' | 'output'; none
   return <Messages messages={shown} rendered />
 }
 
-/** What is no conversation, as JSON. */
+/** An input or output that is not a conversation, as JSON. */
 function Json({ body, node, label }: { body: Body; node: JsonNode; label: string }) {
   const text = useMemo(() => sourceOf(body.text, node), [body, node])
   return (

@@ -14,8 +14,8 @@ export function gapBefore(before: TraceSummary | undefined, trace: TraceSummary)
 }
 
 /**
- * What was asked in a trace: the last words of a user, and what came behind them, such as results of tools. An agent's
- * input has the whole conversation, which the traces before have shown. Without a user's words: the last message.
+ * The question of a trace: the last message with a user's own words, and those after it, such as tool results. An
+ * agent's input has the entire conversation, which earlier traces have shown. Without such a message, the last one.
  */
 export function asked(input: readonly Message[]): readonly Message[] {
   const at = input.findLastIndex(({ role, parts }) => role === 'user' && parts.some(part => part.kind !== 'result'))

@@ -9,7 +9,7 @@ import type { Zone } from '../ui/time.ts'
 interface Props {
   readonly sums: Omit<Group, 'isMore'>
   readonly running?: number
-  /** Of the first trace the day alone is known. */
+  /** Only the day of the first trace is known, not its time. */
   readonly byDay?: boolean
   readonly zone: Zone
   readonly now: Date

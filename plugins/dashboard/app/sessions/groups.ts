@@ -6,7 +6,7 @@ export interface GroupQuery {
   /** How the id begins. */
   readonly prefix?: string
   readonly env?: string
-  /** Of users. */
+  /** Only users are listed by time. */
   readonly range?: string
   readonly after?: string
 }

@@ -1,4 +1,4 @@
-/** What is one's own: the password, and where one is signed in. */
+/** The user's own settings: the password and the sessions. */
 import { useState } from 'preact/hooks'
 import { at, messageOf, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'

@@ -14,7 +14,7 @@ import { Listing } from './listing.tsx'
 
 type Asked = { what: 'create' } | { what: 'rotate' | 'revoke'; key: Key } | { what: 'show'; secret: string }
 
-/** Whoever gets no answer does not know what was done, and a secret is shown once. */
+/** Without a response the user cannot know whether a key was made, and its secret is shown only once. */
 const LOST_CREATION =
   'The key may have been made all the same: if it is in the list, revoke it, since nobody has seen it, and create another.'
 const LOST_ROTATION =

@@ -1,4 +1,4 @@
-/** Who may see the account's projects. Nothing is mailed: an owner gets a link, and passes it on. */
+/** Lists and invites the members of the account. Nothing is mailed: an owner gets a link and passes it on. */
 
 import { useState } from 'preact/hooks'
 import type { ProjectMember, Role } from '../contract.ts'

@@ -15,7 +15,7 @@ import { fullTime, type Zone } from '../ui/time.ts'
 export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
   const path = at('p/:slug', { slug })
   const { value, error, again } = useLoad(path, signal => read(path, { signal }))
-  /** What is typed; undefined: the name as it is. */
+  /** The name as typed; undefined if it was not changed. */
   const [typed, setTyped] = useState<string | undefined>()
   if (error !== undefined) return <Problem error={error} again={again} />
   if (value === undefined) return <Waiting what="the project" />

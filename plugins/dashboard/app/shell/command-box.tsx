@@ -47,7 +47,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
     const names = facets?.names ?? []
     const all = knownEntries({ slug, projects: known?.projects ?? [], views: views ?? [], names, commands })
     if (typed === '') return atFirst(all, recent)
-    // What the server has found matches, whatever its words.
+    // The entries that the server has found match, even if their words do not.
     const found = lookup.entries
     return inOrder(distinct([...found, ...matching(all, typed)]))
   }, [slug, known, theme, zone, views, facets, typed, recent, lookup.entries])

@@ -1,4 +1,4 @@
-/** What the command box offers: places and commands, and which of them match what was typed. */
+/** The entries of the command box, pages and commands, and the search for entries that match the typed text. */
 import type { Project, View } from '../contract.ts'
 import { writeQuery } from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'
@@ -121,8 +121,8 @@ const MOST_OF_KIND = 6
 const ORDER = Object.keys(KINDS) as readonly Kind[]
 
 /**
- * What matches: each word that was typed is in the label or the note. By kind, and in a kind those that begin with it
- * first, then those of which a word does.
+ * The entries that have each typed word in their label or note, by kind. Within a kind, labels that begin with the
+ * typed text come first, then entries of which a later word does.
  */
 export function matching(entries: readonly Entry[], text: string): Entry[] {
   const typed = fold(text)
@@ -145,7 +145,7 @@ export function matching(entries: readonly Entry[], text: string): Entry[] {
 
 const fold = (text: string) => text.toLowerCase().replace(/\s+/g, ' ').trim()
 
-/** What is shown before anything is typed: where one was, then the views and the pages. */
+/** The entries to show before anything is typed: recent ones, then views, pages and projects. */
 export function atFirst(entries: readonly Entry[], recent: readonly Entry[]): Entry[] {
   const of = (kind: Kind) => entries.filter(entry => entry.kind === kind)
   return [...recent, ...of('view').slice(0, MOST_OF_KIND), ...of('page'), ...of('project').slice(0, MOST_OF_KIND)]

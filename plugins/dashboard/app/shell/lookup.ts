@@ -11,7 +11,7 @@ const MOST = 3
 export interface Lookup {
   readonly entries: readonly Entry[]
   readonly asking: boolean
-  /** What could not be found out, in words. */
+  /** The message of a lookup that failed. */
   readonly error: string | undefined
 }
 
@@ -44,7 +44,7 @@ export function useLookup(slug: string, typed: string): Lookup {
     }
   }, [slug, typed])
   if (typed === '') return NOTHING
-  // What was found of a shorter text stays until there is an answer.
+  // Entries that were found for the previous text stay until a response arrives.
   return found.typed === typed ? found.lookup : { ...found.lookup, asking: true, error: undefined }
 }
 
@@ -67,7 +67,7 @@ async function findListed(slug: string, typed: string, filter: 'name' | 'tag', s
   return traces.length === 0 ? [] : [filter === 'name' ? nameEntry(slug, typed) : tagEntry(slug, typed)]
 }
 
-/** Those that begin with what was typed. */
+/** Sessions or users whose id begins with the typed text. */
 async function findGroups(
   slug: string,
   typed: string,

@@ -1,4 +1,4 @@
-/** Where somebody went by the command box lately, as it is kept in the browser. */
+/** Keeps the last entries that a user chose in the command box. The browser stores them. */
 import { type Entry, KINDS } from './command-entries.ts'
 
 const MOST = 6
@@ -9,7 +9,7 @@ interface Kept {
   readonly entries: readonly Entry[]
 }
 
-/** What is kept of this user in this project; nothing if it is of somebody else, or no such text. */
+/** The entries of this user in this project; empty if the string is another user's, or invalid. */
 export function readRecent(text: string | null, user: number, slug: string): Entry[] {
   try {
     const kept = JSON.parse(text ?? '') as Partial<Kept> | null

@@ -1,4 +1,4 @@
-/** What is around every page: where one can go, how times and colours are, who one is. */
+/** The frame of every page: navigation, preferences for times and colours, and the user's account. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'

@@ -34,7 +34,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
             after?.()
           }}
         >
-          {/* Of no type that a browser checks: the first user is called `owner`. */}
+          {/* The type is not `email`, which browsers check: the first user is called `owner`. */}
           <Field
             label="E-mail address"
             required

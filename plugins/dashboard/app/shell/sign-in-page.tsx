@@ -17,7 +17,7 @@ function takeToken(): string {
 const LED = 'spoor-led-at'
 const LED_MS = 20_000
 
-/** Whoever comes back at once without a session would be led in a circle: they see the page. */
+/** A visitor who comes back at once without a session sees the page, so that nobody is redirected in a loop. */
 function mayLead(): boolean {
   const before = Number(sessionStorage.getItem(LED) ?? 0)
   sessionStorage.setItem(LED, String(Date.now()))
@@ -54,7 +54,7 @@ export function SignInPage() {
     if (known === undefined) loadSession().catch(setError)
   }, [])
   const reason = reasonOf(search)
-  // Where the provider is the only way in, nobody has to press a button to go there.
+  // If the provider is the only way to sign in, the page redirects there without a click.
   const isLed = known?.user === null && known.signIn.onlyOidc === true && !trying && error === undefined
   const leads = isLed && wantsProvider(search)
   useEffect(() => {

@@ -1,6 +1,6 @@
-/** What the page that signs in makes of its address. */
+/** Reads the address of the sign-in page. */
 
-/** Where to go afterwards: a path of this page, which cannot lead elsewhere. */
+/** The path to go to afterwards. It is always a dashboard page, so that a link cannot redirect to another site. */
 export function destination(search: string): string {
   const wanted = new URLSearchParams(search).get('to') ?? ''
   return /^(?:p|t)\/[^\\]*$|^account$/.test(wanted) ? wanted : ''

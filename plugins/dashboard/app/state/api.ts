@@ -162,7 +162,6 @@ function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
   })
 }
 
-/** What went wrong, in words. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

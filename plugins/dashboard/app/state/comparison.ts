@@ -1,4 +1,4 @@
-/** What of a comparison is in the address: both traces, and the row that was picked. */
+/** Reads and writes a comparison in the address: both traces, and the chosen row. */
 import { pathOf } from './route.ts'
 
 export interface Comparison {
@@ -20,7 +20,6 @@ export function writeComparison({ a, b, span }: Comparison): string {
   return `?${new URLSearchParams({ a, b, ...(span !== undefined && { span }) })}`
 }
 
-/** Where two traces are compared. */
 export function compareAddress(slug: string, comparison: Comparison): string {
   return `${pathOf({ page: 'compare', slug })}${writeComparison(comparison)}`
 }

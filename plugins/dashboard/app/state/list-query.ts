@@ -1,6 +1,6 @@
 /**
- * What a list of traces is of: all of it is in the page's address, so that back, forward, reload and a copied link show
- * the same. The names in the address are short; those of the server's query are the API's.
+ * The query of a list of traces. All of it is in the page's address, so that back, forward, reload and a copied link
+ * show the same. The address has short names; the server's query has those of the API.
  */
 import { isInstant, rangeMs } from './time-range.ts'
 
@@ -78,7 +78,7 @@ export function asRanking(query: ListQuery): ListQuery {
   return { ...rest, filters }
 }
 
-/** What of a query keeps it from being ranked, in words of the page. */
+/** Names the parts of a query that keep it from being ranked, as the page calls them. */
 export function keptFromRanking(query: ListQuery): string[] {
   const set = [
     ...FILTER_NAMES.filter(name => query.filters[name] !== undefined),

@@ -1,4 +1,4 @@
-/** What a component has read: kept while the same is asked for again, dropped when it asks for something else. */
+/** Loads data for a component. A value is kept while the same key is loaded again, and dropped when the key changes. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export interface Loaded<T> {
@@ -29,7 +29,7 @@ export function useLoad<T>(
         if (!stop.signal.aborted) setAnswers({ key, value: loaded })
       },
       error => {
-        // What was there stays beside the error.
+        // The old value stays beside the error.
         if (!stop.signal.aborted) setAnswers(before => (before.key === key ? { ...before, error } : { key, error }))
       }
     )

@@ -1,4 +1,4 @@
-/** What numbers over time are of: the address of the overview, and what the server is asked for it. */
+/** The query of numbers over time, as the overview's address and the server's query write it. */
 import { COUNTED_FILTERS, type ListQuery, readQuery, writeQuery } from './list-query.ts'
 import { CHART_RANGES, DEFAULT_RANGE, rangeMs } from './time-range.ts'
 

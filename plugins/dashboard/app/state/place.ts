@@ -1,14 +1,14 @@
 /**
- * Where the visitor is: the page's address, and what each entry of the history remembers (scroll, focus). Links within
- * the page are followed without loading it again.
+ * The page's address, and the scroll position and focus of each history entry. Links within the dashboard are followed
+ * without loading the page again.
  */
 import { useLayoutEffect } from 'preact/hooks'
 import { createStore, useStore } from './store.ts'
 
-/** What an entry of the history carries. */
+/** The state of a history entry. */
 export interface EntryState {
   readonly key: string
-  /** Of a trace: the list that it was opened from, as that list's search. */
+  /** The query string of the list from which a trace was opened. */
   readonly list?: string
 }
 

@@ -1,4 +1,4 @@
-/** What the visitor has chosen, kept in this browser; another tab's choice counts here at once. */
+/** The visitor's preferences, kept in this browser. A change in another tab applies here at once. */
 
 import { createStore } from './store.ts'
 import type { Zone } from './time-range.ts'

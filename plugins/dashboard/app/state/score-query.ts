@@ -1,7 +1,7 @@
 /** The page of scores in its address, and what the server is asked for it. */
 import { CHART_RANGES, isInstant } from './time-range.ts'
 
-/** What is shown; its names are those of the server's query, but for `table`. */
+/** The choices of the page. All but `table` have the names of the server's query. */
 export interface ScoreQuery {
   readonly name?: string
   readonly env?: string

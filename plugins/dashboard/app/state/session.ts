@@ -1,4 +1,4 @@
-/** Who is signed in, and what of it the page asks. */
+/** The user who is signed in, and their rights. */
 import type { Project, Role, Session } from '../contract.ts'
 import { at, read, signInWanted, write } from './api.ts'
 import { createStore } from './store.ts'
@@ -22,7 +22,7 @@ export async function signInWith(way: 'link' | 'password', body: object, userId?
   signInWanted.set('no')
 }
 
-/** Where the command box keeps where somebody went. */
+/** The name under which localStorage keeps the recent entries of the command box. */
 export const RECENT = 'spoor-recent'
 
 export async function signOut(): Promise<void> {
@@ -33,7 +33,7 @@ export async function signOut(): Promise<void> {
   } catch {
     // Nothing was kept, then.
   }
-  // Whoever comes through a proxy is signed out there.
+  // A user who signs in through a proxy has to sign out there.
   location.assign(new URL(elsewhere ?? 'sign-in?out', document.baseURI))
 }
 

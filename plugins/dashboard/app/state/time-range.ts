@@ -7,7 +7,7 @@ export type Zone = 'local' | 'utc'
 /** The ranges that the server takes for charts, and the one of a page that has no other time. */
 export const CHART_RANGES = ['1h', '6h', '24h', '7d', '30d', '90d', '1y'] as const satisfies readonly Range[]
 export const DEFAULT_RANGE = '7d' satisfies Range
-/** Those that users are added up over, by days of UTC. */
+/** The ranges of sums over users, which are kept by days of UTC. */
 export const DAY_RANGES = ['7d', '30d', '90d', '1y'] as const satisfies readonly Range[]
 /** A list has pages, so it offers shorter ranges, and none of a year. */
 export const LIST_RANGES = ['15m', ...CHART_RANGES.slice(0, -1)]

@@ -12,7 +12,7 @@ export function addressOf(slug: string, { page, query }: Pick<View, 'page' | 'qu
   return `${pathOf({ page, slug })}${query}`
 }
 
-/** What a view narrows its page to, in one line: `status error · range 24h`. */
+/** Describes the query of a view in one line: `status error · range 24h`. */
 export function describeQuery(query: string): string {
   const parts = [...new URLSearchParams(query)].map(([name, value]) =>
     name === 'cols' ? `${value.split(',').length} columns` : `${name} ${value}`

@@ -7,7 +7,7 @@ import type { Hits } from './search.ts'
 const LIMIT_MS = 2000
 
 export type Question =
-  /** Where the texts are, and the names of the spans. The worker fetches them: the page has no time for so much. */
+  /** The URL of the texts, and the span names. The worker fetches the texts because they could block the page. */
   | { readonly kind: 'texts'; readonly url: string; readonly names: Readonly<Record<string, string>> }
   | { readonly kind: 'find'; readonly turn: number; readonly pattern: string }
 export interface Found {

@@ -1,4 +1,4 @@
-/** What a trace says of spans that are not stored, since there were more than it has places for. */
+/** Describes the spans of a trace that are not stored because it had too many. */
 import { formatCount } from '../ui/format.ts'
 
 /** `126 not stored (123 custom, 3 llm)`; undefined if the metadata, which may hold anything, says nothing of the kind. */

@@ -86,7 +86,7 @@ function Preview(props: { slug: string; traceId: string; span: OutlineSpan; vers
   useEffect(() => {
     if (isLarge || body !== undefined) return
     let gone = false
-    // What is scrolled past is not fetched.
+    // The delay keeps rows that are scrolled past from being fetched.
     const timer = setTimeout(() => {
       loadBody(path, version).then(
         loaded => {

@@ -1,4 +1,4 @@
-/** What was judged, by whom, and the way to judge. */
+/** Lists the scores of a trace with their sources, and lets the user add one. */
 
 import { LongText } from '../content/text-view.tsx'
 import type { Outline, Score } from '../contract.ts'
@@ -13,7 +13,7 @@ import { fullTime, shortTime, type Zone } from '../ui/time.ts'
 interface Props {
   readonly slug: string
   readonly outline: Outline
-  /** Of this span; undefined: of the trace and all its spans. */
+  /** The span whose scores are listed; undefined: the trace and all its spans. */
   readonly spanId: string | undefined
   readonly zone: Zone
   annotate(): void

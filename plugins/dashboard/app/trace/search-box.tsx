@@ -12,7 +12,7 @@ interface Props {
   readonly outline: Outline
   readonly text: string
   setText(text: string): void
-  /** What was found, and how long that took. */
+  /** Takes the hits by span, and the time that the search took. */
   found(hits: ReadonlyMap<string, number> | undefined, ms: number): void
   next(by: 1 | -1): void
 }

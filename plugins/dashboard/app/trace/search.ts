@@ -76,7 +76,7 @@ export function countHits({ text, folded }: Searchable, pattern: Pattern): numbe
   return count
 }
 
-/** Where a pattern is in a text: pairs of start and end, the first `most`. */
+/** Finds a pattern in a text: the start and end of the first `most` matches. */
 export function findMarks(text: string, pattern: Pattern, most = 1000): [start: number, end: number][] {
   const marks: [number, number][] = []
   if ('plain' in pattern) {

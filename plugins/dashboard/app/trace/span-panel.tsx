@@ -174,7 +174,7 @@ function useEarlier(slug: string, outline: Outline, span: OutlineSpan | undefine
 const NEXT_BYTES = 300_000
 const NEXT_MS = 400
 
-/** Whoever has read a span reads the next one: it is fetched meanwhile. */
+/** Fetches the next span in advance because users usually read it next. */
 function useNext(slug: string, outline: Outline, span: OutlineSpan | undefined, ready: boolean): void {
   const next = span === undefined ? outline.spans[0] : outline.spans[outline.spans.indexOf(span) + 1]
   const bytes = next === undefined ? 0 : next.inputBytes + next.outputBytes + next.attributesBytes

@@ -12,7 +12,7 @@ import { barOf, type Frame, ticks } from './waterfall.ts'
 
 export const ROW_PX = 28
 const STEP_PX = 14
-/** So much at most: deeper trees have smaller steps, and the deepest rows say their depth. */
+/** The largest indent. Deeper trees have smaller steps, and rows beyond it show their depth as a number. */
 const MOST_INDENT_PX = 112
 
 interface Props {

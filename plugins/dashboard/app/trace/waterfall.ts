@@ -1,5 +1,5 @@
 import type { OutlineSpan } from '../contract.ts'
-/** Where the bars of a waterfall are: in shares of its width, from 0 to 1. */
+/** Places the bars of a waterfall, in shares of its width from 0 to 1. */
 
 export interface Frame {
   /** Epoch ms. */

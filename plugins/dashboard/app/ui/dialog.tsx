@@ -19,7 +19,7 @@ export function Dialog({ title, children, wide = false, onClose }: DialogProps) 
     const element = dialog.current!
     const before = document.activeElement
     element.showModal()
-    // What is asked for, and not the button that closes, which comes first.
+    // The browser would focus the close button, which comes first, so the first field is focused here.
     element.querySelector<HTMLElement>('form :is(input, select, textarea):not(:disabled, [readonly])')?.focus()
     return () => {
       element.close()

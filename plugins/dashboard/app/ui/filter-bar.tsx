@@ -1,4 +1,4 @@
-/** What narrows the list. Each change is an entry of the history, so that back undoes it. */
+/** The filters of a list. Each change is a history entry, so that the back button undoes the change. */
 
 import { useEffect, useId, useState } from 'preact/hooks'
 import type { FacetCounts, Facets } from '../contract.ts'
@@ -23,7 +23,7 @@ interface Props {
   readonly only?: readonly Filter[]
   /** The ranges of time to choose from; left out: those of the list, and all time. */
   readonly ranges?: readonly string[]
-  /** Where search is turned on; undefined if it is on. */
+  /** The address of the setting that turns search on; undefined if it is on. */
   readonly settings?: string | undefined
   change(query: ListQuery): void
 }
@@ -44,7 +44,7 @@ export function FilterBar({ query, facets, counts, settings, only = FILTER_NAMES
   const [open, setOpen] = useState(false)
   const isRanking = query.sort !== 'newest'
   const set = (filter: Filter, value: string) => change(narrowed(query, { [filter]: value }))
-  // Where there is always some time, it narrows nothing by itself.
+  // A page that always has a time range does not count the range as a filter.
   const narrowing = ranges === undefined ? query : withTime(query, {})
   const count = countFilters(narrowing)
   const choices: Partial<Record<Filter, readonly string[]>> = {
@@ -196,7 +196,7 @@ function TypedFilter({ label, value, off, known, counted, set }: TypedProps) {
         onInput={event => {
           const next = event.currentTarget.value
           setText(next)
-          // What is chosen from the list counts at once, as does an emptied field.
+          // A choice from the list applies at once, as does an emptied field.
           if (
             next === '' ||
             (known?.includes(next) && !(event instanceof InputEvent && event.inputType.startsWith('insertText')))

@@ -1,7 +1,7 @@
 /** Numbers as people read them, always with a unit. */
 
 const NARROW_SPACE = '\u202f'
-/** What stands where there is no value. */
+/** Shown for a missing value. */
 export const NONE = '–'
 
 const integer = new Intl.NumberFormat('en-US')

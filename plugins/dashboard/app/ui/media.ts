@@ -28,7 +28,7 @@ export function readDataUri(uri: string): Media | undefined {
   return mediaOf(match[1] ?? 'application/octet-stream', uri.slice(match[0].length))
 }
 
-/** What a type and base64 are. The type decides, so that a script is never taken for an image. */
+/** Classifies base64 by the given type and not by its content, so that a script is never taken for an image. */
 export function mediaOf(type: string, base64: string): Media | undefined {
   const mime = type.toLowerCase()
   const payload = base64.replace(/-/g, '+').replace(/_/g, '/')
@@ -52,7 +52,7 @@ const SIGNATURES: readonly (readonly [start: string, type: string])[] = [
   ['H4sI', 'application/gzip']
 ]
 
-/** What base64 without a type looks like, by its first bytes. */
+/** Guesses the type of base64 by its first bytes. */
 export function guessType(base64: string): string {
   const found = SIGNATURES.find(([start]) => base64.startsWith(start))?.[1]
   // RIFF holds WebP as well as WAVE; the kind is in its bytes 8 to 11.

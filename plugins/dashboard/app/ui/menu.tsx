@@ -4,11 +4,11 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 export interface MenuItem {
   readonly label: ComponentChildren
-  /** Where it leads, or what it does. */
+  /** An item has a link or an action. */
   readonly href?: string
   readonly download?: string
   readonly act?: () => void
-  /** Of choices: whether this one is chosen. */
+  /** Whether this choice is the current one. Undefined if the item is not a choice. */
   readonly checked?: boolean
   readonly disabled?: boolean
   readonly note?: string

@@ -47,7 +47,7 @@ export function useKept<T>(name: string, initial: T): readonly [T, (value: T) =>
   ]
 }
 
-/** What is kept of parts within a part, whichever of them are near together. */
+/** The stored state of the parts within a part. The state survives while the outer part is far from the view. */
 export function useKeeping(name: string): Kept {
   const outer = useContext(Keeping)
   const own = useRef<Kept>(undefined)

@@ -1,4 +1,4 @@
-/** What could not be read, why, and the way on. */
+/** Shows why something could not be read, and offers another try. */
 import { ApiError, messageOf } from '../state/api.ts'
 import { copy } from '../state/toasts.ts'
 

@@ -1,4 +1,4 @@
-/** What the tables of several pages have in common: the titles of their columns, and rows that a click anywhere opens. */
+/** The parts that tables of several pages share: titles of columns, and rows that a click anywhere opens. */
 import type { ComponentChildren } from 'preact'
 
 /** The title of a column: of texts, unless it says otherwise. */

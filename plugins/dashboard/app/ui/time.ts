@@ -84,7 +84,7 @@ export function zoneName(minutes: number): string {
   return `UTC${minutes < 0 ? '−' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`
 }
 
-/** What an `<input type=datetime-local>` holds for an instant. */
+/** The value of an `<input type=datetime-local>` for an instant. */
 export function toInput(iso: string, zone: Zone): string {
   const { year, month, day, hour, minute } = fieldsOf(new Date(iso), zone)
   return `${String(year).padStart(4, '0')}-${two(month + 1)}-${two(day)}T${two(hour)}:${two(minute)}`

@@ -17,7 +17,7 @@ import { asLine } from './text.ts'
 interface Props {
   readonly slug: string
   readonly page: ViewPage
-  /** What is shown now, as the search of its address. */
+  /** The query string of the current address. */
   readonly search: string
 }
 

@@ -12,9 +12,9 @@ export interface Mark {
   left: number
   readonly canOpen: boolean
   readonly canClose: boolean
-  /** What begins after it, the outermost first. */
+  /** The emphasis that begins after it, the outermost first. */
   readonly opens: Emphasis[]
-  /** What ends before it, the innermost first. */
+  /** The emphasis that ends before it, the innermost first. */
   readonly closes: Emphasis[]
   previous: Mark | undefined
   next: Mark | undefined
@@ -46,7 +46,7 @@ export function matchMarks(bottom: Mark | undefined, last: Mark | undefined): vo
     mark.left -= used
     opener.opens.unshift(tag)
     mark.closes.push(tag)
-    // What is between them has found nothing.
+    // The marks between the two have found no partner, so they are dropped.
     opener.next = mark
     mark.previous = opener
     if (opener.left === 0) remove(opener)

@@ -1,7 +1,7 @@
 /**
- * What is within a line of Markdown: emphasis, code, links, images. The text becomes a flat row of pieces, in which marks
- * that belong together say what they open and close (emphasis.ts); a last pass makes the tree of it. Each step takes a
- * time that grows with the length of the text.
+ * Parses the content of a line of Markdown: emphasis, code, links, images. The text becomes a flat list of pieces, in
+ * which matching marks record the emphasis that they open and close (emphasis.ts). A last pass builds the tree. Each
+ * step takes time linear in the length of the text.
  */
 import { readDataUri } from '../../ui/media.ts'
 import { safeAddress } from './address.ts'
@@ -9,7 +9,7 @@ import { type Mark, matchMarks } from './emphasis.ts'
 import { type Bracket, type Definitions, targetAt } from './link.ts'
 import type { Markdown } from './nodes.ts'
 
-/** What is within more than this is drawn as if it were not. */
+/** Marks nested deeper than this are ignored; their content is drawn. */
 const DEEPEST = 20
 const LONGEST_TAG = 1000
 
@@ -107,7 +107,7 @@ function piecesOf(text: string, definitions: Definitions): Piece[] {
         link(href, address)
         end = at + address.length + 2
       } else {
-        // What a tag holds is no Markdown.
+        // The text of an HTML tag is not Markdown.
         const tag = matchAt(TAG, text, at)?.[0]
         if (tag !== undefined) pieces.push(tag)
         end = at + (tag?.length ?? 0)
@@ -177,7 +177,7 @@ function markAt(text: string, at: number, piece: number, before: Mark | undefine
 /** Code within a line: between two runs of as many backticks. Each run is looked at once. */
 class Ticks {
   readonly #text: string
-  /** Where runs are, by their lengths, the first last. */
+  /** The positions of the runs by length, in reverse order. */
   #runs: Map<number, number[]> | undefined
 
   constructor(text: string) {

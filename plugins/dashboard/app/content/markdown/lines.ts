@@ -1,6 +1,6 @@
-/** What a line of Markdown begins with. */
+/** Recognizes blocks of Markdown by the beginning of a line. */
 
-/** So much space before a line makes it code. */
+/** A line that is indented this far is code. */
 export const CODE_INDENT = 4
 export const FENCE = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`]*)/
 export const HEADING = /^ {0,3}(#{1,6})(?=[ \t]|$)/
@@ -40,7 +40,7 @@ export function unindent(line: string, columns: number): string {
 export interface Marker {
   /** Lists end where another mark begins: `-`, `*`, `+`, `.` or `)`. */
   readonly mark: string
-  /** Of a numbered item. */
+  /** The number of a numbered item. */
   readonly start: number | undefined
   /** The column of the text. */
   readonly column: number

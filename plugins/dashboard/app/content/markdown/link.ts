@@ -1,11 +1,11 @@
-/** Where links and images of Markdown lead. */
+/** Finds the targets of links and images in Markdown. */
 import type { Mark } from './emphasis.ts'
 
 /** A `[` or `![` that may become a link or an image. */
 export interface Bracket {
   /** Its place among the pieces. */
   readonly piece: number
-  /** Where its text begins. */
+  /** The position at which its text begins. */
   readonly from: number
   readonly isImage: boolean
   /** The last mark of emphasis before it. */
@@ -18,7 +18,7 @@ export interface Target {
   readonly end: number
 }
 
-/** What links by name lead to, by these names. */
+/** The addresses of links by name. */
 export type Definitions = ReadonlyMap<string, string>
 
 const DEFINITION = /^ {0,3}\[([^[\]]{1,200})\]:[ \t]*<?([^\s<>]+)>?(?:[ \t]+["'(].*)?$/
@@ -26,7 +26,7 @@ const DEFINITION = /^ {0,3}\[([^[\]]{1,200})\]:[ \t]*<?([^\s<>]+)>?(?:[ \t]+["'(
 /** Whether a line says where a name leads. */
 export const isDefinition = (line: string): boolean => DEFINITION.test(line)
 
-/** Of several for one name the first counts. */
+/** If a name is defined several times, the first definition counts. */
 export function readDefinitions(lines: readonly string[]): Definitions {
   const found = new Map<string, string>()
   for (const line of lines) {
@@ -43,7 +43,7 @@ const LONGEST_TITLE = 1000
 const LONGEST_NAME = 200
 const MOST_PARENTHESES = 32
 
-/** What follows the `]` of a label: `(address "title")`, `[name]`, or nothing, where the label itself is a name. */
+/** Reads the target after the `]` of a label: `(address "title")`, `[name]`, or nothing if the label is a name. */
 export function targetAt(text: string, at: number, label: string, definitions: Definitions): Target | undefined {
   if (text[at] === '(') {
     const target = addressAt(text, at + 1)

@@ -1,4 +1,4 @@
-/** What a text in Markdown is made of, for the page to draw. */
+/** A node of a parsed Markdown text, for the page to draw. */
 export type Markdown =
   | string
   | {
