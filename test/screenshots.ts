@@ -23,7 +23,7 @@ interface Picture {
   readonly height: number
   /** The page, behind that of the project; left out: the list. */
   readonly page?: string
-  /** Of the trace that is opened from the list, the newest; left out: none. */
+  /** The name of the trace to open from the list, the newest; left out: none. */
   readonly trace?: string
   /** Whether it is compared with the one before of its name. */
   readonly compared?: boolean
@@ -57,7 +57,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'phone', theme: 'light', width: 390, height: 780, trace: 'review-change' }
 ]
 
-/** What pages are full of. */
+/** A page is full once it has enough of these. */
 const ROWS = 'main tbody tr, main .turn .message'
 
 process.exitCode = await main()
@@ -68,7 +68,7 @@ async function main(): Promise<number> {
     return 1
   }
   const ends: (() => unknown)[] = []
-  // What the fixtures need of a test.
+  // The fixtures need no more of a test than this.
   const t = { teardown: (end: () => unknown) => void ends.unshift(end) } as unknown as Test
   try {
     const { address, key, dashboard } = await serve(t, { DATA_DIR: await dataFolder(t) })

@@ -12,7 +12,10 @@ const TESTS = fileURLToPath(new URL('.', import.meta.url))
 const SUITES = join(TESTS, 'suites')
 const SOURCES = fileURLToPath(new URL('../../test', import.meta.url))
 const TEST_FILE = /\.test\.js$/
-/** Of a path in the folder of built tests. What was built of a test that has been moved since stays there, and would be run twice. */
+/**
+ * Takes a path in the folder of built tests. A test that has moved leaves its old build there, which would be run as
+ * well.
+ */
 export const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES, name.replace(/js$/, 'ts')))
 
 /** The most bytes of test files in a suite. A run takes as long as its longest suite, and each costs the start of its process. */

@@ -33,7 +33,7 @@ async function main(parameters: readonly string[]): Promise<number> {
   }
 }
 
-/** What is printed. */
+/** Runs the chosen benchmark and returns its report. */
 function run(command: string | undefined, rest: readonly string[], all: readonly string[]): Promise<string> {
   if (command === 'search') return runSearch(rest)
   return command === 'reads' ? runReads(rest) : command === 'trees' ? runTrees(rest) : runIngest(all)

@@ -1,4 +1,4 @@
-/** What is measured in which order, run by run: what is compared is measured in turn, so that a slow minute hits both. */
+/** The order of the measurements, run by run. Things to compare take turns, so that a slow minute affects both. */
 import { statfs } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SHAPES } from './bodies/bodies.ts'
@@ -29,7 +29,7 @@ export type WholeKind = 'small' | 'typical' | 'large'
 export interface WholeResult {
   readonly load: LoadFigures
   readonly copy: CopyFigures
-  /** Of traces a second, to COPY's in the same run. */
+  /** Traces a second, as a share of COPY's in the same run. */
   readonly ratio: number
   /** Traces a second of the bare HTTP server. */
   readonly bareServer: number
@@ -48,7 +48,7 @@ export interface ResendsResult {
   readonly load: LoadFigures
   /** node's CPU for a trace, to that of a load without resends in the same run. */
   readonly cost: number
-  /** Of traces a second, likewise. */
+  /** Traces a second, as a share of a load without resends in the same run. */
   readonly rate: number
 }
 
@@ -56,7 +56,7 @@ export interface ResendsResult {
 export interface TlsResult {
   readonly tls: LoadFigures
   readonly plain: LoadFigures
-  /** Of traces a second. */
+  /** Traces a second with TLS, as a share of those without. */
   readonly ratio: number
 }
 
@@ -64,9 +64,9 @@ export interface TlsResult {
 export interface SearchedResult {
   readonly on: LoadFigures
   readonly off: LoadFigures
-  /** Of traces a second. */
+  /** Traces a second of the searched project, as a share of the other. */
   readonly ratio: number
-  /** What of the recorded writes was indexed meanwhile. */
+  /** The share of the recorded writes that was indexed during the load. */
   readonly indexed: number
   /** How many of the others were indexed a second when the load was over. */
   readonly indexedLaterPerSecond: number
@@ -77,7 +77,7 @@ export interface LatencyResult {
   /** Traces a second: half of the top rate, or what the one client sends. */
   readonly rate: number
   readonly load: LoadFigures
-  /** Of the bare HTTP server at the same rate, in turns: what the machine makes of it. */
+  /** The bare HTTP server at the same rate, in turns: it shows the machine's part of the latency. */
   readonly bare: { readonly p50: number; readonly p99: number }
 }
 
@@ -96,7 +96,10 @@ export interface BesideResult {
     readonly kind: LoadKind
     readonly embedded: LoadFigures
     readonly other: LoadFigures
-    /** Of traces a second, the embedded one's to the other's in the same run; and of PostgreSQL's CPU for a trace. */
+    /**
+     * The embedded one's traces a second as a share of the other's in the same run. `cost` compares PostgreSQL's CPU a
+     * trace.
+     */
     readonly rate: number
     readonly cost: number
   }[]
@@ -111,7 +114,9 @@ const RESENDS = [0, 0.03, 0.3, 1]
 /** Pages of the trace list, asked for by GET and by a tool. */
 const LISTINGS = { requests: 400, rounds: 3 }
 const IDLE_CLIENT = { connections: 1, rate: 20 }
-/** What a stored span takes with its indexes and its share of the trace, and what must stay free. */
+/**
+ * The bytes of a stored span with its indexes and its share of the trace, and those of the disk that must stay free.
+ */
 const STORED_SPAN_BYTES = 1_500
 const FREE_BYTES = 8 * 1024 ** 3
 
@@ -256,7 +261,7 @@ export class Cases {
     return { kind, rate: settings.rate, load: medians(loads), bare }
   }
 
-  /** What a tool call of list_traces costs beside the same GET; undefined where CPU times cannot be read. */
+  /** Compares the cost of a tool call of list_traces with the same GET; undefined where CPU times cannot be read. */
   async mcp(): Promise<ListCost | undefined> {
     const { service } = this.#bench
     const readTimes = () => readCpuTimes(service.pid, service.postmasterPid)
@@ -267,7 +272,7 @@ export class Cases {
     return measureListCost({ port: service.port, key: service.key, ...LISTINGS, readTimes: () => readTimes()! })
   }
 
-  /** What a span costs that comes by OTLP beside the same one that is recorded; undefined where CPU times cannot be read. */
+  /** Compares the cost of a span over OTLP with the same span recorded; undefined where CPU times cannot be read. */
   async otlp(): Promise<OtlpCost | undefined> {
     const { service } = this.#bench
     const readTimes = () => readCpuTimes(service.pid, service.postmasterPid)
@@ -335,7 +340,7 @@ export class Cases {
       this.#progress.step = `filling: ${((traces * each) / 1e6).toFixed(1)} of ${spans / 1e6} million spans`
     })
     await skipUsedNumbers(sql)
-    // What autovacuum would do within minutes is done before anything is measured.
+    // Autovacuum would do this within minutes. It is done before anything is measured.
     this.#progress.step = 'vacuum of the filled tables'
     await sql`vacuum (analyze) traces, spans, trace_tags`
     this.#progress.step = 'cutting rankings'

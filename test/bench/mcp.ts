@@ -1,6 +1,6 @@
 /**
- * What a tool costs beside its route: the CPU time of `tools/call` of list_traces against that of the same GET, taken in
- * turns, so that whatever else the machine does falls on both.
+ * Compares a tool with its route: the CPU time of `tools/call` of list_traces against that of the same GET. They take
+ * turns, so that other work of the machine affects both.
  */
 import { Pool } from 'undici'
 import { addTimes, type CpuTimes, divideTimes, NO_TIMES, subtractTimes } from './machine/cpu.ts'
@@ -9,7 +9,7 @@ export interface ListCostPlan {
   readonly port: number
   /** A key that may read; its project should hold at least a page of traces. */
   readonly key: string
-  /** Of each kind and round. */
+  /** Requests of each kind in a round. */
   readonly requests: number
   readonly rounds: number
   /** The times of the server and its PostgreSQL so far. */

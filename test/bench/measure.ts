@@ -54,12 +54,13 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * As many as it takes to keep both cores busy: 128 requests are just the two batches of 64 that are under way, and a tenth of
- * the cores rests (of streams a sixth). With 256, whole traces are up to 15 % more a second, and streamed ones 18 %.
+ * Enough connections to keep both cores busy. 128 requests are just the two batches of 64 that are in flight, and a
+ * tenth of the cores rests (a sixth with streams). With 256, whole traces are up to 15 % more a second, and streamed
+ * ones 18 %.
  */
 const CONNECTIONS = 256
 const LARGE_CONNECTIONS = 16
-/** As many as the server writes with. */
+/** The server writes with the same number of connections. */
 const PARALLEL_COPIES = 2
 /** V8 compiles for so long: with typical traces that takes a quarter of the server's CPU time in the first 3 s, and little after 6. */
 const WARM_UP_MS = 6_000
@@ -175,7 +176,7 @@ async function measureCopyWith(
   }
 }
 
-/** What node:http does with the same load where nothing is recorded. */
+/** Measures node:http with the same load and nothing recorded. */
 export async function measureBareServer(
   { sender, options }: Bench,
   kind: LoadKind,

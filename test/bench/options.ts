@@ -28,7 +28,7 @@ export interface Options {
   /** Another PostgreSQL, which is measured in turns with the embedded one; undefined: none is. */
   readonly database: string | undefined
   readonly folder: string
-  /** Where the server leaves a CPU profile of its main thread when it ends; undefined: none is made. */
+  /** The folder where the server leaves a CPU profile of its main thread when it ends; undefined: none is made. */
   readonly profile: string | undefined
   readonly json: boolean
   readonly help: boolean

@@ -1,6 +1,6 @@
 /**
- * What a span costs that comes by OTLP: the CPU time of an export of many typical traces in protobuf, against that of the
- * same traces recorded one by one, taken in turns, so that whatever else the machine does falls on both.
+ * Compares a span over OTLP with a recorded one: the CPU time of an export of many typical traces in protobuf, against
+ * that of the same traces recorded one by one. They take turns, so that other work of the machine affects both.
  */
 import { randomBytes } from 'node:crypto'
 import protobuf from 'protobufjs'
@@ -14,9 +14,9 @@ import { addTimes, type CpuTimes, divideTimes, NO_TIMES, subtractTimes } from '.
 export interface OtlpCostPlan {
   readonly port: number
   readonly key: string
-  /** Of each export. */
+  /** Traces in an export. */
   readonly traces: number
-  /** Of each round. */
+  /** Exports in a round. */
   readonly exports: number
   readonly rounds: number
   /** The times of the server and its PostgreSQL so far. */

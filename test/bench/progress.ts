@@ -21,7 +21,9 @@ export class Progress {
     this.#timer.unref()
   }
 
-  /** What is done from now on; nothing is said of an empty text. Throws Interrupted instead where the user has had enough. */
+  /**
+   * Names the step that begins; an empty string prints nothing. Throws Interrupted instead if the user has interrupted.
+   */
   set step(text: string) {
     if (this.#isInterrupted) throw new Interrupted()
     this.#step = text

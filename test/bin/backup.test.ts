@@ -97,7 +97,7 @@ t.test('a backup that is ended in the middle leaves no file that could be taken 
     await until(async () => (await readdir(folder)).includes('spoor.backup.partial') || child.exitCode !== null)
     child.kill(signal)
     const [ended] = await closing
-    // Where the computer is quick, the backup is complete by then.
+    // On a fast computer the backup is complete by then.
     if (ended === 0) continue
     t.equal(ended, code)
     // Ended between its last step and its end, it has left a whole one.

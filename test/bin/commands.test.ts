@@ -238,7 +238,7 @@ t.test('a secret that is not that of the keys is refused, and may be replaced', 
   await jsonHere(['account', 'create', 'owner'], env)
   await jsonHere(['project', 'create', 'Default'], env)
   const { keyId } = await jsonHere(create, env)
-  // What else is amiss here is that the tests risk their data: the exit code is 1 in any case.
+  // The exit code is 1 in any case, since the tests risk their data.
   t.notMatch((await runHere(['status', '--json'], env)).out, /KEY_DIGEST_SECRET/)
   t.match((await runHere(['status', '--json'], other)).out, /not the one that the keys.*key replace-secret/)
   for (const args of [create, ['key', 'rotate', keyId]]) {

@@ -22,7 +22,7 @@ const line = (over: object = {}) => {
   return JSON.stringify({ trace, spans })
 }
 
-/** Whoever takes seconds says how far it is. */
+/** A command that takes seconds reports its progress. */
 const ONLY_PROGRESS = /^(\d+ traces?, .*\n)*$/
 
 /** Imports lines into the project `default`. */

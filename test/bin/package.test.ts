@@ -1,4 +1,4 @@
-/** What npm is given, and what it says of itself. */
+/** The contents of the npm package, and the facts that package.json states. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
@@ -22,7 +22,7 @@ t.test('npm ci without what only development needs does not fail for want of a c
 t.test('the package has all that it imports, and installs all that it imports of others', t => {
   const shipped = files.filter(name => !name.startsWith('!')).flatMap(filesIn)
   const there = new Set(shipped)
-  // What was built of a source that is gone since is not in a fresh clone.
+  // The build folder may hold output of deleted sources; a fresh clone does not.
   const programs = shipped.filter(
     name => /^build\/(?!dashboard).*\.js$/.test(name) && existsSync(name.replace(/^build\/(.*)js$/, '$1ts'))
   )

@@ -6,7 +6,7 @@ import * as api from './generated/hey-api/index.js'
 const { SPOOR_URL: baseUrl = '', SPOOR_API_KEY: key = '' } = process.env
 client.setConfig({ baseUrl, auth: key })
 
-// What has a default may be left out, and free objects take anything.
+// Fields with a default are optional, and free objects take anything.
 const span: api.SpanInput = {
   id: 'c'.repeat(16),
   name: 'step',

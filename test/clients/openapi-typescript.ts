@@ -8,7 +8,7 @@ type Schemas = components['schemas']
 const { SPOOR_URL: baseUrl = '', SPOOR_API_KEY: key } = process.env
 const client = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${key}` } })
 
-// What has a default may be left out, and free objects take anything.
+// Fields with a default are optional, and free objects take anything.
 const span: Schemas['SpanInput'] = {
   id: 'c'.repeat(16),
   name: 'step',

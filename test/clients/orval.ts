@@ -8,7 +8,7 @@ const { fetch } = globalThis
 globalThis.fetch = (path, options) => fetch(`${baseUrl}${path}`, options)
 const options = { headers: { Authorization: `Bearer ${key}` } }
 
-// What has a default may be left out, and free objects take anything.
+// Fields with a default are optional, and free objects take anything.
 const span: api.SpanInput = {
   id: 'c'.repeat(16),
   name: 'step',

@@ -1,7 +1,8 @@
 /**
- * What a batch costs on a cluster: traces of one project and of 64, sent in turns to a server on the cluster and to one on a
- * plain PostgreSQL of the same programs, with the same settings. PostgreSQL's CPU time is that of all nodes. Processes of
- * Citus work also while nothing is sent: what that takes a second is measured first, and the figures stand without it too.
+ * Measures the cost of a batch on a cluster: traces of one project and of 64, sent in turns to a server on the cluster
+ * and to one on a plain PostgreSQL of the same programs, with the same settings. PostgreSQL's CPU time is that of all
+ * nodes. Processes of Citus work even when nothing is sent: their time a second is measured first, and the figures
+ * stand without it too.
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -33,7 +33,7 @@ const SUITES: readonly string[] = ['lib', 'plugins', 'whole']
 const built = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const RUN = built('../run.js')
 const HELD = 'spoor'
-/** Of `--bench`. */
+/** `--bench` measures these. */
 const KINDS: readonly LoadKind[] = ['small', 'typical', 'streaming']
 
 /** Parts of `--torture` that are tests, with their files. */
@@ -43,7 +43,7 @@ const TORTURE_FILES = {
 } as const
 const TORTURE = ['crashes', 'isolation', 'lists'] as const
 const MINUTES = 10
-/** Of `--reads`. */
+/** `--reads` fills this many. */
 const TRACES = 100_000
 /** Nodes that are killed may lose nothing that they have committed. */
 const DURABLE = { synchronous_commit: 'on' }

@@ -16,7 +16,7 @@ import { withServer } from './server.ts'
 import { makeDistributedDatabase } from './template.ts'
 
 const DATABASE = 'spoor'
-/** What it has is moved shard by shard. */
+/** The database has this many shards, which move one by one. */
 const SHARDS = 12
 const PROJECTS = 12
 /** Stored beforehand. */

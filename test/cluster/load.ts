@@ -4,10 +4,10 @@ import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
 import type { PlacedProject } from './projects.ts'
 
 const PAUSE_MS = 20
-/** What may be answered while a node is away or a shard moves; `r` stands before answers to reads. */
+/** The statuses allowed while a node is away or a shard moves; `r` marks those of reads. */
 const ALLOWED = ['201', '429', 'r200', 'r503']
 
-/** What was answered, by status, and how long the longest answer took. */
+/** The number of responses by status, and the time of the slowest. */
 export interface Answers {
   readonly statuses: Readonly<Record<string, number>>
   readonly longestMs: number
@@ -59,7 +59,7 @@ export class Client {
   async #go(): Promise<void> {
     while (!this.#isOver) {
       await this.#timed('', () => this.record())
-      // What was just recorded is there, also where its shard moves.
+      // The trace that was just recorded is readable, also while its shard moves.
       const last = this.#stored.at(-1)
       await this.#timed('r', () => this.#ask(`/api/v1/traces${last === undefined ? '' : `/${last}`}`))
       await this.#timed('r', () => this.#ask('/api/v1/traces?limit=1'))

@@ -38,7 +38,7 @@ export async function makeProject(sql: Sql, slug: string, accountId: string): Pr
   return { id: Number(id), key }
 }
 
-/** Where a project is now. */
+/** Returns the shard and the node of a project. */
 export async function placeOf(sql: Sql, projectId: number): Promise<Pick<PlacedProject, 'shard' | 'node'>> {
   const [place] = await sql<[{ shard: number; node: string }]>`
     select s.shardid as shard, n.nodename as node
@@ -48,7 +48,7 @@ export async function placeOf(sql: Sql, projectId: number): Promise<Pick<PlacedP
   return place
 }
 
-/** So many of these projects on each node, as far as there are. */
+/** Takes at most `onEach` of these projects from each node. */
 export function spreadEvenly(projects: readonly PlacedProject[], onEach: number): PlacedProject[] {
   const nodes = [...new Set(projects.map(({ node }) => node))]
   return nodes.flatMap(name => projects.filter(({ node }) => node === name).slice(0, onEach))

@@ -27,7 +27,7 @@ const SHARDS = 8
 const DETAILS = 100
 const REQUESTS = 200
 const WARM_UP_MS = 2000
-/** Of the benchmark's cases these, which stand for their kinds. */
+/** The cases of the benchmark that represent their kinds. */
 const CASES = [
   'health',
   'newest',

@@ -87,7 +87,7 @@ export class TwoNodes {
       try {
         await this.#pool.run(work)
       } catch {
-        // Whatever was killed: what counts is that nothing is half done.
+        // Any kill may fail the attempt; the claim is only that nothing is half done.
         this.counts.failed++
         await delay(PAUSE_MS)
       }

@@ -40,7 +40,7 @@ const rowsOfTheMap = new Map(
 
 for (const document of DOCUMENTS) {
   t.test(`every file and folder that ${document} names exists`, t => {
-    // What is built, and the name of a migration that is yet to come, are not in the tree.
+    // Build output and the next migration are not in the tree.
     const text = textOf(document).replaceAll(/\bbuild\/\S+|sql\/NNNN\S+/g, '')
     const named = new Set(text.match(/\b(?:lib|plugins|workers|bin|test|sql|clients)\/[\w./-]*\w/g))
     t.ok(named.size >= 10)

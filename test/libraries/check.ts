@@ -4,7 +4,7 @@ import { treeOf } from '../senders/tree.ts'
 import { chatsUsed } from '../senders/used.ts'
 import { COLUMNS, type Column, type Expected } from './row.ts'
 
-/** What a library's program has left in its project: details of traces, as the API answers them. */
+/** The details of the traces that a library's program has left in its project, as the API returns them. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
 export type Detail = any
 
@@ -61,7 +61,7 @@ function textIn(value: unknown, text: string | null, answers: readonly Detail[])
   return JSON.stringify(value ?? null).includes(text) ? text : value
 }
 
-/** What models and tools are given and give. A library's own steps may have objects of its own. */
+/** Inputs and outputs of models and tools must be readable. A library's own steps may have objects of its own. */
 const isReadHere = ({ kind }: Detail): boolean => kind === 'llm' || kind === 'tool'
 
 const unreadableIn = ({ input, output }: Detail): unknown[] => [input, output].filter(isUnreadable)

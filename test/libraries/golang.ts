@@ -30,7 +30,7 @@ export function moduleVersion(program: Program, module: string): string {
 }
 
 export interface Running {
-  /** What it has printed so far. */
+  /** The output so far. */
   readonly out: string
   readonly err: string
   readonly closed: Promise<number | null>

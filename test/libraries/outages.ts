@@ -1,7 +1,7 @@
 /**
- * What is sent in Go: by OpenTelemetry's exporter, and by the Collector over HTTP and over gRPC. While the Collector sends,
- * spoor is stopped, and later killed; afterwards every span is stored, each once. The exporter alone would lose what it has
- * while nobody listens: it tries again only if it was answered that it should.
+ * Senders in Go: OpenTelemetry's exporter, and the Collector over HTTP and over gRPC. While the Collector sends, spoor
+ * is stopped, and later killed; afterwards every span is stored, each once. The exporter alone would lose its spans
+ * while nobody listens: it tries again only if the response says so.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,10 +13,10 @@ import { readAllTraces } from './send.ts'
 import { freePorts, type Spoor } from './spoor.ts'
 
 const RUNS = 800
-/** Of a run: the root, a call of a model, and a call of a tool that fails. */
+/** A run has a root, a call of a model, and a call of a tool that fails. */
 const RUN = { spanCount: 3, errorCount: 1, model: 'gpt-4o-mini', provider: 'openai' }
 const AWAY_MS = 3_000
-/** So long the Collector may go on trying. */
+/** The Collector may try for this long. */
 const DRAIN_MS = 60_000
 
 export interface Outage {
@@ -51,7 +51,7 @@ export const outages: readonly Outage[] = [
 
 export interface OutageResult {
   readonly runs: number
-  /** What is wrong: runs that are missing, not whole, or stored beside what was sent. */
+  /** The faults: runs that are missing, incomplete, or stored without having been sent. */
   readonly wrong: readonly string[]
 }
 

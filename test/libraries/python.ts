@@ -18,7 +18,7 @@ const OLDEST = [3, 11] as const
 /** Longer than any program takes; one that hangs is killed. */
 const PROGRAM_MS = 300_000
 
-/** What keeps everything from being run here; the message says what to do. */
+/** An obstacle to running anything here; the message says how to remove it. */
 export class Missing extends Error {
   override readonly name = 'Missing'
 }

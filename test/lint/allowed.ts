@@ -9,7 +9,7 @@ export interface Comparison {
   readonly broken: readonly Finding[]
   /** Keys that allow more than there is. */
   readonly loose: readonly string[]
-  /** What `--shrink` writes: no number grows, and none is zero. */
+  /** `--shrink` writes this: no number grows, and none is zero. */
   readonly shrunk: Allowed
 }
 

@@ -59,7 +59,7 @@ t.test('counts by the id of the project where that is wanted, and nowhere else',
   }
 })
 
-/** What operators are promised, and the kind of each. */
+/** Metrics that operators are promised, with the kind of each. */
 const PROMISED = {
   spoor_http_requests_total: 'counter',
   spoor_http_request_duration_seconds: 'histogram',

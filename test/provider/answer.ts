@@ -4,7 +4,7 @@ import { exampleOf, type JsonSchema } from './json-schema.ts'
 
 export interface Tool {
   readonly name: string
-  /** Where the provider groups tools (OpenAI's Responses), the name of the tool's group. */
+  /** The name of the tool's group, if the provider groups tools (OpenAI's Responses). */
   readonly namespace?: string | undefined
   readonly schema: JsonSchema | undefined
 }

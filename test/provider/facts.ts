@@ -1,9 +1,12 @@
-/** What the fake provider says: tests compare what spoor has recorded with it. */
+/** The fake provider's answers: tests compare them with the traces in spoor. */
 
 /** The text of each answer that calls no tool. Streams send it in the pieces of `piecesOf`. */
 export const ANSWER = 'It is sunny in Graz.'
 
-/** What each answer of a chat has used, whatever it was. `input` has `cached` in it, and `output` has `reasoning`. */
+/**
+ * The usage of each answer of a chat, whatever its content. `input` includes `cached`, and `output` includes
+ * `reasoning`.
+ */
 export const CHAT_USAGE = { input: 100, cached: 20, output: 20, reasoning: 5, total: 120 }
 
 export const EMBEDDING = [0.25, -0.5, 0.75]

@@ -1,4 +1,4 @@
-/** What a route of the provider makes of a request. */
+/** Types of the provider's routes and of their replies. */
 import type { Model } from './answer.ts'
 
 /** One JSON document, or a stream of events; `event` is the type that its line says, where the provider names it. */

@@ -6,7 +6,7 @@ import { treeOf } from './tree.ts'
 
 t.test('steps and scores inside a span of OpenTelemetry are part of its trace', async t => {
   const sent = await sending(t)
-  // What its exporter was given in code, no variable says.
+  // The exporter got its settings in code, so no variable has them.
   const spoor = new Spoor({ url: sent.url, key: sent.key, spool: false, openTelemetry: true })
   t.teardown(() => spoor.close())
   await inside(sent.tracer, 'request', async () => {

@@ -20,7 +20,7 @@ import {
 import { ofKind, treeOf } from './tree.ts'
 import { chatsUsed } from './used.ts'
 
-/** What the guide says that both leave out. */
+/** Both leave out the usage, as the guide says. */
 const NOT_SENT = chatsUsed(0)
 
 /** They change the client's class, which the next test must find as it was. */

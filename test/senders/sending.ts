@@ -1,4 +1,4 @@
-/** What a test of a real library needs: a service, a model provider, and the SDK of OpenTelemetry between them. */
+/** Sets a test of a real library up: a service, a model provider, and the SDK of OpenTelemetry between them. */
 import { context, propagation, type Tracer, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { BatchSpanProcessor, NodeTracerProvider, type SpanProcessor } from '@opentelemetry/sdk-trace-node'

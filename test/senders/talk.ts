@@ -1,4 +1,4 @@
-/** What an application does with OpenAI's client: the same calls for each instrumentation of it. */
+/** An application's calls with OpenAI's client, the same for each instrumentation of it. */
 import type OpenAI from 'openai'
 
 export const QUESTION = 'Is it sunny in Graz?'

@@ -1,9 +1,9 @@
 /**
- * What passes between `npm run torture` and the tests that it runs. It is apart from orders.ts, which imports tap: in a process
- * that only starts tests, tap would end it after 30 s.
+ * Orders from `npm run torture` to the tests that it runs. They are apart from orders.ts, which imports tap: in a
+ * process that only starts tests, tap would end it after 30 s.
  */
 
-/** What `npm run torture` tells the tests, as JSON in this variable. */
+/** `npm run torture` puts the orders into this variable as JSON. */
 export const ORDERS_VARIABLE = 'SPOOR_TORTURE'
 export interface Orders {
   /** How long a part may go on. */

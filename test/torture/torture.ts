@@ -43,7 +43,7 @@ const PARTS = {
 } as const
 type Part = keyof typeof PARTS
 
-/** What a part is given where nothing else is said; leaks show late. */
+/** The default times of a part. The soak has more, since leaks show late. */
 const MINUTES = 10
 const SOAK_MINUTES = 30
 

@@ -1,4 +1,4 @@
-/** Who may do what: the tables of specification 4 and 5, every route with every kind of key, over HTTP. */
+/** The tables of permissions in specification 4 and 5: every route with every kind of key, over HTTP. */
 import t from 'tap'
 import { isPersonAccess } from '../../lib/http/people/admit.ts'
 import { DEFAULT_SCOPES, SCOPES } from '../../lib/schema/scopes.ts'

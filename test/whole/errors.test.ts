@@ -11,7 +11,7 @@ import { until } from '../fixtures/until.ts'
 const TRACES = '/api/v1/traces'
 const SCORE = { name: 'quality', dataType: 'numeric', value: 1 }
 
-/** What section 7 says. */
+/** The statuses of section 7. */
 const STATUSES: { readonly [code in ErrorCode]: number } = {
   invalid_json: 400,
   invalid_trace: 400,

@@ -29,7 +29,7 @@ function inKeyOrder(value: unknown): string {
   return `{${members.map(([name, each]) => `${JSON.stringify(name)}:${inKeyOrder(each)}`).join()}}`
 }
 
-/** Of the numbers here. */
+/** Whether a double holds the number; true for the numbers of this file alone. */
 const isOfDouble = (literal: string): boolean => literal.length < 12 && literal !== '1e400'
 
 const spanOf = (id: string, free: string) =>

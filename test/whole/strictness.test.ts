@@ -108,7 +108,7 @@ const SCORE: Fields = {
 }
 const PATCH: Fields = { 'metadata!': OBJECT }
 
-/** What every object refuses, whatever its fields are called. */
+/** Names that every object rejects, whatever its fields. */
 const UNKNOWN = ['extra', '', '__proto__', 'constructor', 'toString', 'Name', 'environment']
 
 const bare = (name: string) => name.replace('!', '')

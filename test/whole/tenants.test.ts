@@ -27,7 +27,7 @@ const owner = await makeKey()
 /** Stands in every text of the project `default`, and in nothing that the other may be shown. */
 const MARK = 'of the project default only'
 
-/** What needs no key shows nothing of any project. */
+/** Routes that need no key. They show nothing of any project. */
 const PUBLIC = [
   'GET /api/v1',
   'GET /api/v1/openapi.json',

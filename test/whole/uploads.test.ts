@@ -1,4 +1,4 @@
-/** What one project sends, however slowly, does not keep out what another one sends. */
+/** A project's uploads, however slow, do not keep out those of another. */
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'

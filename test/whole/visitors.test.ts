@@ -24,7 +24,7 @@ const { key } = await makeKey()
 /** Stands in every text of the project `default`, and in nothing that strangers may be shown. */
 const MARK = 'of_the_project_default_only'
 
-/** What may be somebody else's, or nobody's. */
+/** Ids that may be somebody else's, or nobody's. */
 interface Ids {
   readonly slug: string
   readonly traceId: string
@@ -223,7 +223,7 @@ t.test('another account’s project is answered as one that is nowhere, and neit
     const none = await send(stranger, method, 'nowhere', visit)
     t.equal(plain(theirs), plain(none), name)
     t.match(theirs, { status: 404, body: { error: { code: 'not_found' } } }, name)
-    // What has an id of its own is sought in the stranger's project.
+    // An id in the path is sought in the stranger's own project as well.
     const inOwn = name.includes('/:') ? await send(stranger, method, 'theirs', visit) : undefined
     if (inOwn !== undefined) {
       const unknown = await send(stranger, method, 'theirs', IN_PROJECT[name]!(nowhere()))

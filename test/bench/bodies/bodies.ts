@@ -19,7 +19,7 @@ export const SHAPES = {
   small: { spans: 1, bytes: 2_300, variants: 64 },
   typical: { spans: 8, bytes: 18_000, variants: 64 },
   large: { spans: 200, bytes: 1_700_000, variants: 4 },
-  /** What `--stored` fills the tables with: typical traces, but with little text. */
+  /** `--stored` fills the tables with these: typical traces with little text. */
   stored: { spans: 8, bytes: 7_000, variants: 64 }
 } as const satisfies Record<string, BodyShape>
 export type BodyKind = keyof typeof SHAPES
@@ -147,7 +147,7 @@ function buildSpans(prose: Prose, count: number, textLength: number, provider: n
 
 type Step = Omit<SpanInput, 'id' | 'startedAt' | 'endedAt'>
 
-/** What is particular to a kind of step; `textLength` is about how much text it holds in all. */
+/** Builds the fields that differ from kind to kind; `textLength` is roughly the length of its strings together. */
 function buildStep(
   prose: Prose,
   kind: (typeof STEPS)[number] | 'agent',

@@ -11,7 +11,7 @@ export const SESSION_PLACE = 'fedcba9876543210'
 export const MINUTE_PLACE = '1999-12-31T23:59'
 /** The end of a trace, in its last second; the milliseconds are drawn. */
 export const END_PLACE = `${MINUTE_PLACE}:59.987`
-/** What it costs; the digits behind are drawn. */
+/** The cost; its last digits are drawn at random. */
 export const COST_PLACE = '0.0987654321'
 /** traces.seq in rows for COPY. */
 export const NUMBER_PLACE = '987654321098765'
@@ -48,7 +48,7 @@ export function createTemplate(bytes: Buffer): Template {
   }
 }
 
-/** Where the placeholders stand, or the last digits of each. */
+/** Finds each placeholder and returns where its last `digits` begin. */
 function placesOf(bytes: Buffer, placeholder: string, digits = placeholder.length): number[] {
   const places: number[] = []
   for (let at = bytes.indexOf(placeholder); at >= 0; at = bytes.indexOf(placeholder, at + placeholder.length))

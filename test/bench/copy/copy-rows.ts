@@ -22,7 +22,7 @@ export interface CopyRows {
 export interface KindRows {
   /** With texts in their own columns. */
   readonly plain: readonly CopyRows[]
-  /** Of those variants whose texts the service compresses, as it does. */
+  /** The same for the variants whose texts the service compresses, compressed as it does. */
   readonly packed: readonly CopyRows[]
 }
 
@@ -37,7 +37,7 @@ export function rowsUnderLoad({ plain, packed }: KindRows): readonly CopyRows[] 
 
 export const namesOf = (columns: readonly Column[]): string => columns.map(({ name }) => name).join(', ')
 
-/** What stands in place of a column's value. */
+/** Each placeholder replaces the value of a column. */
 const PLACES: Readonly<Record<string, string>> = {
   id: `'${TRACE_ID_PLACE}'`,
   seq: NUMBER_PLACE,

@@ -7,7 +7,7 @@ const DRAWN_NUMBERS = 100_000
 
 const DEADLOCK_DETECTED = '40P01'
 
-/** What recording so many traces has cost. */
+/** The storage that recording these traces has taken. */
 export interface Storage {
   readonly traces: number
   readonly spans: number

@@ -13,7 +13,7 @@ t.test('what the server closes while it rests is opened again', async t => {
   const answers: number[] = []
   const connection = new Connection((server.address() as AddressInfo).port, {
     onAnswer: status => answers.push(status),
-    // What is waited for would never come.
+    // Without the error the test would wait for ever.
     onLost: reason => server.emit('error', new Error(reason))
   })
   t.teardown(() => {

@@ -1,4 +1,4 @@
-/** What the load generator is told and what it reports; and how the benchmark starts it, as a process of its own. */
+/** The load generator's plan and its report. The benchmark starts it as a process of its own. */
 import { type ChildProcess, fork } from 'node:child_process'
 import type { BodyKind } from '../bodies/bodies.ts'
 
@@ -17,13 +17,13 @@ export interface LoadPlan {
   readonly firstNumber: number
   /** Traces a second, begun whether or not earlier ones were answered; left out: each connection begins the next at once. */
   readonly rate?: number
-  /** So many of all traces, 0 to 1, are sent again as they are by who has just sent them; left out: none. */
+  /** The share of all traces, 0 to 1, that their sender sends again at once; left out: none. */
   readonly resends?: number
   readonly warmUpMs: number
   readonly measureMs: number
 }
 
-/** What was answered while it was measured. */
+/** The figures of the time of measurement. */
 export interface LoadReport {
   /** Whole traces, every request of them answered 2xx. */
   readonly traces: number
@@ -33,7 +33,7 @@ export interface LoadReport {
   /** Answers by status. */
   readonly statuses: Readonly<Record<string, number>>
   readonly seconds: number
-  /** Of a request, in ms; waiting for a connection included at a fixed rate. NaN: none was answered. */
+  /** Milliseconds a request; at a fixed rate they include the wait for a connection. NaN: no request got a response. */
   readonly p50: number
   readonly p99: number
   readonly max: number

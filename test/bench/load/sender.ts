@@ -14,7 +14,7 @@ const MAX_LATENCY_MICROS = 600_000_000
 const tell = (message: SenderMessage) => process.send!(message)
 
 process.on('message', (plan: LoadPlan) => new Load(plan).start())
-// Whoever started it has gone.
+// The parent process has gone.
 process.on('disconnect', () => process.exit())
 // The terminal's Ctrl-C is for whoever started it.
 process.on('SIGINT', () => {})
@@ -94,7 +94,7 @@ class Load {
     return { ...this.#measured, seconds, p50: ms(50), p99: ms(99), max: ms(100), cpuMicros }
   }
 
-  /** What is under way is answered first. */
+  /** Requests in flight are completed first. */
   #end(): void {
     this.#ending = true
     clearTimeout(this.#timer)

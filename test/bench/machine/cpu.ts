@@ -18,7 +18,7 @@ export interface CpuTimes {
 interface ProcessTimes {
   readonly parent: number
   readonly own: number
-  /** Of children that have ended and were waited for. */
+  /** CPU time of children that have ended and were waited for. */
   readonly ended: number
 }
 

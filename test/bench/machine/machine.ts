@@ -1,4 +1,4 @@
-/** What the figures were measured on. */
+/** Describes the machine on which the figures were measured. */
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
@@ -41,7 +41,7 @@ export async function readMachine(sql: Sql, folder: string): Promise<Machine> {
   }
 }
 
-/** What else makes one PostgreSQL faster than another; one that a version does not have is left out. */
+/** Other settings that make one PostgreSQL faster than another. A version that lacks a setting leaves it out. */
 const MORE_SETTINGS = ['server_version', 'data_checksums', 'wal_segment_size', 'io_method', 'huge_pages_status', 'jit']
 
 /** The settings of the embedded PostgreSQL, and a few more, that two have differently. */

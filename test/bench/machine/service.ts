@@ -1,4 +1,4 @@
-/** What is measured: `spoor serve` as a process of its own, and an embedded PostgreSQL in a temporary folder. */
+/** The service to measure: `spoor serve` as a process of its own, with an embedded PostgreSQL in a temporary folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -23,12 +23,12 @@ export interface Service {
   /** The database, for COPY and for looking at it. */
   readonly target: DatabaseTarget
   readonly sql: Sql
-  /** Where everything is, and in it the server's own. */
+  /** The folder of everything; `dataDir`, the server's own, is in it. */
   readonly folder: string
   readonly dataDir: string
 }
 
-/** What `spoor serve --json` says when it is ready. */
+/** The line that `spoor serve --json` prints when it is ready. */
 interface Greeting {
   readonly address: string
   readonly key: string | null
@@ -42,13 +42,13 @@ const NODE_FLAGS: readonly string[] = scripts.start.split(' ').filter((word: str
 const POLL_MS = 20
 const STOP_TIMEOUT_MS = 30_000
 
-/** Where everything is put. */
+/** The folders of the service's files. */
 export interface Place {
-  /** What a new folder is made in, for the time. */
+  /** The parent of a new temporary folder. */
   readonly folder: string
   /** A folder that is made if need be, and kept; instead of the new one. */
   readonly kept?: string | undefined
-  /** Where the server leaves CPU profiles; undefined: none are made. */
+  /** The folder for the server's CPU profiles; undefined: none are made. */
   readonly profile: string | undefined
 }
 

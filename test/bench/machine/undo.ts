@@ -1,4 +1,4 @@
-/** What has to be ended and cleared away, in the reverse order of its making, however the benchmark ends. */
+/** Ends and clears away everything in the reverse order of its making, however the benchmark ends. */
 export class Undo {
   readonly #steps: (() => unknown)[] = []
 

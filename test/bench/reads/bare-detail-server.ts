@@ -1,6 +1,6 @@
 /**
- * What a trace's detail is held against: node:http sends the same bytes after the driver alone has run the same SQL. A
- * process of its own, which is told what to serve and says its port.
+ * The yardstick for a trace's detail: node:http sends the same bytes after the driver alone has run the same SQL. The
+ * process is told what to serve and reports its port.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'

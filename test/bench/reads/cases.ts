@@ -1,4 +1,4 @@
-/** What is asked of a project in the reads benchmark. */
+/** The requests of the reads benchmark. */
 import type { Sql } from 'postgres'
 import { encodeCursor } from '../../../lib/store/lists/cursor.ts'
 import { SCORE_ORDER, type Sort, TRACE_ORDERS } from '../../../lib/store/lists/order.ts'
@@ -13,7 +13,7 @@ export interface ReadCase {
 
 const LIST = '/api/v1/traces'
 const SCORES = '/api/v1/scores'
-/** Of a page. */
+/** Rows on a page. */
 export const PAGE = 50
 const DEEP_PAGE = 1000
 /** Times that are asked about again and again. */
@@ -107,7 +107,7 @@ export async function makeCases(sql: Sql, projectId: number, traces: number): Pr
     { name: 'scores: name, a time of 2,000', path: () => `${SCORES}?name=quality&${window(2000)}` },
     fixed('scores: name, environment', `${SCORES}?name=quality&environment=canary`),
     fixed('project', '/api/v1/project'),
-    // What the machine and node:http take.
+    // This case shows the share of the machine and node:http.
     fixed('health', '/healthz')
   ]
 }
@@ -117,7 +117,7 @@ const lastDays = (days: number) =>
 
 const PAGES = '/app/api/p/default'
 
-/** What the overview and the list ask of numbers over time, as somebody who is signed in. */
+/** The requests for numbers over time that the overview and the list make for a signed-in person. */
 export const CHART_CASES: readonly ReadCase[] = [
   ...[1, 7, 30, 90, 365].flatMap(days => [
     [`series: ${days} d`, `series?${lastDays(days)}&compare=1`],
@@ -183,7 +183,7 @@ async function readScoreCursor(sql: Sql, projectId: number): Promise<string> {
   return encodeCursor(SCORE_ORDER, { key: row.key, tie: String(row.tie), inclusive: false })
 }
 
-/** So many hours of the year that fill.ts makes; `place`: where in it, from 0 to 1. */
+/** A window of the year that fill.ts makes, `hours` long; `place` is its position in the year, from 0 to 1. */
 function timeWindow(place: number, hours: number): string {
   const from = Date.UTC(2025, 10, 1) + place * (364 * 24 - hours) * 3_600_000
   const time = (ms: number) => encodeURIComponent(new Date(ms).toISOString())

@@ -23,8 +23,8 @@ const FILL_SETTINGS = `set synchronous_commit = off; set wal_compression = off; 
 export const BYTES_PER_TRACE = 2_000
 
 /**
- * What charts are asked for ends here. It is the middle of a day and nearly the end of a fortnight, so that there are hours and
- * many days beside what is added up in longer steps.
+ * The periods of the charts end here. It is the middle of a day and nearly the end of a fortnight, so that hours and
+ * many days remain beside the sums over longer steps.
  */
 export const CHARTS_END = Date.UTC(2026, 9, 30, 12)
 /** Charts read the traces of so many hours themselves. */
@@ -104,7 +104,7 @@ async function countDays(sql: Sql, projectId: number, onProgress: (what: string)
   await finishSums(sql, projectId, onProgress)
 }
 
-/** What the server does by itself. It is at it too, and then a fold does nothing. */
+/** Finishes the sums as the server does by itself. If the server folds at the same time, a fold here does nothing. */
 async function finishSums(sql: Sql, projectId: number, onProgress: (what: string) => void): Promise<void> {
   for (let left = await countNews(sql); left > 0; left = await countNews(sql)) {
     onProgress(`folding: ${left} rows of news`)
@@ -122,7 +122,7 @@ export async function addProject(sql: Sql, plan: FillPlan): Promise<void> {
   await addTotals(sql, plan)
 }
 
-/** What says that the project is whole. */
+/** Writes the totals last: they mark the project as whole. */
 async function addTotals(sql: Sql, { projectId, traces, firstNumber }: FillPlan): Promise<void> {
   await sql`select setval('trace_numbers', ${firstNumber + traces})`
   await sql`
@@ -157,7 +157,7 @@ interface DroppedIndex {
   readonly name: string
   readonly table: string
   readonly definition: string
-  /** What it is of its table; null: no more than an index. */
+  /** The index's role in its table; null: it is only an index. */
   readonly constraint: 'primary key' | 'unique' | null
 }
 

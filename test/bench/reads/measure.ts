@@ -14,7 +14,7 @@ export interface ReadPlan {
   readTimes(): CpuTimes | undefined
 }
 
-/** What some requests took: times in ms, CPU in µs, NaN where not known. */
+/** Times of a set of requests, in ms, and their CPU time in µs; NaN where unknown. */
 interface Sample {
   readonly times: readonly number[]
   readonly seconds: number

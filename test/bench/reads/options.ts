@@ -12,7 +12,7 @@ export interface ReadsOptions {
   /** Whether these are numbers over time alone, for which the traces themselves need not be filled. */
   readonly isOfSums: boolean
   readonly folder: string
-  /** Where filled databases are kept from one run to the next; undefined: nowhere. */
+  /** The folder that keeps filled databases from one run to the next; undefined: they are not kept. */
   readonly data: string | undefined
   /** Only fill. */
   readonly fill: boolean
@@ -21,7 +21,7 @@ export interface ReadsOptions {
   readonly help: boolean
 }
 
-/** So many that p99 is no matter of a few: with 300 it was two or three stalls of the machine in a second. */
+/** Enough requests that p99 does not rest on a few: with 300 it was two or three stalls of the machine in a second. */
 const REQUESTS = 1000
 
 export const READS_HELP = `Measures lists, details and the project as more and more is stored: npm run bench -- reads [flags]

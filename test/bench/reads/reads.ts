@@ -20,10 +20,10 @@ import { openNeighbour } from './neighbour.ts'
 import type { ReadsOptions } from './options.ts'
 import { signIn } from './visitor.ts'
 
-/** Of one case, with one connection and with many. */
+/** The figures of one case, with one connection and with many. */
 export interface CaseResult {
   readonly name: string
-  /** Of a page; undefined for what is no list. */
+  /** Rows on a page; undefined unless the response is a list. */
   readonly rows: number | undefined
   readonly one: ReadFigures
   readonly many: ReadFigures
@@ -159,7 +159,7 @@ async function prepareCases(service: Service, traces: number, { isOfSums }: Read
   ]
 }
 
-/** Where the same is asked. */
+/** A server and the path to ask it for. */
 type Source = Pick<ReadPlan, 'port' | 'credentials' | 'path' | 'readTimes'>
 
 /** The same of several sources, which take turns. Where a page of the first is not full, no other is asked for more rows. */
@@ -191,7 +191,7 @@ async function countRows({ port, credentials, path }: Source): Promise<number | 
   return Array.isArray(list) ? list.length : undefined
 }
 
-/** What one body of this kind costs to read, and what the bare server makes of the same bytes. */
+/** Measures reading one body of this kind, and the bare server with the same bytes. */
 async function measureDetail(
   service: Service,
   options: ReadsOptions,

@@ -1,4 +1,4 @@
-/** Who asks for the dashboard's numbers: somebody who is signed in. */
+/** Signs somebody in, since the dashboard's numbers are for people alone. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { PROGRAM, type Service } from '../machine/service.ts'

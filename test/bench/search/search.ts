@@ -17,7 +17,7 @@ export interface SearchOptions {
   readonly traces: number
   readonly requests: number
   readonly folder: string
-  /** Where the filled database is kept from one run to the next. */
+  /** The folder that keeps the filled database from one run to the next. */
   readonly kept: string | undefined
   readonly profile: undefined
   readonly help: boolean
@@ -59,7 +59,7 @@ export function readSearchOptions(parameters: readonly string[]): SearchOptions 
   }
 }
 
-/** What is searched for: a name for the table, the words, and other filters. */
+/** The searches: a name for the table, the words, and other filters. */
 const SEARCHES: readonly (readonly [name: string, words: string, filters?: Partial<TraceQuery>])[] = [
   ['a word of each tenth trace', 'tenth'],
   ['of each hundredth', 'hundredth'],
@@ -76,7 +76,7 @@ const SEARCHES: readonly (readonly [name: string, words: string, filters?: Parti
 
 export interface SearchResult {
   readonly name: string
-  /** Of the first page of 50. */
+  /** Rows on the first page, at most 50. */
   readonly rows: number
   readonly isStopped: boolean
   readonly p50: number
@@ -126,7 +126,7 @@ export async function measureSearch(
   }
 }
 
-/** So many of the newest traces are not in segments yet: nearly as many as there can be. */
+/** The newest traces that are not in segments yet: nearly as many as the server allows. */
 const NEWEST = 2000
 
 /** The server does not do it, since it is too early for it. Returns how many were not in the index yet. */

@@ -1,6 +1,6 @@
 /**
- * What a bundle with the client has more, without undici and the wrappers of models' clients. Sizes are no times: they
- * are the same on each machine, so they may be asserted.
+ * The client's share of a bundle, without undici and the wrappers of models' clients. Sizes, unlike times, are the same
+ * on each machine, so they may be asserted.
  */
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'

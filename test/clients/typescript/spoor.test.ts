@@ -220,7 +220,7 @@ t.test('the client, against a server', async t => {
     const following = evaluate(spoor, evaluator, { name: 'followed' }, { follow: true, signal: end.signal })
     t.match(await following, { judged: 0, passed: 2, failed: 0, failures: [], mean: undefined })
     t.same(asked, ['first', 'second'])
-    // What the service would refuse again ends it.
+    // A request that the service would reject again ends the run.
     const wrong = evaluate(spoor, evaluator, { limit: -1 }, { follow: true })
     await t.rejects(wrong, { name: 'SpoorError', status: 400 })
     t.match(await evaluate(spoor, evaluator, {}, { signal: end.signal }), { passed: 0 }, 'nothing is begun')

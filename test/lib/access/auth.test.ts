@@ -183,7 +183,7 @@ t.test('the last use is stored at most every five minutes', async t => {
     )
     return lastUsed()
   }
-  /** What a process answers once it has heard of the change. */
+  /** Waits until a process has heard of the change, and responds with it. */
   const untilAnswered = (service: TestService, time: string | null) =>
     until(async () => (await service.call('GET', PATH, { key })).body.lastUsedAt === time)
   const recent = await setLastUsed(290)

@@ -6,7 +6,7 @@ import { prepare } from '../../../lib/trace/prepare.ts'
 
 const NOW = Date.parse('2026-11-21T12:00:00Z')
 const bytes = (body: object) => Buffer.from(JSON.stringify(body))
-/** What is recorded of each trace: bodies as the routes read them. */
+/** Reads each trace's bodies as the routes do. */
 const recorded = (count?: number) =>
   demoTraces(NOW, count).map(({ body, appended = [], end, scores = [] }) => {
     const trace = prepare('record', bytes(body))

@@ -1,4 +1,4 @@
-/** What a module of evaluators may export, and what an evaluator may say. */
+/** Modules of evaluators, their exports, and the verdicts that an evaluator may return. */
 import fc from 'fast-check'
 import t from 'tap'
 import { type Evaluator, readEvaluators, readVerdict } from '../../../lib/evaluation/evaluator.ts'

@@ -8,7 +8,7 @@ import { Tally } from '../../../lib/evaluation/tally.ts'
 
 const OPTIONS = { concurrency: 3, limit: 1000, timeoutMs: 60_000, follow: false, signal: new AbortController().signal }
 
-/** What is said of a trace: a verdict, nothing, an error, or that it has gone. */
+/** The fate of a trace: a verdict, no verdict, an error, or deletion before it is judged. */
 type Fate = 'good' | 'nothing' | 'throws' | 'gone'
 
 /** Traces by number, and what was stored of them. */

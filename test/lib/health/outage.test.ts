@@ -8,7 +8,7 @@ const RECOVERING = { reason: 'recovering', cause: 'the database system is starti
 const QUEUE = { reason: 'the queue is full' }
 const ELSEWHERE = { reason: 'not configured', isLogged: true }
 
-/** What a series of looks, a second apart, is told as. */
+/** Reports a series of looks, one a second. */
 function tell(looks: readonly (readonly object[])[]): (Change | undefined)[] {
   const outage = new Outage()
   return looks.map((obstacles, second) => outage.see(obstacles as never, second * 1000))
@@ -48,7 +48,7 @@ t.test('whatever comes and goes, the two kinds alternate and no reason floods th
         toldAt.set(change.reasons, change.second)
       }
     }
-    // Whatever was in the way for the first time was told at once.
+    // The first obstacle was reported at once.
     const first = looks.findIndex(each => each.some(obstacle => obstacle !== ELSEWHERE))
     return first === -1 ? changes.length === 0 : changes[0]?.second === first
   })

@@ -1,4 +1,4 @@
-/** What a route decides by itself: whether its requests are counted as reads, and how long a body in pieces is. */
+/** Decisions of a route alone: whether its requests count as reads, and the length of a body in pieces. */
 import t from 'tap'
 import { isPersonAccess } from '../../../lib/http/people/admit.ts'
 import { isRead, JsonPieces } from '../../../lib/http/route.ts'

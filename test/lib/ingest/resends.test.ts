@@ -26,7 +26,7 @@ t.test('a body that was recorded is answered without a write', async t => {
   const { traceId } = await path.record(key, body)
   await database.pool.run(sql =>
     sql.begin(async sql => {
-      // Whoever inserts waits for the end of this transaction.
+      // An insert waits for the end of this transaction.
       await sql`lock table traces in share mode`
       t.same(await path.record(key, body), { traceId, spanCount: 1, duplicate: true, running: false })
     })

@@ -20,7 +20,7 @@ import { testRelay } from '../../fixtures/database/relay.ts'
 import { makePending } from './make-pending.ts'
 
 const NODE = { host: 'node', port: 5432 }
-/** Of the projects 1 and 2. */
+/** The shards of the projects 1 and 2. */
 const SHARDS = [102_001, 102_002].map(
   (id): Home => ({
     id,

@@ -103,7 +103,8 @@ t.test('a large start is remembered like any other', async t => {
   const path = testWritePath(t, database)
   const { trace } = startBody({ input: 'x'.repeat(100_000) })
   await path.record(key, bytes({ schemaVersion: 1, trace }))
-  // What nobody but a look would see: the append is decided by what is remembered, and undone by the version.
+  // Only a look at the database would find the trace gone: the append is decided by the remembered state, and undone by
+  // the version.
   await database.pool.run(sql => sql`delete from traces`)
   await t.rejects(path.append(key, trace.id, bytes(spansBody(span()))), { code: 'not_found' })
 })

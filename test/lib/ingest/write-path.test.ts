@@ -19,7 +19,7 @@ async function setUp(t: Test, trialTraces?: number) {
   return { database, path: testWritePath(t, database, { trialTraces }), sql: database.pool }
 }
 
-/** What became of a write: its answer, or the code of its refusal. */
+/** The outcome of a write: its response, or its error code. */
 const outcome = <T>(work: Promise<T>): Promise<T | string> =>
   work.catch(error => (error instanceof Refusal ? error.code : Promise.reject(error)))
 

@@ -1,4 +1,4 @@
-/** What stands as text where a result is too long to be given twice. */
+/** The string that replaces a result too long to be returned twice. */
 import t from 'tap'
 import { shortResultText } from '../../../lib/mcp/long-result.ts'
 import { SHOWN_BYTES } from '../../../lib/mcp/outline.ts'

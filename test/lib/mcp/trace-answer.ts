@@ -1,4 +1,4 @@
-/** What getTrace answers, for a trace of any size. */
+/** Responses of getTrace, for traces of any size. */
 import { EXAMPLES } from '../../../lib/openapi/examples.ts'
 
 export const DETAIL = EXAMPLES.getTrace?.replies[200] as { trace: object; spans: object[]; scores: object[] }

@@ -93,7 +93,7 @@ const score = fc
   )
   .map(([name, value, over]) => ({ name, ...value, ...over }))
 
-/** What is sent of one trace, and how its row is bent afterwards into what only history has. */
+/** The requests for one trace, and whether its row then becomes one that only earlier versions wrote. */
 const life = fc.record({
   environment: fc.constantFrom('prod', 'unassigned', 'not recorded'),
   recording,
@@ -197,7 +197,7 @@ async function checkRoundTrip(service: TestService, importInto: Importer, lives:
       assert.notEqual((await send(service, key, 'POST', path, body)).duplicate, false, 'a resend is a duplicate')
     }
   }
-  // What goes on, goes on alike.
+  // Running traces continue alike in both projects.
   for (const { complete, end, environment, recording } of lives) {
     if (complete || end !== undefined) continue
     const keyOf = (project: string) => service.makeKey({ project, ...(environment === 'prod' && { environment }) })

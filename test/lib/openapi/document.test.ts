@@ -294,7 +294,7 @@ function inner(name: string, schema: Json): string[] {
   })
 }
 
-/** What a JSON pointer points at. */
+/** Resolves a JSON pointer. */
 function at(value: Json, pointer: string): Json {
   return pointer
     .split('/')

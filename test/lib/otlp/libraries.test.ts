@@ -1,4 +1,4 @@
-/** What single libraries do otherwise than the conventions they follow, as `npm run otlp-libraries` saw it. */
+/** Deviations of single libraries from the conventions they follow, as `npm run otlp-libraries` saw them. */
 import t from 'tap'
 import { mapAttributes } from './mapped.ts'
 

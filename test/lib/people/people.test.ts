@@ -1,4 +1,4 @@
-/** What the dashboard decides about people, without a database. */
+/** Rules of the dashboard for people that need no database. */
 import fc from 'fast-check'
 import t from 'tap'
 import { dashboardAddress } from '../../../lib/dashboard-address.ts'

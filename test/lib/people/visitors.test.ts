@@ -1,4 +1,4 @@
-/** Who somebody is, as a server remembers it. */
+/** A server remembers whose session it has looked up. */
 import t, { type Test } from 'tap'
 import { createAccount } from '../../../lib/admin/accounts.ts'
 import { addUser } from '../../../lib/admin/people.ts'

@@ -45,7 +45,7 @@ function readSpanRows({ bytes, spans }: SpanRows): Row[] {
   })
 }
 
-/** What the rows of spans say of their texts, wherever they are; by id. */
+/** Reads the texts of spans by id, from their own columns or from a packed one. */
 function readTexts(rows: readonly Row[]): Map<string, SpanTexts> {
   const unpacked = unpackTexts(rows.flatMap(({ packed }) => packed ?? []))
   const text = (field: Buffer | undefined) => field?.toString() ?? null

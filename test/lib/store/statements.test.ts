@@ -26,7 +26,7 @@ import { lintAll } from '../../fixtures/statements/lint-all.ts'
 import { Recording, recorded } from '../../fixtures/statements/record.ts'
 import { routingFaults } from '../../fixtures/statements/routing.ts'
 
-/** Whatever keeps an index of words and searches in it. */
+/** Runs every statement that keeps an index of words or searches in it. */
 async function searchProject(sql: Sql, projectId: number): Promise<void> {
   const rest = async () => {}
   await setSearch(sql, projectId, true, { by: null, action: 'project.update', projectId })

@@ -1,4 +1,4 @@
-/** What an end makes of a trace's document has as many bytes as the same trace recorded whole. */
+/** A trace that was started and ended has as many bytes in its document as the same trace recorded whole. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** What is identical: bodies that differ in any field are not, whatever the field (specification 3.1). */
+/** Bodies that differ in any field are not identical (specification 3.1). */
 import t from 'tap'
 import { EndBody, SpanInput, TraceInput } from '../../../lib/schema/input.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'

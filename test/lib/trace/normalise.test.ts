@@ -1,4 +1,7 @@
-/** What a checked body means: the body is read as the routes read it, since only that makes what is normalised. */
+/**
+ * The meaning of a checked body. The tests read bodies as the routes do, since only that makes the input of the
+ * normaliser.
+ */
 import { createHash } from 'node:crypto'
 import canonicalizeOracle from 'canonicalize'
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** What the rows have in common. */
+/** Expectations that all rows share. */
 import { ANSWER } from '../../provider/facts.ts'
 import { QUESTION } from '../../senders/talk.ts'
 import type { Expected, Row } from '../row.ts'

@@ -1,4 +1,4 @@
-/** What the build of the page made: how much a browser loads for a list, and how much more for a trace. */
+/** The bytes of the build that a browser loads for a list, and those that it adds for a trace. */
 import { readdir } from 'node:fs/promises'
 import { brotliDecompressSync } from 'node:zlib'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** What the build of the page made, and how much of it a browser loads. */
+/** Reads the page's build and the bytes of it that a browser loads. */
 import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import type { AssetManifest } from '../../../plugins/dashboard/build.ts'

@@ -1,4 +1,4 @@
-/** What charts say, beside the traces that they are of, added up here one by one. */
+/** Compares the charts with their traces, which are added up here one by one. */
 import t from 'tap'
 import { periodBetween } from '../../../lib/rollups/period.ts'
 import { foldNews } from '../../../lib/store/analytics/rollups/fold.ts'
@@ -61,7 +61,7 @@ t.before(async () => {
   })
 })
 
-/** What of the given began in these steps and fits. */
+/** The given traces that began in these steps and fit. */
 function fitting(from: string, to: string, fits: (trace: Given) => boolean): Given[] {
   const [first, last] = [Date.parse(from), Date.parse(to)]
   return given.filter(each => Date.parse(each.startedAt) >= first && Date.parse(each.startedAt) < last && fits(each))

@@ -1,4 +1,4 @@
-/** What the dashboard reads: as the API has it, and in the pieces that the page of a trace asks for. */
+/** The dashboard reads the same responses as the API does, and a trace's page reads them in pieces. */
 import t from 'tap'
 import { ingestBody, span, spansBody, startBody, traceId } from '../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'

@@ -1,4 +1,4 @@
-/** What people do in the dashboard: judge traces, and see to keys, members and the project. */
+/** People judge traces in the dashboard, and manage keys, members and the project. */
 import t from 'tap'
 import { createAccount } from '../../../lib/admin/accounts.ts'
 import { addUser } from '../../../lib/admin/people.ts'

@@ -103,7 +103,7 @@ t.test('a worker that is told to stop', async t => {
 })
 
 t.test('functions that are frozen when they have answered', async t => {
-  // What is not sent by the answer is lost: the process is killed then.
+  // The process is killed after the response, so unsent data is lost.
   const program = `
     import { handler, GET } from '${write(t, 'serverless.ts')}'
     const waiting = []
@@ -137,7 +137,7 @@ function write(t: Test, name: string): string {
 
 interface Started {
   readonly child: ChildProcessWithoutNullStreams
-  /** What it has printed so far. */
+  /** The output so far. */
   readonly said: { out: string; err: string }
 }
 

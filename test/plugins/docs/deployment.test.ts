@@ -1,4 +1,4 @@
-/** What the examples for containers, services and proxies say of spoor, held against spoor. */
+/** Compares the examples for containers, services and proxies with spoor itself. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -15,7 +15,7 @@ const run = promisify(execFile)
 const APPLICATIONS = 'plugins/docs/examples'
 const TSC = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')))
 
-/** What ends the output of an example. */
+/** This line ends the output of an example. */
 const END = '-- end of the example --'
 
 /** As strict as a reader's project may be. */

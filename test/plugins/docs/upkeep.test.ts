@@ -24,7 +24,7 @@ t.test('all commands of the chapter, in order', async t => {
 
   const [own] = await jsonHere(['key', 'list'], { DATA_DIR: folder })
   const database = configurationFor(await testDatabase(t))
-  /** What the reader has in another place than this test. */
+  /** The reader's files and key have other names in this test. */
   const placed = (text: string) =>
     text.replace('spoor.backup', join(elsewhere, 'spoor.backup')).replace('KEYID', own.keyId)
   for (const block of blocks) {

@@ -1,4 +1,4 @@
-/** What an exporter is told that is refused: errors it can read, the right address, and keys in the forms it sends. */
+/** A rejected exporter gets errors that it can read, and the right address. It may send its key in several forms. */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'

@@ -52,12 +52,12 @@ export interface Call {
 }
 
 export interface Seen {
-  /** What the agent ended with, and what it printed; null if it had to be killed. */
+  /** The agent's exit code and its output; null if it had to be killed. */
   readonly code: number | null
   readonly output: string
   /** The names of all tools that the model was offered. */
   readonly offered: ReadonlySet<string>
-  /** What the model got for each call, in the order of the script. */
+  /** The result of each call, in the order of the script. */
   readonly results: readonly string[]
 }
 

@@ -20,7 +20,7 @@ import { figure, isLong } from '../orders.ts'
 const silent = createLog('silent')
 const CONFIG = readConfig({ PORT: '0', WORKERS: '1' })
 
-/** What a request to a service that is not a test's own is answered. */
+/** Sends a request to a service that runs as a process of its own. */
 async function ask({ url }: Service, method: string, path: string, key?: string, body?: object) {
   const response = await request(url + path, {
     method: method as 'GET',
@@ -96,7 +96,7 @@ if (isLong) {
     await first.close()
     const standby = await startStandby(primary.cluster)
     t.teardown(() => standby.stop())
-    // What is answered is on the standby, too.
+    // Every commit waits for the standby, so an acknowledged write exists there too.
     await runOn(primary.target, "alter system set synchronous_standby_names = '*'")
     await runOn(primary.target, 'select pg_reload_conf()')
     const [one, other] = [await tcpWay(t, primary.target), await tcpWay(t, standby.target)]

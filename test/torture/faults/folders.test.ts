@@ -1,4 +1,4 @@
-/** Who is in a data folder: each process of a server, nobody for a folder that was copied, and no server of another container. */
+/** Users of a data folder: each process of a server, nobody for a copied folder, and no server of another container. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
@@ -47,7 +47,7 @@ longTest('a server in another PID namespace is noticed, and its folder is free w
     ([code]) => code === 0,
     () => false
   )
-  // What a container's engine may do, not every user may. The test above covers all but the kernel's part.
+  // A container's engine may make namespaces, but not every user may. The test above covers all but the kernel's part.
   if (!mayUnshare) {
     t.pass('this user may not make a namespace')
     return

@@ -21,7 +21,7 @@ const OLDEST = '15'
 const DETAILS = 1000
 const CONNECTIONS = 128
 const ROUND_MS = 10_000
-/** So many traces of the load have one minute. */
+/** The traces of the load that share a minute. */
 const TRACES_PER_MINUTE = 16
 const FIRST_MS = Date.UTC(2026, 0, 1)
 
@@ -103,7 +103,7 @@ async function record(t: Test, port: number, key: string): Promise<number> {
   let traces = 0
   while (traces < wanted) {
     await sender.run({ ...plan, firstNumber: traces + 1 })
-    // Those that were answered after the time was up count as well.
+    // Traces that were acknowledged after the time was up count as well.
     traces = (await totalsOf(`http://127.0.0.1:${port}`, key)).traceCount
     figure('traces recorded', traces)
   }
@@ -132,7 +132,7 @@ function stopwatch() {
   }
 }
 
-/** What a folder takes, but for PostgreSQL's log. */
+/** Measures the disk space of a data folder without PostgreSQL's WAL. */
 function diskOf(folder: string): number {
   const { stdout } = spawnSync('du', ['-sB1', '--exclude=pg_wal', folder], { encoding: 'utf8' })
   return Number.parseInt(stdout, 10)

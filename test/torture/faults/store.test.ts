@@ -118,7 +118,7 @@ function smallWrites({ call }: TestService, { trace }: Start): Promise<Answer>[]
   ]
 }
 
-/** What was refused left nothing behind. */
+/** A rejected write has left nothing behind. */
 async function checkUntouched(t: Test, name: string, { call }: TestService, { trace }: Start, fresh: Fresh) {
   for (const id of [fresh.native.trace.id, fresh.otlp]) {
     t.equal((await call('GET', `/api/v1/traces/${id}`)).status, 404, `${name}: nothing was stored`)
@@ -282,7 +282,7 @@ longTest('a log of PostgreSQL without room ends it again and again, and loses no
   const folder = await dataFolder(t)
   const env = { DATA_DIR: folder, LOG_LEVEL: 'silent' }
   const { address, key } = await serve(t, env)
-  // What is written besides the load is in a project of its own: the load knows what is in its.
+  // The load knows its project's content, so other writes go to a project of their own.
   await runHere(['project', 'create', 'other', '--json'], env)
   const other = JSON.parse((await runHere(['key', 'create', '--project', 'other', '--json'], env)).out)
   const headers = { authorization: `Bearer ${other.key}` }
@@ -345,7 +345,7 @@ async function fullLog(folder: string) {
     const path = join(pgData, 'pg_wal', row?.name)
     if (existsSync(path)) renameSync(path, `${path}.spare`)
     symlinkSync('/dev/full', path)
-    // Where it takes the whole of PostgreSQL along, it does not come back.
+    // The query fails if the full log ends all of PostgreSQL.
     await sql`select pg_switch_wal()`.catch(() => {})
     return path
   })

@@ -11,8 +11,8 @@ export interface KeepingClients {
   /** How many requests were answered 2xx so far. */
   readonly answered: () => number
   /**
-   * What went wrong, a few words each. A connection that was refused is not among it; one that was reset only if a request
-   * had been answered on it, or `strict` is set.
+   * The failures, a few words each. A refused connection is none; a reset one is a failure only if a request had been
+   * answered on it, or `strict` is set.
    */
   readonly failures: readonly string[]
   stop(): Promise<void>

@@ -72,7 +72,10 @@ export class LiveTabs {
     return new LiveTabs(address, key!, cookie, cpu)
   }
 
-  /** What so many tabs cost: in CPU, without recording, and in traces, in turns since machines change from minute to minute. */
+  /**
+   * Measures the cost of open tabs: their CPU time without recording, and the traces that they take from recording.
+   * They take turns, since machines change from minute to minute.
+   */
   async measure(tabs: number): Promise<Cost> {
     const recording = { clients: CLIENTS, tabs: 0, lookMs: LOOK_MS }
     await this.#turn(recording)

@@ -32,7 +32,7 @@ export interface Containers {
   shell(name: string, script: string): Promise<string>
 }
 
-/** What is made is removed when the test is over. */
+/** Opens a store of containers that the end of the test removes. */
 export async function openContainers(t: Test): Promise<Containers> {
   const folder = await testFolder(t)
   const places = ['--root', join(folder, 'store'), '--runroot', join(folder, 'run')]

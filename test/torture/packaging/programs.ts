@@ -4,7 +4,7 @@ import { figure } from '../orders.ts'
 
 export interface Finished {
   readonly code: number
-  /** What it printed, on stdout and stderr. */
+  /** The output on stdout, and that on stderr. */
   readonly out: string
   readonly err: string
 }
@@ -38,7 +38,7 @@ export async function succeed(program: string, args: readonly string[], options:
   throw new Error(`${program} ${args.slice(0, 3).join(' ')} ended with ${code}: ${`${out}${err}`.slice(-2000)}`)
 }
 
-/** What of these programs is not on the path; undefined if all are. */
+/** Names the programs that are not on the path; undefined if all are. */
 export function missing(programs: readonly string[]): string | undefined {
   const lacking = programs.filter(program => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0)
   return lacking.length === 0 ? undefined : `there is no ${lacking.join(', ')} here`

@@ -18,17 +18,17 @@ import { figure, isLong, longTest } from '../orders.ts'
 
 const IDLE = isLong ? 5000 : 300
 const WRONG_KEYS = isLong ? 100_000 : 2000
-/** Who asks for much and reads nothing; how many times each of them asks; and how many ask much more often. */
+/** READERS ask for much, TIMES each, and read nothing. PIPELINERS ask AHEAD times each. */
 const READERS = isLong ? 400 : 20
 const TIMES = 4
 const PIPELINERS = isLong ? 50 : 2
 const AHEAD = isLong ? 400 : 50
-/** Of an answer. */
+/** The size of a response. */
 const LARGE_BYTES = 1_800_000
 /** How long a connection may take nothing of an answer, and how much may wait for all of them. */
 const UNREAD_MS = 20_000
 const UNREAD_MIB = 128
-/** What six answers take while they are made, and what is garbage already. */
+/** The memory of six responses while they are prepared, and of garbage. */
 const MAKING_MIB = 256
 /** Passwords that are tried at the same moment, and how many of one network's are looked at in a quarter of an hour. */
 const PASSWORDS = 1000
@@ -265,7 +265,7 @@ for (const [who, count, times] of [
       socket.pause().on('close', () => closed++)
     }
     const start = performance.now()
-    // Where all that waits is too much, who reads slowly may be let go as well.
+    // Once too much waits in all, the server may cut slow readers off as well.
     const others = get(body.trace.id).replace(authorization, await otherAuthorization())
     const slow = isLong && times === TIMES ? readSlowly(t, others, 30, 5_000_000) : undefined
     await until(async () => (await metric('spoor_unread_bytes')) > MIB)

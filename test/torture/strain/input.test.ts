@@ -1,4 +1,4 @@
-/** What no input may do: be answered 5xx, end the server, or hold it up so that nobody else is answered meanwhile. */
+/** No input may cause a 5xx, end the server, or hold it up so that no other client gets a response. */
 import assert from 'node:assert'
 import { readFile, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -27,7 +27,7 @@ import { figure, isLong, longTest, randomNumbers, rounds, runs } from '../orders
 
 /** How long the event loop of the server may stand still. */
 const MOST_STALL_MS = 100
-/** What the machine does to the server besides, such as to pause it, it does not do each of so many times. */
+/** The machine may pause the server as well, but not in each of these tries. */
 const TRIES = 4
 /** The suite sends so many of the requests. */
 const SHORT = 8
@@ -146,7 +146,7 @@ t.test('whatever is sent, the service answers as it should, and goes on', async 
   )
 
   t.equal((await call('GET', '/api/v1/key')).status, 200, 'it still answers')
-  // Of few requests by chance none may record anything, or ask for what is nowhere.
+  // A few random requests may all fail to record, or never ask for anything that is missing.
   const wanted = isLong ? [200, 201, 400, 404] : [200, 400]
   t.ok(
     wanted.every(status => seen.has(status)),
@@ -205,7 +205,7 @@ function checkAnswer({ method, path }: FuzzRequest, { status, headers, body, tex
   assert.match(String(headers['x-request-id']), /^\w{24}$/)
   assert.ok(headers['cache-control'])
   if (status < 400 || method === 'HEAD') return
-  // What the protocol has errors of its own for.
+  // JSON-RPC has errors of its own.
   if (path.startsWith(ENDPOINT) && body.jsonrpc === '2.0') return
   if (headers['content-type'] === PROTOBUF_TYPE) {
     assert.equal(text.charCodeAt(0), STATUS_CODE_TAG)

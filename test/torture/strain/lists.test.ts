@@ -15,7 +15,7 @@ import { seedProject } from '../../fixtures/database/seed.ts'
 import { figure, isLong, longTest } from '../orders.ts'
 
 const TRACES = isLong ? 1_000_000 : 10_000
-/** Of rankings that are cut, so that the places in the middle lie below them. */
+/** The size at which rankings are cut, so that positions in the middle lie below them. */
 const SIZE = { most: TRACES / 50, kept: TRACES / 200 }
 
 interface Plan {
@@ -26,7 +26,7 @@ interface Plan {
   readonly 'Actual Loops': number
   readonly 'Rows Removed by Filter'?: number
   readonly Plans?: readonly Plan[]
-  /** Of a cluster: what the one node does that is asked. */
+  /** The plan of the one node of a cluster that the query goes to. */
   readonly 'Distributed Query'?: {
     readonly Job: { readonly Tasks: [{ readonly 'Remote Plan': [[{ readonly Plan: Plan }]] }] }
   }
@@ -78,7 +78,7 @@ async function explain(sql: Sql, { text, values }: Statement, options: string): 
 
 type Asked = Omit<TraceQuery, 'limit' | 'sort'> & { readonly sort?: TraceQuery['sort'] }
 
-/** What the list is asked for; the values are those of the benchmark's traces. */
+/** Queries for the list; the values are those of the benchmark's traces. */
 const QUERIES: readonly Asked[] = [
   {},
   { sort: 'slowest' },
@@ -124,7 +124,7 @@ function walksOf({ sort = 'newest', ...query }: Asked): TraceQuery[] {
   return [asked, { ...asked, after: edge }, { ...asked, before: edge }]
 }
 
-/** Where the page of such a query begins. */
+/** Returns the start of the page for such a query. */
 function startOf({ sort, after, before, limit }: TraceQuery): Start {
   const edge = before ?? edgeBelow(TRACE_ORDERS[sort], after, undefined)
   return { edge, down: before === undefined, isCursor: (after ?? before) !== undefined, limit }
@@ -148,10 +148,10 @@ function scoreWalksOf(query: Omit<ScoreQuery, 'limit'>): ScoreQuery[] {
   ]
 }
 
-/** As many rows as families and as pages that are merged, and no more. */
+/** The limit covers the families and pages that are merged, and no more. */
 const MOST_ROWS = 3000
 
-/** What a node of a plan does that it must not. */
+/** Lists the faults of a node of a plan. */
 function faultsOf(node: Plan): string[] {
   const what = `${node['Node Type']} ${node['Index Name'] ?? node['Relation Name'] ?? ''}`
   const faults: string[] = []

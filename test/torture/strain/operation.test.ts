@@ -11,7 +11,7 @@ import { startKeepingClients } from '../load/keeping-clients.ts'
 import { checkLoad, type Load, startLoad } from '../load/load.ts'
 import { figure, longTest, rounds } from '../orders.ts'
 
-/** What a server is given to answer what is under way and to write what is queued, and its PostgreSQL to stop. */
+/** The time for a server to complete requests in flight and write its queue, and for its PostgreSQL to stop. */
 const GRACE_MS = 30_000
 
 t.test('SIGTERM under load loses nothing, and ends in time', async t => {

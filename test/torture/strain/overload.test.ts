@@ -44,7 +44,7 @@ t.test('a body that there is no room for is refused before it is read', async t 
     'Transfer-Encoding: chunked\r\n',
     'Content-Length: 2000000\r\nExpect: 100-continue\r\n'
   ]) {
-    // Of the body nothing is ever sent, so that an answer is one that did not wait for it.
+    // The socket never sends the body, so the response cannot have waited for it.
     const socket = connect(port, '127.0.0.1', () => socket.write(`${head}${announced}\r\n`))
     const [answer] = await once(socket.setEncoding('latin1'), 'data')
     socket.destroy()
@@ -140,7 +140,7 @@ async function announce(t: Test, socket: Socket, bytes: number): Promise<number 
   return took
 }
 
-/** What a flood did to the server while it went on. */
+/** Floods the server and measures it meanwhile. */
 async function besiege(t: Test, plan: Omit<FloodPlan, 'port' | 'key' | 'seconds'>) {
   const socket = (await open(t, '')).setEncoding('latin1')
   let isOver = false
@@ -169,7 +169,7 @@ const named = (name: string, { stored, refused, storedMs, refusedMs, openedMs }:
   }
 }
 
-/** What holds of every flood. */
+/** Checks the claims that hold of every flood. */
 async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key' | 'seconds'>) {
   const [quiet, empty, there] = [await quietTime(), await memory(), await listIds()]
   const { report, slowest, most, announcedMs } = await besiege(t, plan)
@@ -182,7 +182,7 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   const added = [...(await listIds())].filter(id => !there.has(id))
   t.same(added.sort(), [...report.stored].sort(), 'what was answered 201 is there, and nothing else')
   const later = await quietTime()
-  // Of a second, on whatever machine, times and memory say nothing.
+  // In a flood of one second, times and memory show nothing on any machine.
   if (!isLong) return
   figure(`${name}: median time of a small write before and afterwards, ms`, `${quiet}, ${later}`)
   figure(`${name}: memory before and afterwards, MiB`, `${Math.round(empty)}, ${Math.round(await memory())}`)
@@ -198,7 +198,7 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   t.ok(most < MOST_MIB, `${most} MiB`)
   // Times say something only of a machine that has time.
   if (!isLong) return
-  // What the server holds at most is written in so long a time; and it has to arrive.
+  // The server writes the most that it can hold within this time; and it has to arrive.
   const held = SHARE * Math.min(MOST_PENDING, MOST_PENDING_BYTES / SHAPES[plan.kind].bytes)
   const bound = 3 * Math.min(1, held / report.stored.length) * SECONDS * 1000
   t.ok(at(report.storedMs, 0.99) < bound, `${at(report.storedMs, 0.99)} of ${bound} ms`)

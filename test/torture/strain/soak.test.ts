@@ -28,7 +28,7 @@ interface Sample {
 
 const median = (list: number[]) => list.sort((one, other) => one - other)[Math.floor(list.length / 2)]!
 
-/** What is alive on a server's heap once all else was collected, in MiB: asked of its inspector. */
+/** Asks a server's inspector for the size of its heap after a collection of garbage, in MiB. */
 async function measureHeap(serving: Serving): Promise<number> {
   await until(() => serving.err.includes('ws://'))
   const socket = new WebSocket(/ws:\S+/.exec(serving.err)![0])
@@ -99,7 +99,7 @@ longTest('half of what a server can do leaves memory and file descriptors as the
   t.ok(late <= early * MOST_GROWTH + MOST_RESIDENT_MIB, `resident: ${early}, then ${late} MiB`)
   t.ok(heaps[3]! <= heaps[1]! + MOST_HEAP_MIB, `heap: ${heaps[1]}, then ${heaps[3]} MiB`)
 
-  /** What is typical of a quarter; 1 is the first. */
+  /** The typical value of a quarter; 1 is the first. */
   function typical(quarter: number, kind: keyof Sample): number {
     return median((samples[quarter - 1] ?? []).map(each => each[kind]))
   }

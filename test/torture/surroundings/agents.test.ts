@@ -13,7 +13,7 @@ import { CODING_AGENTS, type CodingAgent } from '../coding-agents/coding-agents.
 import { installAgents, runAgent } from '../coding-agents/run.ts'
 import { figure, isLong, longTest } from '../orders.ts'
 
-/** What an outline says of the way to the rest. */
+/** An outline has these words to point to the rest. */
 const WAY_ON = 'call get_trace with spanIds'
 /** It stands as it is in a result's text; `structuredContent` has U+FFFD in its place. */
 const HALF_EMOJI = '\ud83d'

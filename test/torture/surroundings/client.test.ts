@@ -30,7 +30,7 @@ const { url, key } = service
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-/** Where nothing listens. */
+/** Nothing listens at this address. */
 const nowhere = `http://127.0.0.1:${await freePort()}`
 
 const files = (folder: string) => readdirSync(folder).filter(name => name.endsWith('.spoor'))

@@ -152,7 +152,7 @@ if (isLong && (await hasChromium())) {
     await page.until(rows)
     await page.evaluate("document.getElementById('spans').focus()")
     for (let i = 0; i < 10; i++) {
-      // What is chosen next was fetched meanwhile.
+      // The page fetches the next step in this time.
       await new Promise(resolve => setTimeout(resolve, 800))
       const before = await taskMs(page)
       await page.press('ArrowDown')

@@ -10,15 +10,15 @@ import { longTest } from '../orders.ts'
 const VERSIONS = ['2025-11-25', '2026-07-28'] as const
 
 /**
- * What can be asked of any server. The others call tools, prompts and resources that they know by name. What both versions
- * have and one piece of code answers is asked in the newer one.
+ * Scenarios that suit any server. The others call tools, prompts and resources that they know by name. A scenario that
+ * both versions have and one piece of code answers is tried in the newer one.
  */
 const SCENARIOS = {
   '2025-11-25': ['server-initialize', 'ping', 'tools-list'],
   '2026-07-28': ['tools-list', 'http-header-validation', 'server-sse-multiple-streams', 'dns-rebinding-protection']
 }
 
-/** What an endpoint that answers in JSON, without sessions, has no way to do, or no reason. */
+/** Scenarios that an endpoint without sessions, which responds in JSON, cannot serve, or has no reason to. */
 const NOT_SERVED = {
   '2025-11-25': [
     // Messages that go out before the answer.

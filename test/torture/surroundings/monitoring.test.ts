@@ -20,7 +20,7 @@ async function watch(t: Test): Promise<void> {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
     await (await fetch(address + path, { method: 'POST', headers, body: JSON.stringify(body) })).arrayBuffer()
   }
-  /** What is rare: spans that have no place, log records, and a refusal. */
+  /** Sends the rare kinds: spans beyond the limit, log records, and an invalid body. */
   const sendRare = async () => {
     const traceId = freshId(32)
     await send('/api/v1/otlp/v1/traces', exportOf(...Array.from({ length: 210 }, () => otlpSpan({ traceId }))))

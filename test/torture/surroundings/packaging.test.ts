@@ -1,6 +1,7 @@
 /**
- * What is installed and run as the guide says, by the programs that it is for: the image, the unit, the proxies, the
- * manifests, the completion. Each needs programs that not every machine has; what was not looked at is a figure of its own.
+ * Packages are installed and run as the guide says, with their own programs: the image, the unit, the proxies, the
+ * manifests, the completion. Not every machine has each program; a figure of its own names the parts that were not
+ * tried.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** What a step says of itself, without a client around it. */
+/** Steps of a trace, without a client around them. */
 import t from 'tap'
 import { describeError, optionsFirst } from '../../../../clients/typescript/record/step.ts'
 import { Trace } from '../../../../clients/typescript/record/trace.ts'

@@ -1,4 +1,4 @@
-/** What waits, before anybody can send it. */
+/** Bodies wait here while nobody can send them. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -88,7 +88,7 @@ t.test('whoever comes and goes, an entry is taken for its project only, and none
   const acts = fc.array(fc.tuple(fc.nat(4), fc.boolean(), fc.constantFrom('leave', 'take', 'keep')), { maxLength: 16 })
   fc.assert(
     fc.property(acts, history => {
-      // What waits, by the trace's id: its key, and whether its project is known.
+      // The waiting traces by id: the key of each, and whether its project is known.
       const waiting = new Map<string, { readonly by: number; readonly isKnown: boolean }>()
       for (const [by, isKnown, act] of history) {
         const { key, project, environment } = keys[by]!

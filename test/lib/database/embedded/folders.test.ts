@@ -1,6 +1,6 @@
 /**
- * What the user that runs PostgreSQL can put in the way of a process that is root. Where the tests do not run as root, all
- * belongs to one user: then only the links are tested.
+ * Traps that the user that runs PostgreSQL can set for a process that is root. If the tests do not run as root, one
+ * user owns everything, and only the links are tested.
  */
 
 import { spawnSync } from 'node:child_process'

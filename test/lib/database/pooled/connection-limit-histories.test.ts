@@ -37,7 +37,7 @@ const histories = fc.record<History>({
   )
 })
 
-/** What PostgreSQL knows. A backend needs a moment to begin and to end. */
+/** Simulates PostgreSQL, whose backends need a moment to begin and to end. */
 class Server {
   allowed = Number.POSITIVE_INFINITY
   open = 0

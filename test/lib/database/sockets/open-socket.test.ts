@@ -33,7 +33,7 @@ const LOCAL_CA = certificate('local-ca.pem')
 
 interface Front {
   readonly port: number
-  /** What the clients said of each connection: the name of the server that they look for, or that they go without TLS. */
+  /** The server name that the client of each connection asks for, or a note that it does without TLS. */
   readonly seen: string[]
   /** Closes every connection. */
   cut(): void
@@ -136,7 +136,7 @@ const file = (name: string) => encodeURIComponent(certificate(name))
 const trusting = `sslrootcert=${encodeURIComponent(CA)}`
 const trustingLocal = `sslrootcert=${encodeURIComponent(LOCAL_CA)}`
 
-/** What a query and a COPY say to this address: the two of them must agree. */
+/** Tries an address with a query and with a COPY, which must agree. */
 async function reach(t: Test, url: string): Promise<string> {
   const there = databaseAt(url)
   const pool = new Pool(onClose => there.connect({ onClose }), { size: 1 })

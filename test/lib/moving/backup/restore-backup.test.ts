@@ -14,7 +14,7 @@ import { testDatabase } from '../../../fixtures/database/database.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../../../fixtures/database/seed.ts'
 import { type TestService, testService } from '../../../fixtures/service/service.ts'
 
-/** What the API answers to a reader of a project, as text. */
+/** Reads a project through the API and returns each path with its response as a string. */
 async function answers({ call }: TestService, key: string): Promise<[string, string][]> {
   const paths = [
     '/project',

@@ -33,7 +33,7 @@ const score = (over: object = {}) => ({
   ...over
 })
 
-/** What one text becomes: lines, which an import must take, or reasons. */
+/** Converts one string to lines, which an import must accept, or to reasons. */
 function convert(value: unknown) {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return [...convertLangfuse(Buffer.from(text))].map(converted => {

@@ -1,6 +1,6 @@
 /**
- * What `spoor upgrade` finds and refuses. That it moves everything, and what is left where it is killed, is tried with real
- * programs of earlier versions in test/torture/faults/upgrades.test.ts.
+ * `spoor upgrade` finds data folders and rejects some. test/torture/faults/upgrades.test.ts tries with real programs of
+ * earlier versions that it moves everything, and that a kill leaves the folder whole.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, rename, writeFile } from 'node:fs/promises'

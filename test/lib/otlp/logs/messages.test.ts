@@ -10,7 +10,7 @@ const IDS = { traceId: 'a1'.repeat(16), spanId: 'b2'.repeat(8) }
 const bytesOf = (logs: object) => Buffer.from(JSON.stringify(logs))
 const read = (...records: GivenRecord[]): Logs => readLogs(bytesOf(logsOf(records)), 'json')
 
-/** What a single record says, parsed. */
+/** Parses the messages of a single record. */
 function saidBy(record: GivenRecord) {
   const [first] = read({ ...IDS, ...record }).messages
   const parsed = (text: string | null | undefined) => (text == null ? null : JSON.parse(text))

@@ -130,7 +130,7 @@ t.test('refuses what is of another type than its field, naming it', async t => {
   t.throws(() => decodeJson(bytes(many)), { code: 'payload_too_large' }, 'counted before it is read')
 })
 
-/** What is read of a body, or the code of its refusal. */
+/** The result of reading a body, or its error code. */
 function outcome<T>(read: (body: Uint8Array) => T, body: Uint8Array): T | string {
   try {
     return read(body)
@@ -169,7 +169,7 @@ t.test('a request is the same whether its spans are parsed at once or one at a t
       const expected = outcome(decodeJson, bytes(text))
       if (typeof expected !== 'string') read++
       const large = outcome(decodeLargeJson, bytes(text))
-      // Of two faults in one text either may be found.
+      // If a body has two faults, either may be found.
       if (typeof expected === 'string' && typeof large === 'string') return
       assert.deepEqual(large, expected, text)
     }),

@@ -1,4 +1,4 @@
-/** What follows from what a provider says of somebody. */
+/** Conclusions from the claims of a provider. */
 import fc from 'fast-check'
 import t from 'tap'
 import { isSubject, joinClaims, personOf, type SignInAdmission } from '../../../../lib/people/oidc/claims.ts'

@@ -94,7 +94,7 @@ const someBounds = fc.record({
   near: fc.constantFrom(0, 8, 1000),
   few: fc.constantFrom(0, 3, 1000)
 })
-/** Of rankings that are cut. */
+/** The size of rankings that are cut. */
 const someSize = fc.option(fc.record({ most: fc.constantFrom(0, 2, 4), kept: fc.constantFrom(0, 1) }))
 const someTimes = fc.record({ from: fc.constantFrom(...TIMES), to: fc.constantFrom(...TIMES) }, { requiredKeys: [] })
 
@@ -113,7 +113,7 @@ const KEYS: Record<Sort, (trace: SomeTrace) => string | number | null> = {
   costliest: (trace: SomeTrace) => trace.costUsd ?? null
 }
 
-/** What the list must be: the ids that match, in order. */
+/** Lists by definition: the ids that match, in order. */
 function expected(traces: readonly SomeTrace[], { sort, ...filters }: Asked): string[] {
   const key = KEYS[sort]
   return traces

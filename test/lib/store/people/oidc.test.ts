@@ -34,7 +34,7 @@ async function setUp(t: Test) {
   return { pool, own: own!, other: other! }
 }
 
-/** What is known of somebody, in the order in which it is compared. */
+/** The facts of a person, in the order in which they are compared. */
 interface Known {
   readonly subjects: Set<string>
   /** In the oldest owner account. */
@@ -223,7 +223,7 @@ async function readPeople(sql: Sql, own: number, other: number) {
   return rows.map(row => ({ ...row }))
 }
 
-/** What the audit log has of identities. */
+/** Reads the entries about identities from the audit log. */
 async function readAudit(sql: Sql): Promise<string[]> {
   const rows = await sql<{ action: string; detail: string }[]>`
     select action, detail::text as detail from audit where action like 'oidc.%' order by id`

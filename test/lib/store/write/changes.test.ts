@@ -30,7 +30,7 @@ async function seedRunning(sql: Sql, projectId: number, over: SeedTrace = {}) {
 }
 type Target = Awaited<ReturnType<typeof seedRunning>>
 
-/** What a body does to a trace as it stands now. */
+/** Decides the change that a body makes to the trace as it stands now. */
 async function changeBy(
   sql: Sql,
   { projectId, traceId }: Target,

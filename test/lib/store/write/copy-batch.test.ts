@@ -1,4 +1,4 @@
-/** What the batches of the write path leave in the database, read back column by column. */
+/** Batches of the write path, read back from the database column by column. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -32,7 +32,7 @@ const readProject = (database: TestDatabase, projectId: number) =>
     )
   })
 
-/** What stands beside the traces of a project. */
+/** Reads the rows that belong to the traces of a project in other tables. */
 const readBeside = (database: TestDatabase, projectId: number) =>
   database.pool.run(
     sql => sql`
@@ -130,7 +130,7 @@ const streamOf = fc
 
 const withNewId = (body: string) => body.replace(/"id":"[0-9a-f]{32}"/, `"id":"${traceId()}"`)
 
-/** What a trace's own columns must hold, in the form in which they are read. */
+/** Computes the expected values of a trace's own columns, in the form in which they are read. */
 function columnsOf(body: string) {
   const trace = prepare('record', Buffer.from(body))
   return Object.fromEntries(TRACE_BODY_COLUMNS.map(({ name }) => [name, traceValues[name](trace)]))

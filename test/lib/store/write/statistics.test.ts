@@ -12,7 +12,7 @@ t.test('a trace is found by its key also where the plan for that was made while 
   const path = testWritePath(t, database)
   const running = startBody()
   const body = bytes(spansBody(span()))
-  // What was appended before is looked for.
+  // An append looks for the spans that the trace already has.
   const append = () => path.append(key, running.trace.id, body)
   /** A number that PostgreSQL counts within seconds, of an object; on a cluster of all its shards together. */
   const read = async (column: string, of: 'index' | 'table', name: string): Promise<number> => {

@@ -10,7 +10,7 @@ import { spansBody, traceId } from '../../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 
-/** Those that the arbitrary spans have. */
+/** The ids of the arbitrary spans. */
 const SPAN_IDS = Array.from({ length: 8 }, (_, n) => `${n}`.padStart(16, '0'))
 
 t.test('a trace is stored in the state that its recording and its appends left it in', async t => {

@@ -1,6 +1,6 @@
 /**
- * What reading costs grows with the length of a text, whatever is in it. Searches are counted, not timed: the engine may
- * make one more often than the code says, so each is as short as the string that it is in.
+ * The cost of reading grows with the length of a text, whatever its content. The test counts searches and takes no
+ * times: the engine may search more often than the code says, so each search is as short as the string that it is in.
  */
 import t from 'tap'
 import { canonicalise, parseExact, stringifyExact } from '../../../../lib/trace/json/exact-json.ts'

@@ -100,7 +100,7 @@ t.test('of a text with one thing changed, only JSON is taken, and for what it is
       const at = place % (text.length + 1)
       const changed = text.slice(0, at) + put + text.slice(at + cut)
       const canonical = scan(changed)
-      // What a double does not hold stays as it is written, so the values are compared.
+      // A number that no double holds stays as it is written, so the values are compared.
       const meaning = (json: string) => canonicalForm(JSON.parse(json))
       if (canonical !== undefined) assert.equal(meaning(canonical), meaning(changed))
     }),

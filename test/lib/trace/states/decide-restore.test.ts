@@ -87,7 +87,7 @@ function line(moment: Moment): RestoredHead {
   }
 }
 
-/** What is decided, in a word or in the reason. */
+/** Returns the decision in a word, or its reason. */
 function decided(before: Moment, sent: Moment): string {
   const decision = decideRestore(stored(before, sent), line(sent))
   return decision.type === 'contradiction' ? decision.reason : decision.type
@@ -202,7 +202,7 @@ t.test('an edited field contradicts, whatever hash stands beside it', async t =>
   t.equal(decided(ended, { ...ended, endedAt: LAST }), other('endedAt'))
   t.equal(decided({ ...rooted, tags: ['a'] }, { ...rooted, tags: ['b'] }), 'its tags are stored with different content')
 
-  // What an end may set differs from the start; what it may not set is the same before and after.
+  // An end may set these fields, so they may differ from the start. Every other field must stay the same.
   const set = { provider: 'x', model: 'x', costUsd: 1, inputTokens: 1, output: 'null' }
   const done = { ...ended, fields: set, tags: ['x'] }
   t.equal(decided(running, done), 'advance')

@@ -236,7 +236,7 @@ t.test('an end replaces what it sends, unites tags and merges metadata', async t
   t.equal(unchanged.type === 'change' ? unchanged.change.ending?.output : '', undefined)
 })
 
-/** What the specification says of a trace, in its plainest form. */
+/** A trace by the letter of the specification. */
 interface Model {
   body: string
   end: string | undefined

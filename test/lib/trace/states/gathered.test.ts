@@ -8,7 +8,7 @@ import { type GatheredSpan, INNER, type Level, PROCESS_ROOT, ROOT } from '../../
 import { runs } from '../../../torture/orders.ts'
 import { at, exported, type Given, hashOf, idOf, Store, span } from './export-store.ts'
 
-// What a set of spans means, written down once more without any thought of the order in which they came.
+// A second definition of the meaning of a set of spans, which has no notion of the order in which they came.
 
 type Picked<T> = [order: number[], id: string, value: T]
 const least = <T>(list: Picked<T>[]): T | undefined =>

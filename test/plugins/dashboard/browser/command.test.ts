@@ -104,7 +104,7 @@ t.test('where a provider is the only way in, the page leads there and back, and 
   await page.until("location.search === '?out'")
   await page.untilText('Sign in with your organisation')
 
-  // Whoever comes anew is led there by itself, and to the page that was wanted.
+  // A new visitor is led there at once, and then to the page that they asked for.
   await page.evaluate('sessionStorage.clear()')
   await page.open(`${base}/app/account`)
   await page.until(`location.href === '${base}/app/account'`)

@@ -59,7 +59,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   await page.until(`location.search === '?a=${agent.id}&b=${again.id}'`)
   await page.untilText('2 spans in both')
 
-  // What is not there is said, and other ids can be given.
+  // The page names a trace that does not exist, and takes other ids.
   await page.open(`${pages}/compare?a=${agent.id}&b=${'0'.repeat(32)}`)
   await page.untilText('no such trace')
   await page.open(`${pages}/compare?a=x&b=${again.id}`)

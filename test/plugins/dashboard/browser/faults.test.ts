@@ -1,4 +1,4 @@
-/** What goes wrong: hostile traces, a server that is away, a session that ends, a proxy with a path. */
+/** Trouble: hostile traces, a server that is away, a session that ends, a proxy with a path. */
 import t from 'tap'
 import { linkFor } from '../../../fixtures/service/people.ts'
 import { testService } from '../../../fixtures/service/service.ts'

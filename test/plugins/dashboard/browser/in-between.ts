@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 export interface InBetween {
   /** The address that browsers know, without a slash at its end. */
   readonly address: string
-  /** Where requests go from now on. */
+  /** Sets the server to which requests go from now on. */
   leadTo(url: string): void
   /** From now on nobody answers, and connections end; until it is called again with false. */
   setAway(away: boolean): void

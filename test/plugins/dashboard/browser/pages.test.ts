@@ -9,7 +9,7 @@ import { hasChromium } from '../../browser.ts'
 import { dialogsOf, pagesOf, recordAll } from './places.ts'
 import { elsewhere, visit } from './visit.ts'
 
-/** What a page may have, so that it stays fast. */
+/** More elements would make a page slow. */
 const MOST_ELEMENTS = 3000
 const OPENED = 'dialog[open], [role=menu]'
 const CONTRAST = 'color-contrast'

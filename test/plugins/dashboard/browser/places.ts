@@ -74,7 +74,7 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
   ]
 }
 
-/** What is pressed to open each. */
+/** Each dialog with the element that opens it. */
 export function dialogsOf({ agent }: Traces): [address: string, selector: string, text: string][] {
   return [
     ['p/default/traces', 'button', 'Columns'],

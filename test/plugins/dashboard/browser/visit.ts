@@ -21,7 +21,10 @@ export interface Visit extends Page {
   type(text: string): Promise<void>
   /** Clicks the first element of a selection that has this text, or this name. */
   click(selector: string, text?: string): Promise<void>
-  /** What axe-core finds, as lines: of one rule, and within what a selector finds first, where these are given. */
+  /**
+   * Returns axe-core's findings as lines; `rule` and `within` limit them to one rule and to the first match of a
+   * selector.
+   */
   violations(only?: { readonly rule?: string; readonly within?: string }): Promise<string[]>
   colours(theme: 'light' | 'dark'): Promise<void>
   width(px: number, height?: number): Promise<void>
@@ -108,7 +111,7 @@ export function visitor(page: Page): Visit {
       await send('Emulation.setEmulatedMedia', {
         features: [
           { name: 'prefers-color-scheme', value: theme },
-          // What is still fading in has other contrasts.
+          // A fade would change the contrasts.
           { name: 'prefers-reduced-motion', value: 'reduce' }
         ]
       })
@@ -138,7 +141,7 @@ export async function visit(
 
 export interface OwnProject extends TestService {
   readonly slug: string
-  /** Where its pages are: `/app/p/` and its slug. */
+  /** The address of the project's pages: `/app/p/` and its slug. */
   readonly pages: string
 }
 

@@ -31,7 +31,7 @@ function configOf(settings: Partial<OidcConfig> = {}): Partial<Config> {
   return { baseUrl, oidc: { ...(oidc as OidcConfig), ...settings } }
 }
 
-/** What the proxy in front would take off the path. */
+/** Removes the path as the proxy in front would. */
 const behind = (service: TestService): TestService => ({
   ...service,
   call: (method, path, options) => service.call(method, path.replace(/^\/tools/, ''), options)

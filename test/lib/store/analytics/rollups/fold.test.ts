@@ -1,4 +1,4 @@
-/** Whatever becomes of traces, and whenever there is a fold, rollups and news together are what the traces add up to. */
+/** Rollups and news together always equal the sums of the traces, through any history and with a fold at any point. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -143,7 +143,7 @@ t.test('through any history', async t => {
       folded += await pool.run(sql => foldNews(sql, 1, 1000))
       assert.equal(await pool.run(sql => countWrongSums(sql, 1)), 0)
       assert.deepEqual(await pool.run(sql => findWrongDays(sql, 1)), [])
-      // What is taken away leaves nothing.
+      // Deletions leave no sums behind.
       for (const id of IDS) await take(service, ['call', 'DELETE', `${TRACES}/${id}`])
       await foldAll(pool)
       const [left] = await pool.run(

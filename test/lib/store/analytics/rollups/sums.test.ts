@@ -1,4 +1,7 @@
-/** What is read of a whole time, whatever it is read from, beside the traces, which are added up here one by one. */
+/**
+ * Compares every sum over a period, from whichever tables it is read, with the traces, which are added up here one by
+ * one.
+ */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'

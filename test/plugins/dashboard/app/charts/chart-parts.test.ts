@@ -1,4 +1,4 @@
-/** What charts are drawn from: axes and paths, without a browser. */
+/** Axes, paths and labels of charts, without a browser. */
 
 import fc from 'fast-check'
 import t from 'tap'

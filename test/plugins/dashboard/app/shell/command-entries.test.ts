@@ -1,4 +1,4 @@
-/** What the command box offers. */
+/** Entries of the command box. */
 import t from 'tap'
 import {
   atFirst,
