@@ -107,7 +107,7 @@ t.test('a full disk is told once for all batches that it refuses, without their 
       begin raise exception using errcode = '53100', message = 'could not extend file "base/' || pg_backend_pid() || '"'; end $$;
       create trigger refuse before insert on traces for each row execute function refuse()`)
   )
-  for (let i = 0; i < 20; i++) {
+  for (let i = 0; i < 6; i++) {
     t.equal((await call('POST', '/api/v1/traces', { body: ingestBody() })).status, 429)
   }
   await until(() => all().length >= 2)

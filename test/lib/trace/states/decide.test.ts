@@ -246,7 +246,7 @@ interface Model {
   bytes: number
 }
 
-/** What the routes of the specification do. */
+/** The operations of the routes in the specification. */
 type Sent = Exclude<DecidedOperation, { operation: 'idle' | 'export' }>
 
 /** The answer that the specification demands, applying it to the model. */
