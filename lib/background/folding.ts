@@ -1,6 +1,7 @@
 /**
- * Folds news into rollups (lib/store/analytics/rollups/fold.ts), makes fortnights of days that are over, and counts the
- * traces of before there were rollups, the newest day first. Every process does so; the database lets one at a time.
+ * Folds news into rollups (lib/store/analytics/rollups/fold.ts), sums finished days into fortnights, and counts traces
+ * older than the rollups, starting with the newest day. Every process runs this; a lock in the database admits one at a
+ * time.
  */
 import type { Database } from '../database/database.ts'
 import { closeSingle, openSingle } from '../database/pooled/single-connection.ts'

@@ -3,8 +3,8 @@
  * accents. Scripts that are written without spaces (Chinese, Japanese, Thai and others), and Korean, whose particles
  * stick to the words, have no such words: of a run in them, each character and each pair of neighbours counts.
  *
- * What is indexed of a word is a number, its term. Two words may share one, so whatever is found by terms is looked at
- * again.
+ * The index stores a number for each word, its term. Two words may share a term, so every trace that the index finds is
+ * checked against its texts.
  */
 
 /** A run of a text: its place, and whether its script has no spaces between words. */

@@ -1,11 +1,11 @@
 /**
- * Tells whether processes of another container use a data folder. Process ids mean nothing there, so each process that
- * has the folder open listens on a Unix socket in `users`: a process anywhere can connect to it, but only while the
- * listener lives. The name of a socket contains the PID namespace, because processes of the same one are told apart by
- * their ids (lock-file.ts).
+ * Finds out whether processes in another container use a data folder. Process ids of one container mean nothing in
+ * another. Each process that opens the folder therefore listens on a Unix socket in `users`, and any other process can
+ * connect to it for as long as the listener runs. Within one PID namespace, process ids are enough (lock-file.ts), so
+ * the name of a socket contains the namespace.
  *
- * A process first listens and then looks, so that of two that come at once at least one notices. Names are never used
- * again. So a socket on which no process listens is a left-over, or a copy, and may be removed.
+ * A process listens before it looks, so that of two processes that start together at least one sees the other. Names
+ * are never used again: a socket without a listener is stale, or a copy, and may be removed.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'

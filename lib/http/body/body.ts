@@ -182,8 +182,8 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
 }
 
 /**
- * Smaller chunks are copied into shared memory, one after another: as a Buffer of its own, a chunk of one byte would
- * take a hundred times as much.
+ * Smaller chunks are copied into one buffer, one after another. A chunk of one byte in a Buffer of its own would take a
+ * hundred times its memory.
  */
 const SMALL_CHUNK = 1024
 const TAIL_BYTES = 16_384
@@ -219,8 +219,8 @@ class Chunks {
   }
 
   join(length: number): Buffer {
-    const [first, ...more] = this.pieces
-    return first !== undefined && more.length === 0 ? first : Buffer.concat(this.pieces, length)
+    const { pieces } = this
+    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length)
   }
 
   #cut(): void {

@@ -1,8 +1,8 @@
 /**
- * Memory for large bodies. A body is put there as it arrives, and a worker thread reads it there, so it is held once.
+ * Memory for large bodies. A body is written there as it arrives, and a worker thread reads it there without a copy.
  *
- * The memory is shared between threads, and V8 does not count shared memory, so it does not hurry to free it
- * (lib/rows/thread-bytes.ts). Therefore memory that no body needs any more is kept for the next one, until V8 frees it.
+ * V8 does not count memory that threads share, and so frees it late (lib/rows/thread-bytes.ts). Memory that a request
+ * gives back is therefore used for the next one, until V8 frees it.
  */
 
 /** The least size of memory. Sizes are powers of two, so that memory fits another body as well. */
@@ -13,13 +13,15 @@ export class LargeMemory {
 
   /** For one request. */
   lease(): MemoryLease {
-    return new MemoryLease(
-      bytes => this.#take(bytes),
-      buffer => this.#idle.add(new WeakRef(buffer))
-    )
+    return new MemoryLease(this)
   }
 
-  #take(bytes: number): SharedArrayBuffer {
+  /** Keeps memory that no request uses any more, for the next one. */
+  give(buffer: SharedArrayBuffer): void {
+    this.#idle.add(new WeakRef(buffer))
+  }
+
+  take(bytes: number): SharedArrayBuffer {
     const size = LEAST_BYTES * 2 ** Math.max(0, Math.ceil(Math.log2(bytes / LEAST_BYTES)))
     for (const idle of this.#idle) {
       const buffer = idle.deref()
@@ -35,25 +37,23 @@ export class LargeMemory {
 
 /** The memory that a request has, until it is answered. */
 export class MemoryLease {
-  readonly #take: (bytes: number) => SharedArrayBuffer
-  readonly #give: (buffer: SharedArrayBuffer) => void
+  readonly #memory: LargeMemory
   #taken: SharedArrayBuffer[] = []
 
-  constructor(take: (bytes: number) => SharedArrayBuffer, give: (buffer: SharedArrayBuffer) => void) {
-    this.#take = take
-    this.#give = give
+  constructor(memory: LargeMemory) {
+    this.#memory = memory
   }
 
   /** Memory for at most `most` bytes. */
   take(most: number): LargeBytes {
-    const buffer = this.#take(most)
+    const buffer = this.#memory.take(most)
     this.#taken.push(buffer)
     return new LargeBytes(Buffer.from(buffer))
   }
 
   /** Gives the memory back. The request must no longer read it, nor write to it. */
   end(): void {
-    for (const buffer of this.#taken) this.#give(buffer)
+    for (const buffer of this.#taken) this.#memory.give(buffer)
     this.#taken = []
   }
 }

@@ -1,11 +1,10 @@
 /**
- * The work of `spoor upgrade`: the embedded database goes to the PostgreSQL that this spoor has. The programs of the
- * old version and the new one run side by side; a backup of the one is restored into the other, and read back, as
- * between any two databases. The new folder gets its name by one rename, when it is complete. The old one stays as it
- * was.
+ * `spoor upgrade` moves the embedded database to the PostgreSQL version that this spoor ships. The old and the new
+ * server run side by side. A backup of the old one is restored into the new one and read back, as between any two
+ * databases. The new folder is renamed once it is complete, and the old folder does not change.
  *
- * Whatever ends it before the rename, nothing has happened: it is run again from the beginning, or an earlier spoor
- * goes on with the old folder.
+ * If the upgrade stops before the rename, nothing has changed: run it again from the start, or start the earlier spoor
+ * on the old folder.
  */
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -62,7 +62,7 @@ export function divideJson(bytes: Uint8Array, most: number): DividedJson {
   let path = 0
   /** The last string in an object on that way: the key of the value that begins next, if one does. */
   let key: ByteRange = { from: 0, end: 0 }
-  /** The list that is open, where its next span begins, and whether it has a comma. */
+  /** The list that is open, and where its next span begins. */
   let list: ByteRanges | undefined
   let from = 0
   let framed = 0
@@ -113,7 +113,7 @@ function leadsToList(bytes: Uint8Array, path: number, code: number, key: ByteRan
   return code === OPEN_BRACKET && readKey(bytes, key) === KEYS[(path - 1) / 2]
 }
 
-/** Undefined if it is no string in JSON. */
+/** Undefined if it is not a string in JSON. */
 function readKey(bytes: Uint8Array, { from, end }: ByteRange): string | undefined {
   try {
     return JSON.parse(Buffer.from(bytes.subarray(from, end)).toString())

@@ -48,11 +48,23 @@ export function decodeLargeJson(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] 
   const { frame, lists } = divideJson(bytes, MAX_EXPORT_VALUES)
   const { exact } = readBody(frame, 'invalid_request')
   startParts()
-  return readGroups(exact, (group, path) => {
+  const counted = new Set<number>()
+  const groups = readGroups(exact, (group, path) => {
     const [index] = sentSpans(group, path)
+    if (index !== undefined) counted.add(index as number)
     const ranges = index === undefined ? new ByteRanges() : (lists[index as number] as ByteRanges)
     return new SlicedJsonSpans(bytes, ranges, fieldPath(path, 'spans'))
   })
+  // Of a key that comes twice, the last list counts. The others must be JSON all the same.
+  for (const [index, ranges] of lists.entries()) if (!counted.has(index)) checkJson(bytes, ranges)
+  return groups
+}
+
+function checkJson(bytes: Uint8Array, ranges: ByteRanges): void {
+  for (let index = 0; index < ranges.length; index++) {
+    const { from, end } = ranges.at(index)
+    readPart(bytes.subarray(from, end), 'body', LIST_DEPTH)
+  }
 }
 
 /** Reads spans that have been read before, by their byte ranges. */

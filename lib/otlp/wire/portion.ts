@@ -3,8 +3,8 @@
  * does not hold up the requests of others, and does not take many times its own size in memory at once
  * (test/bench/RESULTS.md, "Large exports").
  *
- * A portion says where its spans are in the request. It is joined with their bytes only when it is to be written, so
- * that a large request is held once.
+ * A portion names the byte ranges of its spans in the request. Their bytes are copied only when the portion is written,
+ * so that a large request is held once.
  */
 import { deserialize, serialize } from 'node:v8'
 import { inPresentForm } from '../../trace/json/canonical-number.ts'
@@ -122,13 +122,14 @@ function* split(trace: readonly IndexedSpan[]): Generator<IndexedSpan[]> {
   let piece: IndexedSpan[] = []
   let bytes = 0
   for (const span of trace) {
-    if (piece.length === PORTION_SPANS || (piece.length > 0 && bytes + sizeOf([span]) > PORTION_BYTES)) {
+    const more = lengthOf(rangeOf(span))
+    if (piece.length === PORTION_SPANS || (piece.length > 0 && bytes + more > PORTION_BYTES)) {
       yield piece
       piece = []
       bytes = 0
     }
     piece.push(span)
-    bytes += sizeOf([span])
+    bytes += more
   }
   yield piece
 }

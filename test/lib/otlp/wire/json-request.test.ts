@@ -209,6 +209,16 @@ t.test('a span that is parsed alone is refused as within its request', async t =
   t.equal(decodeLargeJson(marked)[0]?.spans[1]?.name, 'n', 'after a byte-order mark')
 })
 
+t.test('a list whose key comes again does not count, but must be JSON', async t => {
+  const twice = (first: string) =>
+    bytes(`{"resourceSpans":[{"scopeSpans":[{"spans":[${first}],"spans":[{"name":"n"}]}]}]}`)
+  t.equal(decodeLargeJson(twice('{"name":"first"},{}'))[0]?.spans.length, 1)
+  for (const bad of ['{"name":"\\a"}', '{"name":}', '{},']) {
+    t.equal(outcome(decodeJson, twice(bad)), 'invalid_json', bad)
+    t.equal(outcome(decodeLargeJson, twice(bad)), 'invalid_json', bad)
+  }
+})
+
 t.test('the bytes at the place of a span are the span', async t => {
   const spans = [' {"name":"a"}', '{"name":"\\"],[{"}\n']
   const body = bytes(`{"resourceSpans":[{"scopeSpans":[{"spans":[${spans.join()}]}]}]}`)
