@@ -55,7 +55,7 @@ export function decodeLargeJson(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] 
     const ranges = index === undefined ? new ByteRanges() : (lists[index as number] as ByteRanges)
     return new SlicedJsonSpans(bytes, ranges, fieldPath(path, 'spans'))
   })
-  // Of a key that comes twice, the last list counts. The others must be JSON all the same.
+  // If a key comes twice, its last list counts. The others must still be valid JSON.
   for (const [index, ranges] of lists.entries()) if (!counted.has(index)) checkJson(bytes, ranges)
   return groups
 }
