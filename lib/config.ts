@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { LoggedRequests } from './log.ts'
 import { isLoopback } from './network-list.ts'
+import { DEFAULT_MAX_SPANS } from './schema/otlp.ts'
 import { ROLES, type Role } from './schema/roles.ts'
 import { ConfigError, Variables } from './variables.ts'
 
@@ -33,6 +34,8 @@ export interface Config {
    * never.
    */
   readonly idleCompleteMs: number | undefined
+  /** The most spans of a trace that OpenTelemetry records. */
+  readonly maxSpans: number
   readonly workers: number
   /** The most that one process opens to the database. */
   readonly databaseConnections: number
@@ -100,6 +103,7 @@ export const VARIABLES: readonly string[] = [
   'OTLP_GRPC_CERT',
   'OTLP_GRPC_KEY',
   'OTLP_IDLE_COMPLETE',
+  'OTLP_MAX_SPANS',
   'BASE_URL',
   'KEY_PREFIX',
   'KEY_DIGEST_SECRET',
@@ -154,6 +158,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     trialTraces: read.integer('TRIAL_TRACES', 0, Number.MAX_SAFE_INTEGER),
     storageLimitBytes: read.integer('STORAGE_LIMIT_BYTES', 1, Number.MAX_SAFE_INTEGER) ?? 10 * 1024 ** 3,
     idleCompleteMs: read.duration('OTLP_IDLE_COMPLETE', 10 * MINUTE_MS),
+    maxSpans: read.integer('OTLP_MAX_SPANS', 10, 100_000) ?? DEFAULT_MAX_SPANS,
     workers: read.integer('WORKERS', 1, 256) ?? parallelismOf().workers,
     databaseConnections: parallelismOf(undefined, read.integer('DATABASE_CONNECTIONS', 3, 1000)).connections,
     processes: read.integer('PROCESSES', 1, 256) ?? 1,

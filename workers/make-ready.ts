@@ -3,12 +3,14 @@ import type { BodyGroup } from '../lib/threads/body-threads.ts'
 import { makeReady, type ReadyResult } from '../lib/threads/ready.ts'
 import { tellHeap } from '../lib/threads/thread-heaps.ts'
 
-export default function prepareGroup({ operations, environments, hurries, lengths, bytes }: BodyGroup): ReadyResult[] {
+export default function prepareGroup(group: BodyGroup): ReadyResult[] {
+  const { operations, environments, hurries, maxSpans, lengths, bytes } = group
   let at = 0
   const results = operations.map((operation, i) => {
     const body = new Uint8Array(bytes, at, lengths[i])
     at += body.byteLength
-    return makeReady({ operation, body, environment: environments[i] ?? null, hurries: hurries[i] === true })
+    const task = { operation, body, environment: environments[i] ?? null, hurries: hurries[i] === true }
+    return makeReady(maxSpans === undefined ? task : { ...task, maxSpans })
   })
   tellHeap()
   return results

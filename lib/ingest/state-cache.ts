@@ -8,9 +8,10 @@
  */
 import type { KeptState } from '../trace/states/state-after.ts'
 
-/** Bounds of the memory that all states, and one state, may take by estimate. */
-const MAX_BYTES = 32 * 1024 * 1024
+/** Bounds of the memory that all states, one state, and one of a gathered trace may take by estimate. */
+const MAX_BYTES = 64 * 1024 * 1024
 const MAX_BYTES_OF_TRACE = 64 * 1024
+const MAX_BYTES_OF_GATHERED = 16 * 1024 * 1024
 /**
  * Estimate for a state without its spans. The texts of a state can be parts of the body that recorded the trace, and
  * then they keep that whole body in memory (up to INLINE_BYTES, lib/threads/body-threads.ts).
@@ -18,6 +19,8 @@ const MAX_BYTES_OF_TRACE = 64 * 1024
 const STATE_BYTES = 5 * 1024
 /** Estimate for the id and the hash of one span. */
 const SPAN_BYTES = 128
+/** Estimate for a span of a gathered trace, with its usage and its places in the tree. */
+const GATHERED_SPAN_BYTES = 640
 /** Bytes of a UTF-16 code unit. */
 const UNIT_BYTES = 2
 
@@ -38,8 +41,10 @@ export class StateCache {
   /** `state` must hold the hash of every span of the trace. A state that is too large is forgotten. */
   set(key: string, state: KeptState): void {
     this.forget(key)
-    const bytes = STATE_BYTES + (state.metadata?.length ?? 0) * UNIT_BYTES + state.spanHashes.size * SPAN_BYTES
-    if (bytes > MAX_BYTES_OF_TRACE) return
+    const { metadata, spanHashes, gathered } = state
+    const spans = spanHashes.size * (gathered === undefined ? SPAN_BYTES : GATHERED_SPAN_BYTES)
+    const bytes = STATE_BYTES + (metadata?.length ?? 0) * UNIT_BYTES + spans
+    if (bytes > (gathered === undefined ? MAX_BYTES_OF_TRACE : MAX_BYTES_OF_GATHERED)) return
     this.#entries.set(key, { state, bytes })
     this.#bytes += bytes
     if (this.#bytes > MAX_BYTES) this.#forgetOldest()

@@ -14,6 +14,7 @@ import { Metrics } from '../metrics.ts'
 import { joinPortion } from '../otlp/wire/portion.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import { LARGE_BODY_BYTES } from '../schema/input.ts'
+import { DEFAULT_MAX_SPANS } from '../schema/otlp.ts'
 import type { Principal } from '../schema/principal.ts'
 import { type CutOptions, RankingCuts } from '../store/rankings/ranking-cuts.ts'
 import { addMessages } from '../store/trace/messages.ts'
@@ -40,6 +41,8 @@ export interface IngestOptions {
   readonly lanes?: number
   /** The heap of each worker thread (lib/threads/body-threads.ts). */
   readonly heapMiB?: number
+  /** The most spans of a trace that OpenTelemetry records: DEFAULT_MAX_SPANS if it is left out. */
+  readonly maxSpans?: number
   /** When rankings are cut, and to which length. */
   readonly cuts?: CutOptions
 }
@@ -70,6 +73,7 @@ export class WritePath implements Ingest {
   readonly #resends: Resends
   readonly #sql: SqlAccess
   readonly #trialTraces: number | undefined
+  readonly #maxSpans: number
   readonly #log: Logger
   readonly #metrics: Metrics
   readonly #statistics: Statistics
@@ -77,6 +81,7 @@ export class WritePath implements Ingest {
   constructor(database: Database, options: IngestOptions, log: Logger, metrics = new Metrics()) {
     this.threads = new FairThreads(options.workers, log, options.heapMiB)
     this.#trialTraces = options.trialTraces
+    this.#maxSpans = options.maxSpans ?? DEFAULT_MAX_SPANS
     this.#statistics = new Statistics(database, log)
     this.#cuts = new RankingCuts(database, log, options.cuts)
     this.#log = log
@@ -156,7 +161,12 @@ export class WritePath implements Ingest {
   /** Writes the spans of one trace and returns why some of them were refused. */
   async #exportTrace(key: Principal, trace: ReadySpans, bytes: number): Promise<readonly SpanRefusal[]> {
     if (trace.first === undefined) return trace.refusals
-    const decision = await this.#submit(key, trace.traceId, new ExportWrite(trace, key.environment), bytes)
+    const decision = await this.#submit(
+      key,
+      trace.traceId,
+      new ExportWrite(trace, key.environment, this.#maxSpans),
+      bytes
+    )
     if (decision.type === 'insert') return trace.refusals
     return ('refusals' in decision && decision.refusals) || []
   }
@@ -220,7 +230,8 @@ export class WritePath implements Ingest {
     await this.#gate.enter(projectId, weight)
     try {
       const hurries = this.#packing.hurries(body.byteLength)
-      return await write(await this.threads.makeReady({ operation, body, environment, hurries }, projectId))
+      const task = { operation, body, environment, hurries, maxSpans: this.#maxSpans }
+      return await write(await this.threads.makeReady(task, projectId))
     } finally {
       this.#gate.leave(weight)
     }

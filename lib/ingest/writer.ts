@@ -36,7 +36,8 @@ import { TraceNumbers } from '../store/write/trace-numbers.ts'
 import { readStatesByProject, readTraceStates } from '../store/write/trace-state.ts'
 import { UNASSIGNED } from '../trace/environment.ts'
 import { type Decision, decide, type TraceState } from '../trace/states/decide.ts'
-import { changedState } from '../trace/states/state-after.ts'
+import type { Growth } from '../trace/states/gathered.ts'
+import { changedState, grownState, type KeptState } from '../trace/states/state-after.ts'
 import { addedScores, countedSpans, rowsOf } from './added-rows.ts'
 import { Copier, type CopyServer } from './copier.ts'
 import {
@@ -228,12 +229,14 @@ export class Writer {
 
   /** Decides without reading the database. Undefined if the stored state must be read first. */
   #decideAtOnce(pending: Pending): Decided | undefined {
-    if (!pending.look) return { pending, state: undefined, decision: { type: 'insert' } }
-    // A remembered state has only what appends and ends need.
+    // A remembered state has only what appends, ends and exports need.
     const isKnown = pending.tries === 0 && pending.operation.operation !== 'record'
     const state = isKnown ? this.#running.get(pending.key) : undefined
-    const decision = state && decide(state, pending.operation)
-    return decision?.type === 'change' ? { pending, state, decision } : undefined
+    if (state === undefined) {
+      return pending.look ? undefined : { pending, state, decision: { type: 'insert' } }
+    }
+    const decision = decide(state, pending.operation)
+    return decision.type === 'change' || decision.type === 'grow' ? { pending, state, decision } : undefined
   }
 
   #doubt(pending: Pending): void {
@@ -364,6 +367,11 @@ export class Writer {
         this.#running.set(key, { seq: version, version, environment: environment ?? UNASSIGNED, ...started })
       return
     }
+    if (decision.type === 'grow' && state?.gathered !== undefined && isRemembered(decision.growth)) {
+      const { growth, added } = decision
+      this.#running.set(key, grownState(state as KeptState, state.gathered, growth, added, version))
+      return
+    }
     const known = this.#running.get(key)
     const goesOn = decision.type === 'change' && decision.change.ending === undefined
     if (goesOn && known !== undefined && known === state) {
@@ -411,3 +419,7 @@ export class Writer {
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) await this.process(half, route)
   }
 }
+
+/** A root often comes last, so that a complete trace gets no more spans; of a long one the next may come any time. */
+const LONG_TRACE = 200
+const isRemembered = ({ status, spanCount }: Growth): boolean => status === 'running' || spanCount > LONG_TRACE

@@ -9,6 +9,7 @@ import type { FreeJson } from '../trace/json/free-json.ts'
 import type { Reading } from '../trace/json/reader.ts'
 import { PROCESS_ROOT, type SpanHints } from '../trace/states/gathered.ts'
 import type { Needed } from '../trace/states/kept-spans.ts'
+import { timestampOf } from '../trace/timestamp.ts'
 import { fitSpan } from './content/fit-span.ts'
 import { keptOnce } from './content/kept-once.ts'
 import type { AttributeSource } from './dialect.ts'
@@ -20,7 +21,6 @@ import { readHints, readLevel } from './trace-hints.ts'
 import { readCost, readUsage } from './usage.ts'
 import { freeObject, freeOf, type Member } from './wire/attribute-values.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './wire/request.ts'
-import { timestampOf } from './wire/time.ts'
 
 export interface MappedSpan {
   readonly span: Reading<SpanInput>

@@ -1,8 +1,7 @@
 /** Reads an export request: its spans by trace, and the spans that no trace can take. */
 import { Refusal } from '../errors.ts'
-import { MAX_SPANS } from '../schema/input.ts'
-import { MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
-import { inNeedOrder, KEPT_PLACES, type Needed } from '../trace/states/kept-spans.ts'
+import { DEFAULT_MAX_SPANS, MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
+import { inNeedOrder, keptPlaces, type Needed } from '../trace/states/kept-spans.ts'
 import type { Reason, SpanRefusal } from '../trace/states/span-refusals.ts'
 import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan, readNeed } from './map-span.ts'
 import { decodeJson, decodeLargeJson } from './wire/json-request.ts'
@@ -32,13 +31,13 @@ const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
 const LARGE_DECODERS = { json: decodeLargeJson, protobuf: decodeProtobuf }
 
 /** Decodes and maps a request. Throws a Refusal only if the request cannot be decoded, or takes too much memory. */
-export function readExport(bytes: Uint8Array, encoding: OtlpEncoding): Export {
+export function readExport(bytes: Uint8Array, encoding: OtlpEncoding, maxSpans = DEFAULT_MAX_SPANS): Export {
   if (!isCut(bytes.length, 0)) {
     const sources = describeGroups(DECODERS[encoding](bytes))
     const count = sources.reduce((sum, { spans }) => sum + spans.length, 0)
     if (!isCut(bytes.length, count)) return mapExport(sources)
   }
-  return cutExport(describeGroups(LARGE_DECODERS[encoding](bytes)), encoding)
+  return cutExport(describeGroups(LARGE_DECODERS[encoding](bytes)), encoding, maxSpans)
 }
 
 /** Decodes and maps a joined portion of a request. Its spans have been checked when the request was cut. */
@@ -77,7 +76,7 @@ interface CheckedSpan extends IndexedSpan {
   readonly need: Needed
 }
 
-function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding): Export {
+function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding, maxSpans: number): Export {
   const traces = new Map<string, CheckedSpan[]>()
   const faults = new Faults()
   let order = 0
@@ -90,7 +89,12 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding): Expor
       addTo(traces, head.traceId, { source, order: order++, index, need })
     }
   }
-  const portions = [...cutPortions(Array.from(traces.values(), neededFirst), encoding)]
+  const portions = [
+    ...cutPortions(
+      Array.from(traces.values(), spans => neededFirst(spans, maxSpans)),
+      encoding
+    )
+  ]
   return { traces: new Map(), portions, refusals: faults.refusals }
 }
 
@@ -98,8 +102,8 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding): Expor
  * The spans of one trace in the order in which they get places, as far as there may be too few: portions are written
  * one after the other, and the first must not fill the trace with plain steps.
  */
-const neededFirst = (spans: readonly CheckedSpan[]): readonly CheckedSpan[] =>
-  spans.length <= MAX_SPANS - KEPT_PLACES ? spans : inNeedOrder(spans, ({ need }) => need)
+const neededFirst = (spans: readonly CheckedSpan[], maxSpans: number): readonly CheckedSpan[] =>
+  spans.length <= maxSpans - keptPlaces(maxSpans) ? spans : inNeedOrder(spans, ({ need }) => need)
 
 function addTo<T>(lists: Map<string, T[]>, key: string, item: T): void {
   const others = lists.get(key)

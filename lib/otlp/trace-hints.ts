@@ -53,6 +53,7 @@ export function readHints(
     level: readLevel(span, fields, parentId),
     startMicros,
     endMicros: Math.max(startMicros, endMicros),
+    endsInFuture: endMicros > (Date.now() + CLOCKS_DIFFER_MS) * 1000,
     name: findText(fields, NAMES, MAX_NAME),
     ownName: findText(fields, ROOT_NAMES, MAX_NAME) ?? name,
     input: findJson(fields, INPUTS),
@@ -64,6 +65,9 @@ export function readHints(
     metadata: readMetadata(fields, resource)
   }
 }
+
+/** Clocks of senders may be ahead of ours by this much. */
+const CLOCKS_DIFFER_MS = 600_000
 
 /** How providers begin the ids of their answers: OpenAI, Anthropic, OpenRouter. */
 const RESPONSE_ID = /"id"\s*:\s*"((?:chatcmpl|cmpl|resp|msg|gen)[-_][\w-]{6,100})"/

@@ -45,7 +45,8 @@ export const spanHeadValues: ValuesFor<typeof SPAN_HEAD_COLUMNS, PreparedSpan> =
   cost_usd: span => span.costUsd,
   name: span => span.name,
   provider: span => span.provider,
-  model: span => span.model
+  model: span => span.model,
+  call_details: span => span.callDetails ?? null
 }
 
 /** The duration in ms; null while the trace is running. */

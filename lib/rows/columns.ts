@@ -110,7 +110,8 @@ export const SPAN_HEAD_COLUMNS = [
   column('cost_usd', 'float8'),
   column('name', 'text'),
   column('provider', 'text'),
-  column('model', 'text')
+  column('model', 'text'),
+  column('call_details', 'json')
 ] as const
 
 export const SPAN_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...STORED_TEXT_COLUMNS, ...SPAN_HEAD_COLUMNS]

@@ -28,6 +28,8 @@ export const MAX_EXPORT_VALUES = 4 * MAX_EXPORT_PARTS
  * The most characters that describe the processes and libraries of an export. They are counted for each span, because
  * each span stores them. A full batch of an exporter has a hundredth of this.
  */
+/** The most spans of a trace that OpenTelemetry records, if OTLP_MAX_SPANS does not say otherwise. */
+export const DEFAULT_MAX_SPANS = 10_000
 export const MAX_EXPORT_ORIGINS = 64 * 1024 * 1024
 
 export const PROTOBUF_TYPE = 'application/x-protobuf'

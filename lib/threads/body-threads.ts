@@ -30,6 +30,7 @@ export interface BodyGroup {
   readonly operations: readonly TaskName[]
   readonly environments: readonly (string | null)[]
   readonly hurries: readonly boolean[]
+  readonly maxSpans: number | undefined
   readonly lengths: readonly number[]
   readonly bytes: ArrayBufferLike
 }
@@ -158,7 +159,8 @@ export class BodyThreads {
     const operations = group.map(({ task }) => task.operation)
     const environments = group.map(({ task }) => task.environment)
     const hurries = group.map(({ task }) => task.hurries)
-    return pool.run({ operations, environments, hurries, lengths, bytes }, { transferList: moved(bytes) })
+    const maxSpans = group[0]?.task.maxSpans
+    return pool.run({ operations, environments, hurries, maxSpans, lengths, bytes }, { transferList: moved(bytes) })
   }
 
   /**

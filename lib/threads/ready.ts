@@ -10,6 +10,8 @@ import { type Portion, withFormerOrigins } from '../otlp/wire/portion.ts'
 import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
 import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
 import { type Allocate, togetherBytes } from '../rows/thread-bytes.ts'
+import { DEFAULT_MAX_SPANS } from '../schema/otlp.ts'
+import { callDetailsText } from '../trace/call-details.ts'
 import { inBothForms } from '../trace/json/canonical-number.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
@@ -41,6 +43,8 @@ export interface ReadyTask {
   readonly environment: string | null
   /** Whether only those texts are packed that PostgreSQL would compress otherwise (lib/rows/packed-texts.ts). */
   readonly hurries: boolean
+  /** The most spans that a trace of OpenTelemetry can have: DEFAULT_MAX_SPANS if it is left out. */
+  readonly maxSpans?: number
 }
 
 /** A trace to record or restore: what decide() and the answer need, and its rows. */
@@ -137,9 +141,9 @@ function prepareAndRender(task: ReadyTask): Ready {
         hurries
       )
     case 'export-json':
-      return readyExport(() => readExport(body, 'json'), task)
+      return readyExport(() => readExport(body, 'json', task.maxSpans), task)
     case 'export-protobuf':
-      return readyExport(() => readExport(body, 'protobuf'), task)
+      return readyExport(() => readExport(body, 'protobuf', task.maxSpans), task)
     case 'export-portion':
       return readyExport(() => readPortion(body), task)
   }
@@ -210,7 +214,10 @@ function readyExport(read: () => Export, task: ReadyTask): ReadyExport {
 type HintedSpan = PreparedSpan & GatheredSpan
 
 function normaliseMapped(mapped: readonly MappedSpan[], former?: readonly MappedSpan[]): HintedSpan[] {
-  const spans = spansOf(mapped).map((span, i) => Object.assign(span, { hints: (mapped[i] as MappedSpan).hints }))
+  const spans = spansOf(mapped).map((span, i) => {
+    const { hints } = mapped[i] as MappedSpan
+    return Object.assign(span, { hints, callDetails: callDetailsText(hints) })
+  })
   if (former === undefined) return spans
   return spansOf(former).map(({ hash }, i) => Object.assign(spans[i] as HintedSpan, { formerHash: hash }))
 }
@@ -225,10 +232,10 @@ const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>
 function readySpans(
   traceId: string,
   spans: readonly HintedSpan[],
-  { environment, hurries }: ReadyTask,
+  { environment, hurries, maxSpans = DEFAULT_MAX_SPANS }: ReadyTask,
   allocate: Allocate
 ): ReadySpans {
-  const operation = { operation: 'export' as const, traceId, spans, environment: null }
+  const operation = { operation: 'export' as const, traceId, spans, environment: null, maxSpans }
   const { growth, added, refusals } = decideExport(undefined, operation)
   // They are some of `spans`.
   const storable = added as readonly HintedSpan[]

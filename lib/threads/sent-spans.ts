@@ -22,7 +22,18 @@ const FIELDS = [
   ...(['inputTokens', 'outputTokens', 'totalTokens', 'costUsd', 'hash', 'bytes'] as const)
 ] as const
 const HINTS = [
-  ...(['level', 'startMicros', 'endMicros', 'name', 'ownName', 'input', 'output', 'sessionId', 'userId'] as const),
+  ...([
+    'level',
+    'startMicros',
+    'endMicros',
+    'endsInFuture',
+    'name',
+    'ownName',
+    'input',
+    'output',
+    'sessionId',
+    'userId'
+  ] as const),
   ...(['responseId', 'tags', 'metadata'] as const)
 ] as const
 type Texts = Pick<SpanTexts, 'input' | 'output'>

@@ -27,6 +27,8 @@ export interface PreparedSpan extends UsageFields {
   readonly attributes: string | null
   readonly events: string | null
   readonly costUsd: number | null
+  /** JSON text of CallDetails; only a span that OpenTelemetry recorded has any. */
+  readonly callDetails?: string | null
   /** SHA-256 of the canonical document, 64 hexadecimal digits. */
   readonly hash: string
   /** The same in the former form of numbers (lib/trace/json/canonical-number.ts), if that differs. */

@@ -8,6 +8,7 @@ import { checker } from '../schema/check.ts'
 import { type ExportedScore, ExportLine } from '../schema/export-line.ts'
 import { MAX_JSON_DEPTH, VALUE_TYPES } from '../schema/input.ts'
 import { type ParsedBody, parseBody, readText } from './body.ts'
+import { isCallDetails } from './call-details.ts'
 import { EnvironmentError, parseEnvironment, UNASSIGNED } from './environment.ts'
 import { freeJsonOf } from './json/free-json.ts'
 import { parseKeeping } from './json/raw-json.ts'
@@ -18,7 +19,7 @@ import type { PlacedMessages } from './span-messages.ts'
 import { countErrors } from './span-sums.ts'
 import { IDLE, isEndText } from './states/idle.ts'
 import { countFailed, isLeftOut, isLeftOutText, readLeftOut } from './states/left-out.ts'
-import { isResponse, type Ranks } from './states/ranks.ts'
+import { isPlain, isResponse, type Ranks } from './states/ranks.ts'
 
 /**
  * A line nests one level deeper: metadata of a PATCH, or the output of an end, stood one level higher in its own body.
@@ -49,12 +50,17 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
   const exact = recordingOf(kept)
   const trace = prepareTrace({ ...body, value, exact })
   const ranks = readRanks(line.recorded?.ranks)
+  const details = readCallDetails(line.recorded?.callDetails)
   return {
     ...trace,
+    spans: trace.spans.map(span => {
+      const own = details.get(span.id)
+      return own === undefined ? span : { ...span, callDetails: own }
+    }),
     hash: line.trace.bodyHash ?? trace.hash,
     ranks: ranks === undefined ? null : JSON.stringify(ranks),
     ...(ranks !== undefined && {
-      errorCount: countErrors(trace.spans) + countFailed(readLeftOut(ranks, trace.spans))
+      errorCount: countErrors(trace.spans) + countFailed(readLeftOut(ranks, new Set(trace.spans.map(({ id }) => id))))
     }),
     past: readPast(body, line, readMessages(trace.traceId, kept))
   }
@@ -168,6 +174,14 @@ function readEnvironment(label: string | null | undefined): string | null {
   }
 }
 
+/** The call details by the ids of their spans, as JSON text. */
+function readCallDetails(details: object | undefined): ReadonlyMap<string, string> {
+  const all = Object.entries(details ?? {})
+  const wrong = all.find(([, value]) => !isCallDetails(value))
+  if (wrong !== undefined) refuse(`recorded.callDetails.${wrong[0]}`, 'must be an object with the id of a response')
+  return new Map(all.map(([id, value]) => [id, JSON.stringify(value)]))
+}
+
 /** Checks the ranks of a gathered trace. Each is a grade, a time and a text, which is the id of a span in most. */
 function readRanks(ranks: object | undefined): Ranks | undefined {
   if (ranks === undefined) return undefined
@@ -184,6 +198,7 @@ function isRankText(name: string, text: unknown): boolean {
   if (typeof text !== 'string') return false
   if (isLeftOut(name)) return isLeftOutText(text)
   if (name === IDLE) return isEndText(text)
+  if (isPlain(name)) return text === ''
   return isResponse(name) || /^[0-9a-f]{16}$/.test(text)
 }
 

@@ -1,8 +1,19 @@
 /**
- * Sums what a gathered trace has used over its calls of models, so that no call counts twice. Two libraries often
- * report the same call: one around the other, or one beside the other.
+ * Sums the usage and cost of a gathered trace so that each model call counts once. Senders state the same numbers in
+ * several spans: two libraries report one call, and agents repeat the totals of their calls.
+ *
+ * A stated number counts unless another span restates it:
+ * - A call inside another call is restated by the outer one, unless the provider gave them different response ids or
+ *   one is an embedding and the other is not. An agent, chain or custom span inside a call is restated by the call.
+ * - A span that is not a call is restated by calls inside it. Without calls inside it, the larger number counts: its
+ *   own, or the sum of the spans below.
+ * - Two calls that overlap in time and have the same response id, or two sibling calls with the same model, usage and
+ *   time, are one call.
+ *
+ * The result depends on the set of spans only, never on their order.
  */
 import type { UsageFields } from './prepared.ts'
+import type { SpanTree } from './span-tree.ts'
 
 /** The fields of a span that the sums read. */
 export interface SpanUsage extends UsageFields {
@@ -13,7 +24,7 @@ export interface SpanUsage extends UsageFields {
   readonly model: string | null
   readonly startMicros: number
   readonly endMicros: number
-  /** The id that the provider gave its answer. */
+  /** The id that the provider gave its response. */
   readonly responseId: string | undefined
 }
 
@@ -21,59 +32,160 @@ export type Spent = UsageFields & { readonly costUsd: number | null }
 
 const CALLS: readonly string[] = ['llm', 'embedding']
 export const isCall = ({ kind }: { readonly kind: string }): boolean => CALLS.includes(kind)
+/** Spans of these kinds may only repeat what a call around them states. Other kinds do work of their own. */
+const WRAPPERS: readonly string[] = ['agent', 'chain', 'custom']
+
 const hasUsage = (span: UsageFields): boolean =>
   span.inputTokens !== null || span.outputTokens !== null || span.totalTokens !== null
 const hasCost = ({ costUsd }: SpanUsage): boolean => costUsd !== null
+const totalOf = ({ inputTokens, outputTokens, totalTokens }: SpanUsage): number =>
+  totalTokens ?? (inputTokens ?? 0) + (outputTokens ?? 0)
 
-/**
- * Sums llm and embedding spans; `spans` are all spans of the trace. Agents and chains repeat what their calls used, so
- * they do not count. If no call reports usage, that of the root counts.
- */
-export function sumSpending(spans: readonly SpanUsage[], rootId: string | undefined): Spent {
-  // A sum of floating-point numbers depends on the order, so the order must not depend on the arrival of spans.
-  const sorted = spans.toSorted((a, b) => (a.id < b.id ? -1 : 1))
-  const used = countedOf(sorted, hasUsage, rootId)
-  const haveBoth = sorted.every(span => hasUsage(span) === hasCost(span))
-  const paid = haveBoth ? used : countedOf(sorted, hasCost, rootId)
+/** Token counts or costs: which spans state one, and its amount. */
+interface Measure {
+  readonly isStated: (span: SpanUsage) => boolean
+  readonly amountOf: (span: SpanUsage) => number
+}
+const USAGE: Measure = { isStated: hasUsage, amountOf: totalOf }
+const COST: Measure = { isStated: hasCost, amountOf: ({ costUsd }) => costUsd ?? 0 }
+
+/** Sums the spans of a trace: tokens up to 2^53 - 1, the cost in US dollars; null if no span states the value. */
+export function sumSpending(spans: SpanTree<SpanUsage>): Spent {
+  let states = false
+  let haveBoth = true
+  for (const span of spans) {
+    const [used, paid] = [hasUsage(span), hasCost(span)]
+    states ||= used || paid
+    haveBoth &&= used === paid
+  }
+  if (!states) return { inputTokens: null, outputTokens: null, totalTokens: null, costUsd: null }
+  const paths = walk(spans)
+  const used = countedOf(paths, USAGE)
+  const paid = haveBoth ? used : countedOf(paths, COST)
   return {
-    inputTokens: sumOf(used, span => span.inputTokens),
-    outputTokens: sumOf(used, span => span.outputTokens),
-    totalTokens: used.some(span => span.totalTokens !== null) ? sumOf(used, totalOf) : null,
-    costUsd: sumOf(paid, span => span.costUsd)
+    inputTokens: sumCounts(used, span => span.inputTokens),
+    outputTokens: sumCounts(used, span => span.outputTokens),
+    totalTokens: used.some(span => span.totalTokens !== null) ? sumCounts(used, totalOf) : null,
+    costUsd: sumExactly(paid.map(span => span.costUsd).filter(cost => cost !== null))
   }
 }
 
-/** The spans that count: of the calls that report something, each once; else the root. */
-function countedOf(spans: readonly SpanUsage[], says: (span: SpanUsage) => boolean, rootId: string | undefined) {
-  const calls = new Set(spans.filter(span => isCall(span) && says(span)))
-  if (calls.size > 0) dropNested(calls, spans)
+/** The spans in an order in which parents precede their children, and the index of each span's parent (-1: none). */
+interface Paths {
+  readonly spans: readonly SpanUsage[]
+  readonly parents: readonly number[]
+}
+
+/**
+ * Walks the tree from its topmost spans. Parents may form a circle, which has no topmost span: the walk enters it at
+ * the span with the lowest id.
+ */
+function walk(tree: SpanTree<SpanUsage>): Paths {
+  const spans: SpanUsage[] = []
+  const parents: number[] = []
+  const seen = new Set<string>()
+  const enter = (span: SpanUsage, parent: number) => {
+    if (seen.has(span.id)) return
+    seen.add(span.id)
+    spans.push(span)
+    parents.push(parent)
+  }
+  // The list grows while it is read.
+  const follow = (from: number) => {
+    for (let i = from; i < spans.length; i++) {
+      for (const child of tree.childrenOf((spans[i] as SpanUsage).id)) enter(child, i)
+    }
+  }
+  for (const span of tree) if (span.parentId === null || !tree.has(span.parentId)) enter(span, -1)
+  follow(0)
+  if (spans.length < tree.size) {
+    const circular = [...tree].filter(({ id }) => !seen.has(id)).sort((a, b) => (a.id < b.id ? -1 : 1))
+    for (const span of circular) {
+      const from = spans.length
+      enter(span, -1)
+      follow(from)
+    }
+  }
+  return { spans, parents }
+}
+
+function countedOf({ spans, parents }: Paths, { isStated, amountOf }: Measure): readonly SpanUsage[] {
+  const stated = spans.map(isStated)
+  const restated = restatedByCalls(spans, parents, stated)
+  const calls = new Set(spans.filter((span, i) => stated[i] && !restated[i] && isCall(span)))
   if (calls.size > 1) {
     dropSameResponse(calls)
     dropTwins(calls)
   }
-  return calls.size > 0 ? [...calls] : spans.filter(span => span.id === rootId && says(span))
+  // From the leaves up: the amount that counts below each span, and whether a call below states one.
+  const below = new Float64Array(spans.length)
+  const hasCall = new Uint8Array(spans.length)
+  const own = new Uint8Array(spans.length)
+  for (let i = spans.length - 1; i >= 0; i--) {
+    const span = spans[i] as SpanUsage
+    const isStatedCall = stated[i] === true && isCall(span)
+    let amount = below[i] as number
+    if (isStatedCall) {
+      if (calls.has(span)) amount += amountOf(span)
+    } else if (stated[i] && !restated[i] && hasCall[i] === 0 && isMore(amountOf(span), amount)) {
+      own[i] = 1
+      amount = amountOf(span)
+    }
+    const parent = parents[i] as number
+    if (parent < 0) continue
+    below[parent] = (below[parent] as number) + amount
+    if (isStatedCall || hasCall[i] === 1) hasCall[parent] = 1
+  }
+  const replaced = new Uint8Array(spans.length)
+  return spans.filter((span, i) => {
+    const parent = parents[i] as number
+    if (parent >= 0 && (own[parent] === 1 || replaced[parent] === 1)) replaced[i] = 1
+    if (replaced[i] === 1) return false
+    return own[i] === 1 || calls.has(span)
+  })
 }
 
-/** Keeps the outermost of calls that are nested in each other at any depth. */
-function dropNested(calls: Set<SpanUsage>, spans: readonly SpanUsage[]): void {
-  const byId = new Map(spans.map(span => [span.id, span]))
-  const all = new Set(calls)
-  for (const call of all) {
-    // Parents may go round in a circle: a way up has no more steps than there are spans.
-    let steps = spans.length
-    for (let id = call.parentId; id !== null && steps > 0; steps--) {
-      const span = byId.get(id)
-      if (span !== undefined && all.has(span)) {
-        calls.delete(call)
-        break
-      }
-      id = span?.parentId ?? null
-    }
+/** Sums of floating-point numbers depend on their order, so a difference in the last digits decides nothing. */
+const isMore = (own: number, below: number): boolean => below === 0 || own > below * (1 + 1e-9)
+
+/** The calls around a span. */
+interface Around {
+  readonly outer: Around | undefined
+  readonly kind: string
+  readonly responseId: string | undefined
+}
+
+/** Marks the stated spans that a call around them restates. */
+function restatedByCalls(
+  spans: readonly SpanUsage[],
+  parents: readonly number[],
+  stated: readonly boolean[]
+): readonly boolean[] {
+  const around: (Around | undefined)[] = new Array(spans.length)
+  return spans.map((span, i) => {
+    const parent = parents[i] as number
+    const outer = parent < 0 ? undefined : around[parent]
+    around[i] = outer
+    if (!stated[i]) return false
+    const restated = isRestated(span, outer)
+    if (isCall(span) && !restated) around[i] = { outer, kind: span.kind, responseId: span.responseId }
+    return restated
+  })
+}
+
+function isRestated({ kind, responseId }: SpanUsage, around: Around | undefined): boolean {
+  if (around === undefined) return false
+  if (WRAPPERS.includes(kind)) return true
+  if (!CALLS.includes(kind)) return false
+  for (let call: Around | undefined = around; call !== undefined; call = call.outer) {
+    const differs = call.responseId !== undefined && responseId !== undefined && call.responseId !== responseId
+    if (call.kind === kind && !differs) return true
   }
+  return false
 }
 
 /**
- * Keeps the first of several calls with the same answer at the same time. The time is compared too, because some
+ * Keeps the first of several calls with the same response id at the same time. The time is compared too, because some
  * servers give the same id to several calls, one after the other.
  */
 function dropSameResponse(calls: Set<SpanUsage>): void {
@@ -88,45 +200,45 @@ function dropSameResponse(calls: Set<SpanUsage>): void {
 }
 
 /**
- * Two calls beside each other, of one model and usage, one of which begins after the other and ends before it, are one
- * that two libraries report. A call has one twin at most, so that calls that run at the same time still count.
+ * Two sibling calls of one model and usage, one of which begins after the other and ends before it, are one call that
+ * two libraries report. A call has one twin at most, so that calls that run at the same time still count.
  */
 function dropTwins(calls: Set<SpanUsage>): void {
-  const single: SpanUsage[] = []
-  for (const call of inTime(calls)) {
+  const groups = new Map<string, SpanUsage[]>()
+  for (const call of calls) {
+    const { parentId, model, inputTokens, outputTokens } = call
+    if (parentId === null || model === null || !hasUsage(call)) continue
+    const key = JSON.stringify([parentId, model, inputTokens, outputTokens, totalOf(call)])
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [call])
+    else group.push(call)
+  }
+  for (const group of groups.values()) if (group.length > 1) dropTwinsOf(group, calls)
+}
+
+function dropTwinsOf(group: readonly SpanUsage[], calls: Set<SpanUsage>): void {
+  let single: SpanUsage[] = []
+  for (const call of inTime(group)) {
+    single = single.filter(({ endMicros }) => endMicros + WHOLE_MICROS > call.startMicros)
     const outer = single.findIndex(other => isTwin(other, call))
-    if (outer < 0) {
-      single.push(call)
-    } else {
+    if (outer < 0) single.push(call)
+    else {
       single.splice(outer, 1)
       calls.delete(call)
     }
   }
 }
 
-function isTwin(one: SpanUsage, other: SpanUsage): boolean {
-  return (
-    one.parentId !== null &&
-    one.parentId === other.parentId &&
-    one.model !== null &&
-    one.model === other.model &&
-    hasUsage(one) &&
-    one.inputTokens === other.inputTokens &&
-    one.outputTokens === other.outputTokens &&
-    totalOf(one) === totalOf(other) &&
-    (one.responseId === undefined || other.responseId === undefined) &&
-    isInside(one, other)
-  )
-}
+const isTwin = (one: SpanUsage, other: SpanUsage): boolean =>
+  (one.responseId === undefined || other.responseId === undefined) && isInside(one, other)
 
 /** OpenTelemetry's SDK for JavaScript begins a span at a whole millisecond, and ends it as much too early. */
 const WHOLE_MICROS = 1_000
 const slackOf = ({ startMicros }: SpanUsage): number => (startMicros % WHOLE_MICROS === 0 ? WHOLE_MICROS : 0)
 
 /**
- * Whether one of the two runs inside the other. Clocks are allowed for only if one of the calls has the id of an answer
- * and the other has none, so that they come from two libraries: those of one library that run at the same time may look
- * so.
+ * Whether one of the two runs inside the other. Clocks are allowed for only if one of the calls has a response id and
+ * the other has none, so that they come from two libraries: those of one library that run at the same time may look so.
  */
 function isInside(one: SpanUsage, other: SpanUsage): boolean {
   if (one.responseId === other.responseId) return contains(one, other, 0, 0)
@@ -142,20 +254,53 @@ function contains(outer: SpanUsage, inner: SpanUsage, slack: number, innerSlack:
   return atStart + atEnd >= 0 && atStart > -innerSlack && atEnd > -slack
 }
 
-/** In the order of their beginnings; of calls that begin together, in that of their ids. */
+/** By start; calls that start together, by id. */
 const inTime = (calls: Iterable<SpanUsage>): SpanUsage[] =>
   [...calls].sort((a, b) => a.startMicros - b.startMicros || (a.id < b.id ? -1 : 1))
 
-const totalOf = ({ inputTokens, outputTokens, totalTokens }: SpanUsage): number =>
-  totalTokens ?? (inputTokens ?? 0) + (outputTokens ?? 0)
-
-/** The sum, up to 2^53 - 1; null if no span reports a value. */
-function sumOf(spans: readonly SpanUsage[], of: (span: SpanUsage) => number | null): number | null {
+function sumCounts(spans: readonly SpanUsage[], of: (span: SpanUsage) => number | null): number | null {
   const values = spans.map(of).filter(value => value !== null)
-  return values.length === 0
-    ? null
-    : Math.min(
-        values.reduce((sum, value) => sum + value, 0),
-        Number.MAX_SAFE_INTEGER
-      )
+  if (values.length === 0) return null
+  return Math.min(
+    values.reduce((sum, value) => sum + value, 0),
+    Number.MAX_SAFE_INTEGER
+  )
+}
+
+/**
+ * The sum of finite, non-negative numbers, correctly rounded, so that it does not depend on their order; null if there
+ * are none. A sum beyond the largest double is the largest double. Source of the method: J. R. Shewchuk, "Adaptive Precision Floating-Point Arithmetic", 1997 (grow-expansion).
+ */
+export function sumExactly(values: readonly number[]): number | null {
+  if (values.length === 0) return null
+  // Numbers that do not overlap, the smallest first; their exact sum is the exact sum of the values so far.
+  const parts: number[] = []
+  for (const value of values) {
+    let sum = value
+    let kept = 0
+    for (let i = 0; i < parts.length; i++) {
+      const part = parts[i] as number
+      const [high, low] = Math.abs(sum) >= Math.abs(part) ? [sum, part] : [part, sum]
+      sum = high + low
+      if (sum === Number.POSITIVE_INFINITY) return Number.MAX_VALUE
+      const lost = low - (sum - high)
+      if (lost !== 0) parts[kept++] = lost
+    }
+    parts.length = kept
+    parts.push(sum)
+  }
+  // Adding the largest part last would round twice: the rest is added first, while it is exact.
+  let total = 0
+  for (let i = parts.length - 1; i >= 0; i--) {
+    const part = parts[i] as number
+    const sum = total + part
+    const lost = part - (sum - total)
+    total = sum
+    if (lost === 0) continue
+    // A tie is broken by the sign of the next part.
+    const next = parts[i - 1]
+    if (next !== undefined && lost < 0 === next < 0 && total + 2 * lost - total === 2 * lost) total += 2 * lost
+    break
+  }
+  return total
 }

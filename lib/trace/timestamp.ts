@@ -130,3 +130,34 @@ export function durationMs(from: string, to: string): number {
   const micros = microsOf(to) - microsOf(from)
   return epochMs(to) - epochMs(from) + (micros >= 500 ? 1 : micros < -500 ? -1 : 0)
 }
+
+const Z = 90
+/** The characters of the last timestamp: up to the minute, the next one mostly has the same. */
+const written = Buffer.from('1970-01-01T00:00:00.000000Z')
+let writtenMinute = 0
+
+/** The canonical timestamp of microseconds since 1970. A Date takes seven times as long to write it. */
+export function timestampOf(micros: number): string {
+  const rest = micros % 1000
+  const ms = (micros - rest) / 1000
+  const inMinute = ms % MINUTE_MS
+  if (ms - inMinute !== writtenMinute) {
+    writtenMinute = ms - inMinute
+    written.write(new Date(writtenMinute).toISOString().slice(0, 17), 'latin1')
+  }
+  const millis = inMinute % 1000
+  const seconds = (inMinute - millis) / 1000
+  written[17] = ZERO + Math.floor(seconds / 10)
+  written[18] = ZERO + (seconds % 10)
+  putThree(millis, 20)
+  if (rest > 0) putThree(rest, 23)
+  const end = rest > 0 ? 26 : 23
+  written[end] = Z
+  return written.toString('latin1', 0, end + 1)
+}
+
+function putThree(value: number, at: number): void {
+  written[at] = ZERO + Math.floor(value / 100)
+  written[at + 1] = ZERO + (Math.floor(value / 10) % 10)
+  written[at + 2] = ZERO + (value % 10)
+}

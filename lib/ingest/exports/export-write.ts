@@ -1,5 +1,6 @@
 /** The write of those spans of an export that belong to one trace. */
 import { pickRows, type SpanRows } from '../../rows/copy-rows.ts'
+import { DEFAULT_MAX_SPANS } from '../../schema/otlp.ts'
 import type { ReadyRecord, ReadySpans } from '../../threads/ready.ts'
 import { decodeSpans, type SpansToGather } from '../../threads/sent-spans.ts'
 import type { ExportOperation } from '../../trace/states/decide-export.ts'
@@ -13,13 +14,15 @@ export class ExportWrite implements ExportOperation {
   readonly operation = 'export'
   readonly traceId: string
   readonly environment: string | null
+  readonly maxSpans: number
   readonly first: ReadyRecord | undefined
   readonly #bytes: Uint8Array
   #read: SpansToGather | undefined
 
-  constructor({ traceId, first, toGather }: ReadySpans, environment: string | null) {
+  constructor({ traceId, first, toGather }: ReadySpans, environment: string | null, maxSpans = DEFAULT_MAX_SPANS) {
     this.traceId = traceId
     this.environment = environment
+    this.maxSpans = maxSpans
     this.first = first
     this.#bytes = toGather
   }

@@ -30,36 +30,3 @@ export function integerOf(value: Int64): Json {
 
 /** The last time that a double holds exactly, in microseconds: in the year 2255. */
 export const LAST_MICROS = Number.MAX_SAFE_INTEGER
-
-const MINUTE_MS = 60_000
-const ZERO = 48
-const Z = 90
-/** The characters of the last timestamp: up to the minute, the next one mostly has the same. */
-const digits = Buffer.from('1970-01-01T00:00:00.000000Z')
-let minute = 0
-
-/** The canonical timestamp of microseconds since 1970. A Date takes seven times as long to write it. */
-export function timestampOf(micros: number): string {
-  const rest = micros % 1000
-  const ms = (micros - rest) / 1000
-  const inMinute = ms % MINUTE_MS
-  if (ms - inMinute !== minute) {
-    minute = ms - inMinute
-    digits.write(new Date(minute).toISOString().slice(0, 17), 'latin1')
-  }
-  const millis = inMinute % 1000
-  const seconds = (inMinute - millis) / 1000
-  digits[17] = ZERO + Math.floor(seconds / 10)
-  digits[18] = ZERO + (seconds % 10)
-  putThree(millis, 20)
-  if (rest > 0) putThree(rest, 23)
-  const end = rest > 0 ? 26 : 23
-  digits[end] = Z
-  return digits.toString('latin1', 0, end + 1)
-}
-
-function putThree(value: number, at: number): void {
-  digits[at] = ZERO + Math.floor(value / 100)
-  digits[at + 1] = ZERO + (Math.floor(value / 10) % 10)
-  digits[at + 2] = ZERO + (value % 10)
-}

@@ -8,7 +8,7 @@ import type { Sql } from 'postgres'
 import { unpackSpans } from '../../rows/packed-texts.ts'
 import { readMessages } from '../trace/messages.ts'
 import { bytewise, type RawRow, RowReader } from './byte-rows.ts'
-import { type ExportedRow, renderExportLine } from './exported-trace.ts'
+import { type ExportedRow, type ExportedSpan, renderExportLine } from './exported-trace.ts'
 import type { ScoreRow } from './score-json.ts'
 import { type Apart, DETAIL_COLUMNS, DETAIL_ORDER, hasMessages, type StoredSpanRow } from './traces.ts'
 
@@ -75,7 +75,7 @@ export async function fetchExportPage(
       ) counted where bytes_before < ${PAGE_BYTES}
     )
     select coalesce(t.seq, s.trace_seq, c.trace_seq) as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks,
-      ${hasMessages(sql, projectId)}, ${sql.unsafe(DETAIL_COLUMNS)}
+      ${hasMessages(sql, projectId)}, s.call_details as "callDetails", ${sql.unsafe(DETAIL_COLUMNS)}
     from page t
     full join (
       select * from spans where project_id = ${projectId} and trace_seq = any (array(select seq from page))
@@ -110,7 +110,7 @@ export async function renderExportPage(
   for (const { trace, spans, scores } of traces) {
     const own = messages.filter(({ traceId }) => traceId === trace.id)
     const unpacked = await unpackSpans(
-      spans.map(span => reader.row<StoredSpanRow>(span)),
+      spans.map(span => reader.row<StoredSpanRow & ExportedSpan>(span)),
       'latin1'
     )
     lines += `${renderExportLine(

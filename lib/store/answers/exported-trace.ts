@@ -18,12 +18,18 @@ export interface ExportedRow extends StoredTraceRow {
   readonly ranks: string | null
 }
 
+/** The columns of a span in an export. */
+export interface ExportedSpan extends SpanRow {
+  /** JSON text. */
+  readonly callDetails: string | null
+}
+
 /**
  * One line, without the line break at its end. Free JSON is stored compact, so there is no line break inside either.
  */
 export function renderExportLine(
   trace: ExportedRow,
-  spans: readonly SpanRow[],
+  spans: readonly ExportedSpan[],
   scores: readonly ScoreRow[],
   messages: readonly SpanMessages[] = []
 ): string {
@@ -35,7 +41,7 @@ export function renderExportLine(
 }
 
 /** The member `recorded`, with a comma in front; empty if the detail shows everything that was recorded. */
-function recordedMember(trace: ExportedRow, spans: readonly SpanRow[], messages: readonly SpanMessages[]): string {
+function recordedMember(trace: ExportedRow, spans: readonly ExportedSpan[], messages: readonly SpanMessages[]): string {
   const members: string[] = []
   if (!isShownAsSent(trace)) members.push(`"usage":${usageDocument(trace)}`)
   const usage = spans.filter(span => !isAbsent(span) && !isShownAsSent(span))
@@ -44,6 +50,8 @@ function recordedMember(trace: ExportedRow, spans: readonly SpanRow[], messages:
   }
   if (trace.endHash !== null) members.push(`"endHash":"${trace.endHash}"`)
   if (trace.ranks !== null) members.push(`"ranks":${trace.ranks}`)
+  const details = spans.flatMap(({ id, callDetails }) => (callDetails === null ? [] : [`"${id}":${callDetails}`]))
+  if (details.length > 0) members.push(`"callDetails":{${details.join(',')}}`)
   if (messages.length > 0) members.push(`"messages":[${messages.map(messagesMember).join(',')}]`)
   return members.length === 0 ? '' : `,"recorded":{${members.join(',')}}`
 }

@@ -67,8 +67,7 @@ export async function checkSpanCounts(sql: Sql, projectId: number, after: number
 
 function failedLeftOut(ranks: string | null, ids: readonly string[] | null): number {
   if (ranks === null) return 0
-  const placed = (ids ?? []).map(id => ({ id }))
-  return countFailed(readLeftOut(JSON.parse(ranks), placed))
+  return countFailed(readLeftOut(JSON.parse(ranks), new Set(ids)))
 }
 
 /**

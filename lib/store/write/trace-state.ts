@@ -1,10 +1,13 @@
 /** Reads the states of stored traces, on which the write path decides. */
 import type { Sql } from 'postgres'
+import type { CallDetails } from '../../trace/call-details.ts'
 import { type PastScore, SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
+import { SpanTree } from '../../trace/span-tree.ts'
 import type { TraceState } from '../../trace/states/decide.ts'
 import type { CopyState } from '../../trace/states/decide-restore.ts'
 import type { GatheredState } from '../../trace/states/gathered.ts'
 import type { CountedSpan } from '../../trace/states/left-out.ts'
+import { nameOfResponse, type Ranks } from '../../trace/states/ranks.ts'
 import { parseTimestamp } from '../../trace/timestamp.ts'
 import { allAnswered } from '../transactions.ts'
 
@@ -15,7 +18,7 @@ export interface TraceKey {
 
 /** A trace whose state is to be read, and what the decision needs of it. */
 export interface Look extends TraceKey {
-  /** The spans whose stored hashes are read. */
+  /** The spans whose stored hashes are read. An export has those of all spans read. */
   readonly spanIds: readonly string[]
   /**
    * The further fields that are read. An end may merge metadata and replace the output, an export may change nearly
@@ -38,7 +41,7 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly scores: string | null
   readonly input: string | null
   readonly output: string | null
-  /** The id and the short hash of each stored span, without separators. */
+  /** The id and the short hash of each span of the look that is stored, without separators. */
   readonly hashes: string | null
 }
 
@@ -52,17 +55,15 @@ function spanHashes(text: string | null): Map<string, string> {
   return hashes
 }
 
-function gatheredOf(row: Row, tags: readonly string[]): GatheredState | undefined {
-  const { ranks, spending } = row
-  if (ranks === null) return undefined
+/** The gathered part of a trace, and the hashes of all its spans. Undefined if OpenTelemetry did not record it. */
+function gatheredOf(row: Row, tags: readonly string[]) {
+  if (row.ranks === null) return undefined
   const patched = row.metadataUpdatedAt !== null
-  return {
-    patched,
-    ...row,
-    tags,
-    ranks: JSON.parse(ranks),
-    spending: spending === null ? [] : readSpanUsage(spending)
-  }
+  const ranks: Ranks = JSON.parse(row.ranks)
+  const cells: readonly UsageCells[] = row.spending === null ? [] : JSON.parse(row.spending)
+  const spans = new SpanTree(cells.map(each => spanUsageOf(each, ranks)))
+  const gathered: GatheredState = { patched, ...row, tags, ranks, spans }
+  return { gathered, spanHashes: new Map(cells.map(([id, ...others]) => [id, others.at(-1) as string])) }
 }
 
 function copyOf(row: Row): CopyState {
@@ -99,25 +100,18 @@ function readScores(text: string): PastScore[] {
 }
 
 type Count = number | null
-type UsageCells = [string, string | null, string, string | null, number, number, Count, Count, Count, Count, boolean]
+type UsageCells = [
+  ...[id: string, parentId: string | null, kind: string, model: string | null, startMicros: number, endMicros: number],
+  ...[input: Count, output: Count, total: Count, costUsd: Count, failed: boolean, details: CallDetails | null],
+  ...[hash: string]
+]
 
-function readSpanUsage(text: string): CountedSpan[] {
-  return (JSON.parse(text) as UsageCells[]).map(
-    ([id, parentId, kind, model, startMicros, endMicros, inputTokens, outputTokens, totalTokens, costUsd, failed]) => ({
-      id,
-      parentId,
-      kind,
-      inputTokens,
-      outputTokens,
-      totalTokens,
-      costUsd,
-      model,
-      startMicros,
-      endMicros,
-      responseId: undefined,
-      failed
-    })
-  )
+function spanUsageOf(cells: UsageCells, ranks: Ranks): CountedSpan {
+  const [id, parentId, kind, model, startMicros, endMicros, inputTokens, outputTokens, totalTokens, ...others] = cells
+  const [costUsd, failed, details] = others
+  const responseId = details?.responseId ?? ranks[nameOfResponse(id)]?.[2]
+  const tokens = { inputTokens, outputTokens, totalTokens }
+  return { id, parentId, kind, model, startMicros, endMicros, ...tokens, costUsd, responseId, failed }
 }
 
 const SEPARATOR = '\u0001'
@@ -175,11 +169,12 @@ function statesText(of: keyof typeof PROJECT): string {
       case when k.detail = 'export' and t.ranks is not null then
         (select json_agg(json_build_array(encode(s.id, 'hex'), encode(s.parent_id, 'hex'), s.kind, s.model,
             (extract(epoch from s.started_at) * 1000000)::bigint, (extract(epoch from s.ended_at) * 1000000)::bigint,
-            s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd, s.status = 'error'))
+            s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd, s.status = 'error', s.call_details,
+            left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS})))
           from spans s where s.project_id = ${project} and s.trace_seq = t.seq)
       end as spending,
-      (select string_agg(encode(s.id, 'hex') || left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS}), '') from spans s
-        where s.project_id = ${project} and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) as hashes
+      case when k.detail <> 'export' then (select string_agg(encode(s.id, 'hex') || left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS}), '') from spans s
+        where s.project_id = ${project} and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) end as hashes
     from ${keysOf(of, ['id', 'detail', 'span_ids'])} ${tracesByKey(project)}`
 }
 const STATES = { one: statesText('one'), several: statesText('several') }
@@ -212,9 +207,10 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
   for (const row of rows) {
     const tags = row.tags ?? []
     const running = row.endedAt === null
-    const known = spanHashes(row.hashes)
     const { detail } = looks[row.n - 1] as Look
-    const gathered = detail === 'export' ? gatheredOf(row, tags) : undefined
+    const read = detail === 'export' ? gatheredOf(row, tags) : undefined
+    const gathered = read?.gathered
+    const known = read?.spanHashes ?? spanHashes(row.hashes)
     const copy = detail === 'restore' ? copyOf(row) : undefined
     states[row.n - 1] = { running, spanHashes: known, gathered, copy, ...row, tags }
   }

@@ -25,6 +25,8 @@ export interface ExportOperation {
   readonly spans: readonly GatheredSpan[]
   /** The environment label of the key; null: unassigned. */
   readonly environment: string | null
+  /** The most spans that a trace can have. */
+  readonly maxSpans: number
 }
 
 export interface ExportDecision {
@@ -42,7 +44,7 @@ export interface ExportDecision {
 export function decideExport(state: ExportState | undefined, operation: ExportOperation): ExportDecision {
   const reason = state && closedTo(state, operation)
   if (reason !== undefined) return refuseAll(operation, reason)
-  const { added, leftOut, duplicate, refused } = sortSpans(state, operation.spans)
+  const { added, leftOut, duplicate, refused } = sortSpans(state, operation)
   const isSilent = added.length === 0 && leftOut.length === 0
   const growth = isSilent ? undefined : gather(operation.traceId, state?.gathered, added, leftOut)
   const writes = added.length > 0 || growth?.changed === true
@@ -59,7 +61,7 @@ function closedTo(state: ExportState, { environment }: ExportOperation): Reason 
 }
 
 /** Finds the spans that are new and can be stored, those that are new and find no place, and why others are refused. */
-function sortSpans(state: ExportState | undefined, spans: readonly GatheredSpan[]) {
+function sortSpans(state: ExportState | undefined, { spans, maxSpans }: ExportOperation) {
   const fresh = new Map<string, GatheredSpan>()
   const refused: [span: GatheredSpan, reason: Reason][] = []
   for (const span of spans) {
@@ -68,7 +70,7 @@ function sortSpans(state: ExportState | undefined, spans: readonly GatheredSpan[
     if (known === undefined) fresh.set(span.id, span)
     else if (!isStoredAs(known, span)) refused.push([span, 'conflict'])
   }
-  const { added, leftOut } = takePlaces(state?.gathered, [...fresh.values()])
+  const { added, leftOut } = takePlaces(state?.gathered, [...fresh.values()], maxSpans)
   refused.push(...leftOut.map(span => [span, 'too_many'] as [GatheredSpan, Reason]))
   return { added, leftOut, refused, duplicate: spans.length - added.length - refused.length }
 }

@@ -23,7 +23,7 @@ import {
 } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
-import { isBetter, type Rank, type Ranks } from './ranks.ts'
+import { END, isBetter, isResponse, type Rank, type Ranks } from './ranks.ts'
 
 /** A line as far as it is needed to decide: without the texts of its spans. */
 export type RestoredHead = Omit<RestoredTrace, 'spans'> & { readonly spans: readonly SpanHead[] }
@@ -198,18 +198,20 @@ const isLater = (time: string | null, other: string | null): boolean =>
  * Compares the fields of a gathered trace. Each is taken from the best span so far. Fields without a rank only grow.
  */
 function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, sent: Ranks): Comparison[] {
-  const fields = new Set([...Object.keys(stored), ...Object.keys(sent)])
+  // Versions up to 1.0.0-rc.1 kept response ids among the ranks; today they are details of the spans.
+  const fields = new Set([...Object.keys(stored), ...Object.keys(sent)].filter(name => !isResponse(name)))
   const isAhead = (rank: Rank | undefined, other: Rank | undefined) => rank !== undefined && isBetter(rank, other)
   const ranks = [...fields].map(field => ({
     what: 'fields',
     ahead: isAhead(sent[field], stored[field]),
     behind: isAhead(stored[field], sent[field])
   }))
-  const isTimed = stored.times !== undefined || sent.times !== undefined
+  // Versions up to 1.0.0-rc.1, which have no rank of the end, took the start from the root, which may be later.
+  const isFormer = [stored, sent].some(all => all.times !== undefined && all[END] === undefined)
   const start = {
     what: 'an earlier start',
-    ahead: !isTimed && isBefore(line.startedAt, state.startedAt),
-    behind: !isTimed && isBefore(state.startedAt, line.startedAt)
+    ahead: !isFormer && isBefore(line.startedAt, state.startedAt),
+    behind: !isFormer && isBefore(state.startedAt, line.startedAt)
   }
   return [...ranks, start, compareTags(state.tags, line.tags)]
 }

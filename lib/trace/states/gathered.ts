@@ -12,11 +12,12 @@ import { mergedMetadata } from '../metadata.ts'
 import type { PreparedSpan, TraceFields } from '../prepared.ts'
 import { remembering } from '../remembering.ts'
 import { countBytes } from '../span-sums.ts'
+import { SpanTree } from '../span-tree.ts'
 import { isCall, type Spent, sumSpending } from '../span-usage.ts'
-import { durationMs, isBefore } from '../timestamp.ts'
+import { durationMs, isBefore, timestampOf } from '../timestamp.ts'
 import { type IdleEnd, markEnd, ranksOfEnd, readEnd } from './idle.ts'
 import { type CountedSpan, countFailed, markLeftOut, ranksOfLeftOut, readLeftOut } from './left-out.ts'
-import { beats, nameOfResponse, type Rank, type Ranks } from './ranks.ts'
+import { beats, END, FUTURE_END, nameOfStatus, type Rank, type Ranks } from './ranks.ts'
 
 /**
  * The level of a span decides how good its claims are: the root first, then the first span of a process that another
@@ -32,6 +33,8 @@ export interface SpanHints {
   readonly level: Level
   readonly startMicros: number
   readonly endMicros: number
+  /** Whether the end lay so far in the future when the span came that its clock must be wrong. */
+  readonly endsInFuture: boolean
   /** The name of the trace, if the span states one. */
   readonly name: string | undefined
   /** The name that the trace gets from this span otherwise. */
@@ -71,8 +74,8 @@ export interface GatheredState extends TraceFields, Sums {
   readonly outputBytes: number
   /** Whether the metadata was patched. Its present keys then stay as they are. */
   readonly patched: boolean
-  /** The stored spans. Their `responseId` is among the ranks. */
-  readonly spending: readonly CountedSpan[]
+  /** The stored spans. */
+  readonly spans: SpanTree<CountedSpan>
 }
 
 /** The trace with more spans than before. */
@@ -129,20 +132,17 @@ export function gather(
   const speakers = leftOut.length === 0 ? added : [...added, ...leftOut]
   const claims = settle(before, speakers)
   const fresh = ranksOfLeftOut(before?.ranks, leftOut.map(gatheredUsage))
-  const used = added.map(gatheredUsage)
-  // Without a prototype, V8 does not make a new shape for each name, such as that of an answer.
+  // Without a prototype, V8 does not make a new shape for each name, such as that of a left-out span.
   const gathered: Record<string, Rank> = Object.assign(Object.create(null), before?.ranks)
   for (const [field, { rank }] of claims) gathered[field] = rank
-  for (const { id, responseId } of used) if (responseId !== undefined) gathered[nameOfResponse(id)] = [0, 0, responseId]
-  Object.assign(gathered, fresh)
-  const stored = (before?.spending ?? []).map(span => ({ ...span, responseId: gathered[nameOfResponse(span.id)]?.[2] }))
-  const placed = [...stored, ...used]
+  Object.assign(gathered, fresh, ranksOfTimes(before, speakers))
+  const placed = new SpanTree(added.map(gatheredUsage), before?.spans)
   const without = readLeftOut(gathered, placed)
-  const spans = [...placed, ...without]
-  const ranks = end === undefined ? gathered : { ...gathered, ...ranksOfEnd(end, spans.length) }
-  const idle = readEnd(ranks, spans.length)
-  const spent = sumSpending(spans, ranks.times?.[2])
-  const fields = takeFields(before, claims, speakers, idle, spent)
+  const spans = without.length === 0 ? placed : new SpanTree(without, placed)
+  const ranks = end === undefined ? gathered : { ...gathered, ...ranksOfEnd(end, spans.size) }
+  const idle = readEnd(ranks, spans.size)
+  const spent = sumSpending(spans)
+  const fields = takeFields(before, claims, speakers, ranks, idle, spent)
   const mark = (metadata: string | null) => markLeftOut(markEnd(metadata, ranks, idle), ranks, without)
   const free = fit(traceId, fields, claims, before, mark)
   const addedBytes = free.documentBytes - (before?.documentBytes ?? 0) + countBytes(added)
@@ -158,9 +158,11 @@ export function gather(
       end !== undefined ||
       Object.keys(fresh).length > 0 ||
       fields.tags.length > (before?.tags.length ?? 0) ||
-      fields.startedAt !== before?.startedAt,
+      fields.startedAt !== before?.startedAt ||
+      fields.endedAt !== before.endedAt ||
+      fields.status !== before.status,
     bodyHash: xor([before?.bodyHash ?? NO_SPANS, ...added.map(span => span.hash)]),
-    spanCount: placed.length,
+    spanCount: placed.size,
     errorCount: countFailed(spans),
     estimatedBytes: (before?.estimatedBytes ?? 0) + addedBytes,
     ...fields,
@@ -221,17 +223,18 @@ function takeFields(
   before: GatheredState | undefined,
   claims: Claims,
   speakers: readonly GatheredSpan[],
+  ranks: Ranks,
   idle: IdleEnd | undefined,
   { inputTokens, outputTokens, totalTokens, costUsd }: Spent
 ): TraceFields {
   const taken = (field: 'provider' | 'model' | 'sessionId' | 'userId') =>
     claims.get(field)?.value ?? before?.[field] ?? null
-  const times = claims.get('times')?.span ?? (before?.ranks.times === undefined ? undefined : before)
+  const status = statusOf(ranks) ?? idle?.status
   return {
     name: claims.get('name')?.value ?? before?.name ?? '',
-    status: times?.status ?? idle?.status ?? 'running',
-    startedAt: times?.startedAt ?? earliest(before, speakers),
-    endedAt: times?.endedAt ?? idle?.endedAt ?? null,
+    status: status ?? 'running',
+    startedAt: earliest(before, speakers),
+    endedAt: status === undefined ? null : endOf(ranks),
     provider: taken('provider'),
     model: taken('model'),
     sessionId: taken('sessionId'),
@@ -243,6 +246,43 @@ function takeFields(
     totalTokens,
     costUsd
   }
+}
+
+/**
+ * The ranks from which status and end follow: which statuses roots have, by level, and the latest end of any span. They
+ * only grow, so the order of arrival does not matter.
+ */
+function ranksOfTimes(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): Ranks {
+  const ranks: Record<string, Rank> = before === undefined ? {} : earlierTimes(before)
+  for (const { status, hints } of speakers) {
+    if (hints.level !== INNER && status !== 'unset') ranks[nameOfStatus(hints.level, status)] = [0, 0, '']
+    const name = hints.endsInFuture ? FUTURE_END : END
+    const other = ranks[name] ?? before?.ranks[name]
+    if (other === undefined || -hints.endMicros < other[1]) ranks[name] = [0, -hints.endMicros, '']
+  }
+  return ranks
+}
+
+/** The ranks that versions up to 1.0.0-rc.1, which took status and end from the first root, did not write. */
+function earlierTimes({ ranks, spans, status }: GatheredState): Record<string, Rank> {
+  if (ranks[END] !== undefined || ranks[FUTURE_END] !== undefined) return {}
+  let last = 0
+  for (const { endMicros } of spans) last = Math.max(last, endMicros)
+  const times = ranks.times
+  const isStated = times !== undefined && (status === 'ok' || status === 'error')
+  return { [END]: [0, -last, ''], ...(isStated && { [nameOfStatus(times[0], status)]: [0, 0, ''] }) }
+}
+
+/** The worst status of the roots; if there are none, of the first spans of processes. Undefined if neither came. */
+function statusOf({ times, ...ranks }: Ranks): string | undefined {
+  if (times === undefined) return undefined
+  return ['error', 'ok'].find(status => ranks[nameOfStatus(times[0], status)] !== undefined) ?? 'unset'
+}
+
+/** The latest end of all spans. A span in the future counts only if there is no other. */
+function endOf({ [END]: end, [FUTURE_END]: future }: Ranks): string {
+  const [, order] = (end ?? future) as Rank
+  return timestampOf(-order)
 }
 
 function earliest(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): string {

@@ -1,23 +1,22 @@
 /**
- * Decides which spans get a place in a gathered trace, which can have MAX_SPANS. Plain steps leave the last places to
- * the spans that a reader needs most: roots, failed spans, agents and calls of models, however deep they are in the
- * tree. A stored span never gives way.
+ * Decides which spans of a gathered trace are stored when it has more than OTLP_MAX_SPANS. Plain steps leave the last
+ * tenth to the spans that a reader needs most: roots, failed spans, agents, model calls and tools, at any depth. A
+ * stored span never gives way.
  */
-import { MAX_SPANS } from '../../schema/input.ts'
 import { type GatheredSpan, type GatheredState, PROCESS_ROOT } from './gathered.ts'
 
 /**
- * How many places the spans of each need leave free, in the order in which the spans of one export get places: the
- * earlier the need, the fewer. `ready.ts` renders rows only of the spans that find a place in a trace of which nothing
+ * The needs, in the order in which the spans of one export get places: the earlier the need, the fewer places its spans
+ * leave free. `ready.ts` renders rows only of the spans that find a place in a trace of which nothing
  * is stored. These are enough: let a trace have n spans, d of them from this export. The spans that find a place beside
  * them are the first ones in the order of need, at most L - n, where L are the places for their need. As d <= n, they
  * are among the first L of the whole export, and those find a place in an empty trace too. Neither the order nor L may
  * depend on what is stored.
  */
-const LEAVES = { root: 0, failed: 1, called: 1, plain: MAX_SPANS / 10 }
-type Need = keyof typeof LEAVES
-const NEEDS = Object.keys(LEAVES) as Need[]
-export const KEPT_PLACES = LEAVES.plain
+const NEEDS = ['root', 'failed', 'called', 'plain'] as const
+type Need = (typeof NEEDS)[number]
+/** Plain steps leave the last tenth free, failed spans and calls the last place. */
+export const keptPlaces = (maxSpans: number): number => Math.ceil(maxSpans / 10)
 
 /** The facts that decide how much a span needs a place. */
 export interface Needed {
@@ -26,10 +25,12 @@ export interface Needed {
   readonly kind: string
 }
 
+const CALLED: readonly string[] = ['agent', 'llm', 'tool']
+
 function needOf({ isRoot, failed, kind }: Needed): Need {
   if (isRoot) return 'root'
   if (failed) return 'failed'
-  return kind === 'agent' || kind === 'llm' ? 'called' : 'plain'
+  return CALLED.includes(kind) ? 'called' : 'plain'
 }
 
 /** Sorts spans by their need. Spans of the same need keep their order. */
@@ -49,18 +50,21 @@ const neededOf = (span: GatheredSpan): Needed => ({
   kind: span.kind
 })
 
-/** `fresh` are spans that are not stored, each once. Those that get a place keep their order, and so do the others. */
-export function takePlaces(stored: GatheredState | undefined, fresh: readonly GatheredSpan[]) {
-  const spans = stored?.spending ?? []
-  if (spans.length + fresh.length <= MAX_SPANS - KEPT_PLACES) return { added: fresh, leftOut: [] }
+/**
+ * `fresh` are spans that are not stored, each once; a trace has at most `maxSpans`. Those that get a place keep their
+ * order, and so do the others.
+ */
+export function takePlaces(stored: GatheredState | undefined, fresh: readonly GatheredSpan[], maxSpans: number) {
+  const size = stored?.spans.size ?? 0
+  if (size + fresh.length <= maxSpans - keptPlaces(maxSpans)) return { added: fresh, leftOut: [] }
   // The last place is for a root. With one in the trace or in the export, it is free: if the root is stored and not in
   // the export, then d < n in the rule above, so that one place more than in an empty trace changes nothing.
-  const hasRoot = spans.some(isRoot) || fresh.some(isRoot)
+  const hasRoot = fresh.some(isRoot) || (stored !== undefined && [...stored.spans].some(isRoot))
   const placed = new Set<GatheredSpan>()
   for (const span of inNeedOrder(fresh, neededOf)) {
-    const leaves = LEAVES[needOf(neededOf(span))]
-    const most = MAX_SPANS - (leaves === 1 && hasRoot ? 0 : leaves)
-    if (spans.length + placed.size < most) placed.add(span)
+    const need = needOf(neededOf(span))
+    const leaves = need === 'plain' ? keptPlaces(maxSpans) : need === 'root' || hasRoot ? 0 : 1
+    if (size + placed.size < maxSpans - leaves) placed.add(span)
   }
   return { added: fresh.filter(span => placed.has(span)), leftOut: fresh.filter(span => !placed.has(span)) }
 }

@@ -53,14 +53,17 @@ export function ranksOfLeftOut(ranks: Ranks | undefined, spans: readonly Counted
 }
 
 /** The spans that were left out. One that was sent again later may have found a place: it is among `placed`. */
-export function readLeftOut(ranks: Ranks, placed: readonly { readonly id: string }[]): CountedSpan[] {
-  const names = Object.keys(ranks).filter(isLeftOut)
-  if (names.length === 0) return []
-  const ids = new Set(placed.map(({ id }) => LEFT_OUT + id))
-  return names.filter(name => !ids.has(name)).map(name => decode(name.slice(LEFT_OUT.length), ranks[name] as Rank))
+export function readLeftOut(ranks: Ranks, placed: { has(id: string): boolean }): CountedSpan[] {
+  return Object.keys(ranks)
+    .filter(name => isLeftOut(name) && !placed.has(name.slice(LEFT_OUT.length)))
+    .map(name => decode(name.slice(LEFT_OUT.length), ranks[name] as Rank))
 }
 
-export const countFailed = (spans: readonly CountedSpan[]): number => spans.filter(({ failed }) => failed).length
+export function countFailed(spans: Iterable<CountedSpan>): number {
+  let count = 0
+  for (const { failed } of spans) if (failed) count++
+  return count
+}
 
 /** Says in the metadata how many spans are left out, and of which kinds. */
 export function markLeftOut(metadata: string | null, ranks: Ranks, spans: readonly SpanUsage[]): string | null {

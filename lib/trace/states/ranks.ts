@@ -25,8 +25,20 @@ export const beats = (grade: number, order: number, id: string, other: Rank | un
   (grade === other[0] && (order < other[1] || (order === other[1] && id < other[2])))
 
 /**
- * The prefix of calls of models in the names of ranks, in front of the id of the span. Such a rank ends in the id of
- * the provider's answer, by which the same call is known when another library reports it.
+ * The latest end of the trace's spans, as minus microseconds since 1970, and the latest of those whose clock was ahead
+ * of the server's (lib/otlp/trace-hints.ts).
+ */
+export const END = 'end'
+export const FUTURE_END = 'futureEnd'
+const STATUS = 'status.'
+/** The name of the rank that is there if a root of this level has the status, which is `ok` or `error`. */
+export const nameOfStatus = (level: number, status: string): string => `${STATUS}${level}.${status}`
+/** Whether the name is one whose rank has no text. */
+export const isPlain = (name: string): boolean => name === END || name === FUTURE_END || name.startsWith(STATUS)
+
+/**
+ * The prefix of model calls, in front of the span's id, under which versions up to 1.0.0-rc.1 kept response ids. Today
+ * they are in a column of the span.
  */
 const RESPONSE = 'response.'
 export const nameOfResponse = (spanId: string): string => RESPONSE + spanId

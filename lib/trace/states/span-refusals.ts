@@ -1,6 +1,4 @@
 /** The spans of an export that are not stored: why, and how many. */
-import { MAX_SPANS } from '../../schema/input.ts'
-import { KEPT_PLACES } from './kept-spans.ts'
 
 /** Every reason, by the name that it has in metrics, as it follows on "spans" in an answer. */
 export const REASONS = {
@@ -11,8 +9,7 @@ export const REASONS = {
   bad_event_time: 'with an event that is not of this age',
   conflict: 'whose id is stored with different content',
   too_many:
-    `beyond the ${MAX_SPANS} that a trace can have, of which plain steps leave the last ${KEPT_PLACES} to the root, ` +
-    'errors, agents and model calls',
+    'beyond OTLP_MAX_SPANS, of which plain steps leave the last tenth to roots, errors, agents, model calls and tools',
   other_route: 'of a trace that was not recorded by OpenTelemetry',
   other_environment: 'of a trace that was recorded in another environment than the one of this key',
   trial_limit: 'of traces beyond those that the trial account may record'

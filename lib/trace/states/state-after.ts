@@ -3,6 +3,7 @@
 import { type PreparedTrace, type SpanHead, shortHash } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import type { TraceChange, TraceState } from './decide.ts'
+import { type GatheredSpan, type GatheredState, type Growth, gatheredUsage } from './gathered.ts'
 
 /** The fields that the service adds to the state of a trace that it records. */
 type Stamp = Pick<TraceState, 'seq' | 'version' | 'environment'>
@@ -57,4 +58,25 @@ export function startedState(trace: PreparedTrace): StartedState {
 export function changedState(state: KeptState, change: TraceChange, version: number): KeptState {
   const { spanCount, errorCount, estimatedBytes, spans } = change
   return { ...state, version, spanCount, errorCount, estimatedBytes, spanHashes: addHashes(state.spanHashes, spans) }
+}
+
+/**
+ * The state of a gathered trace after an export has added spans to it. `gathered` is that of the state before. Like
+ * changedState, it takes over the maps of the state before.
+ */
+export function grownState(
+  state: KeptState,
+  gathered: GatheredState,
+  growth: Growth,
+  added: readonly GatheredSpan[],
+  version: number
+): KeptState {
+  const { input, output, durationMs: _, addedBytes: __, changed: ___, ...fields } = growth
+  const bytesOf = (text: string | null | undefined, before: number) =>
+    text === undefined ? before : text === null ? NULL_BYTES : Buffer.byteLength(text)
+  const outputBytes = bytesOf(output, gathered.outputBytes)
+  for (const span of added) gathered.spans.add(gatheredUsage(span))
+  const after = { ...gathered, ...fields, inputBytes: bytesOf(input, gathered.inputBytes), outputBytes }
+  const spanHashes = addHashes(state.spanHashes, added)
+  return { ...state, ...after, version, running: fields.endedAt === null, gathered: after, spanHashes }
 }

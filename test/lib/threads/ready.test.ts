@@ -4,17 +4,17 @@ import t from 'tap'
 import { ExportWrite } from '../../../lib/ingest/exports/export-write.ts'
 import { joinPortion } from '../../../lib/otlp/wire/portion.ts'
 import { textsOfRows } from '../../../lib/rows/copy-rows.ts'
-import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../../../lib/schema/input.ts'
+import { MAX_DOCUMENT_BYTES } from '../../../lib/schema/input.ts'
 import { makeReady, type ReadyExport, type ReadyTask, type TaskName } from '../../../lib/threads/ready.ts'
 import { decodeSpans } from '../../../lib/threads/sent-spans.ts'
 import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
-import { KEPT_PLACES } from '../../../lib/trace/states/kept-spans.ts'
+import { keptPlaces } from '../../../lib/trace/states/kept-spans.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { bytes } from '../../fixtures/database/write-path.ts'
 import { runs } from '../../torture/orders.ts'
-import { Store } from '../trace/states/export-store.ts'
+import { MAX_SPANS, Store } from '../trace/states/export-store.ts'
 
 const taskOf = (operation: TaskName, body: Uint8Array, over: Partial<ReadyTask> = {}): ReadyTask => ({
   ...{ operation, body, environment: null, hurries: false },
@@ -68,8 +68,9 @@ t.test('of an export each trace has its spans, and the trace that they would mak
   const [one, two] = ['1'.repeat(32), '2'.repeat(32)]
   const inner = otlpSpan({ traceId: one, parentSpanId: 'f'.repeat(16), name: 'inner' })
   const root = otlpSpan({ traceId: two, name: 'root' })
+  const KEPT_PLACES = keptPlaces(MAX_SPANS)
   const others = Array.from({ length: MAX_SPANS }, () => otlpSpan({ traceId: two, parentSpanId: root.spanId }))
-  const { traces, portions, refusals } = ready('export-json', exportOf(inner, root, ...others))
+  const { traces, portions, refusals } = ready('export-json', exportOf(inner, root, ...others), { maxSpans: MAX_SPANS })
   t.match(traces, [
     { traceId: one, first: { running: true, spanCount: 1 }, spanCount: 1, refusals: [] },
     {
@@ -113,8 +114,8 @@ t.test('whatever is stored, an export has the rows of the spans that find a plac
       const store = new Store()
       for (const spans of parts) {
         if (spans.length === 0) continue
-        const [trace] = ready('export-json', exportOf(...spans), { hurries }).traces
-        const write = new ExportWrite(trace, null)
+        const [trace] = ready('export-json', exportOf(...spans), { hurries, maxSpans: MAX_SPANS }).traces
+        const write = new ExportWrite(trace, null, MAX_SPANS)
         const isNew = store.state === undefined
         const { added } = store.export(write.spans)
         const rows = isNew ? trace.first.rows : write.rowsOf(added)

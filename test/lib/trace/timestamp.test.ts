@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { LAST_MICROS, timestampOf } from '../../../lib/otlp/wire/time.ts'
-import { durationMs, epochMs, isBefore, microsOf, parseTimestamp } from '../../../lib/trace/timestamp.ts'
+import { LAST_MICROS } from '../../../lib/otlp/wire/time.ts'
+import { durationMs, epochMs, isBefore, microsOf, parseTimestamp, timestampOf } from '../../../lib/trace/timestamp.ts'
 
 t.test('reads every accepted form into the canonical one', async t => {
   const forms: [string, string][] = [

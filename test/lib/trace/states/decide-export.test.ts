@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { MAX_SPANS } from '../../../../lib/schema/input.ts'
 import { decideExport, type ExportState } from '../../../../lib/trace/states/decide-export.ts'
 import { type GatheredSpan, gatheredUsage, INNER, PROCESS_ROOT, ROOT } from '../../../../lib/trace/states/gathered.ts'
-import { KEPT_PLACES } from '../../../../lib/trace/states/kept-spans.ts'
+import { keptPlaces } from '../../../../lib/trace/states/kept-spans.ts'
 import { FAILED, MOST_LEFT_OUT, ranksOfLeftOut } from '../../../../lib/trace/states/left-out.ts'
 import type { Rank } from '../../../../lib/trace/states/ranks.ts'
 import { explainRefusals } from '../../../../lib/trace/states/span-refusals.ts'
 import { runs } from '../../../torture/orders.ts'
-import { at, exported, hashOf, idOf, span, TRACE } from './export-store.ts'
+import { at, exported, hashOf, idOf, MAX_SPANS, span, TRACE } from './export-store.ts'
 
 t.test('what is sent again is nothing new, and what differs under an id that is stored is refused', async t => {
   const spans = [span(1, 0, 9, { hints: { level: ROOT } }), span(2, 1, 2)]
@@ -25,6 +24,7 @@ t.test('what is sent again is nothing new, and what differs under an id that is 
   t.equal(store.trace.spanCount, 3)
 })
 
+const KEPT_PLACES = keptPlaces(MAX_SPANS)
 const ROOT_SPAN = span(1, 0, 9, { name: 'root', status: 'ok', hints: { level: ROOT } })
 const plain = (count: number) => Array.from({ length: count }, (_, i) => span(i + 10, 1, 2))
 
@@ -34,10 +34,7 @@ t.test('keeps spans up to the limit, says how many it did not, and keeps places 
   const { added, refusals } = store.export(many)
   t.equal(added.length, MAX_SPANS - KEPT_PLACES - 150)
   t.match(refusals, [{ reason: 'too_many', count: 70, example: new RegExp(`trace ${TRACE}`) }])
-  t.match(
-    explainRefusals(refusals),
-    /the 200 that a trace can have, of which plain steps leave the last 20 to the root/
-  )
+  t.match(explainRefusals(refusals), /beyond OTLP_MAX_SPANS, of which plain steps leave the last tenth to roots/)
   t.match(store.export([ROOT_SPAN]), { added: [{ name: 'root' }], refusals: [] })
   const mark = { spoor: { spansLeftOut: { count: 70, kinds: { custom: 70 } } } }
   t.match(store.trace, { name: 'root', status: 'ok', endedAt: at(9), spanCount: 181, metadata: mark })
@@ -79,7 +76,7 @@ t.test('the last place is for the root, which completes its trace even where it 
 })
 
 t.test('errors, agents and calls of models come before plain steps, however deep they are', async t => {
-  const many = Array.from({ length: 300 }, (_, i) => span(i + 100, 1, 2, { kind: 'tool' }))
+  const many = Array.from({ length: 300 }, (_, i) => span(i + 100, 1, 2))
   const needed = [
     span(10, 1, 2, { kind: 'agent', parentId: ROOT_SPAN.id }),
     span(11, 1, 2, { kind: 'llm', parentId: idOf(10) }),
@@ -161,7 +158,7 @@ t.test('any exports, in any order and sent again: the places by the rules, and o
     for (const spans of exports) {
       const fresh = [...new Map(spans.filter(({ id }) => !stored.has(id)).map(each => [each.id, each])).values()]
       hasRoot ||= fresh.some(isRoot)
-      const called = (each: GatheredSpan) => each.kind === 'llm' || each.kind === 'agent'
+      const called = (each: GatheredSpan) => ['llm', 'agent', 'tool'].includes(each.kind)
       const groups = [isRoot, isFailed, called, () => true]
       groups.forEach((isOf, rank) => {
         const most = rank === 3 ? 180 : rank > 0 && !hasRoot ? 199 : 200
@@ -277,7 +274,7 @@ t.test('a client that patched `spoor` to something of its own keeps it', async t
 t.test('takes no spans for a trace of another route, or another environment', async t => {
   const spans = [span(1, 0, 1), span(2, 0, 1)]
   const native: ExportState = { gathered: undefined, environment: 'unassigned', spanHashes: new Map() }
-  const operation = { operation: 'export' as const, traceId: TRACE, spans, environment: null }
+  const operation = { operation: 'export' as const, traceId: TRACE, spans, environment: null, maxSpans: MAX_SPANS }
   t.match(decideExport(native, operation), {
     growth: undefined,
     refusals: [{ count: 2, reason: 'other_route' }]

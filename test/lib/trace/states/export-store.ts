@@ -1,6 +1,7 @@
 /** Spans as exports bring them, and a store of one trace that takes them as the service does. */
 import { createHash } from 'node:crypto'
 import { shortHash } from '../../../../lib/trace/prepared.ts'
+import { SpanTree } from '../../../../lib/trace/span-tree.ts'
 import { decideExport, type ExportState } from '../../../../lib/trace/states/decide-export.ts'
 import {
   type GatheredSpan,
@@ -14,6 +15,8 @@ import {
 } from '../../../../lib/trace/states/gathered.ts'
 import { endOf } from '../../../../lib/trace/states/idle.ts'
 
+/** Small enough to test what happens beyond it. */
+export const MAX_SPANS = 200
 export const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const BASE = Date.parse('2026-11-21T12:00:00Z')
 export const at = (second: number) => new Date(BASE + second * 1000).toISOString()
@@ -47,8 +50,9 @@ export function span(id: number, start: number, end: number, { hints, ...over }:
     ...given,
     hints: {
       level: INNER,
-      startMicros: start * 1_000_000,
-      endMicros: end * 1_000_000,
+      startMicros: BASE * 1000 + start * 1_000_000,
+      endMicros: BASE * 1000 + end * 1_000_000,
+      endsInFuture: false,
       name: undefined,
       ownName: name,
       input: undefined,
@@ -74,7 +78,13 @@ export class Store {
     const asked = new Set(spans.map(({ id }) => id))
     const held = [...this.spans.values()].filter(({ id }) => asked.has(id))
     const looked = this.state && { ...this.state, spanHashes: new Map(held.map(span => [span.id, shortHash(span)])) }
-    const decision = decideExport(looked, { operation: 'export', traceId: TRACE, spans, environment })
+    const decision = decideExport(looked, {
+      operation: 'export',
+      traceId: TRACE,
+      spans,
+      environment,
+      maxSpans: MAX_SPANS
+    })
     const { growth, added } = decision
     for (const each of added) this.spans.set(each.id, each)
     if (growth !== undefined) this.#grow(growth, environment)
@@ -95,7 +105,7 @@ export class Store {
       inputBytes: Buffer.byteLength(this.input ?? 'null'),
       outputBytes: Buffer.byteLength(this.output ?? 'null'),
       patched: this.state?.gathered?.patched ?? false,
-      spending: [...this.spans.values()].map(span => ({ ...gatheredUsage(span), responseId: undefined }))
+      spans: new SpanTree([...this.spans.values()].map(gatheredUsage))
     }
     this.state = {
       gathered,
@@ -110,7 +120,7 @@ export class Store {
   }
 
   get trace() {
-    const { ranks, spending, inputBytes, outputBytes, ...trace } = this.gathered
+    const { ranks, spans, inputBytes, outputBytes, ...trace } = this.gathered
     return { ...trace, metadata: JSON.parse(trace.metadata ?? '{}'), input: this.input, output: this.output }
   }
 }

@@ -1,0 +1,53 @@
+/**
+ * The spans of one trace, by id and by parent. An export adds to a tree of stored spans that the write path may
+ * remember, so its own spans form a second tree above the first, which stays as it is until the write is committed.
+ */
+interface Linked {
+  readonly id: string
+  readonly parentId: string | null
+}
+
+const NONE: readonly never[] = []
+
+/** Iterates in the order in which spans were added. Each id is added once. */
+export class SpanTree<T extends Linked> implements Iterable<T> {
+  readonly #below: SpanTree<T> | undefined
+  readonly #byId = new Map<string, T>()
+  readonly #children = new Map<string, T[]>()
+
+  /** `below` must not change while this tree is used. */
+  constructor(spans: Iterable<T> = NONE, below?: SpanTree<T>) {
+    this.#below = below
+    for (const span of spans) this.add(span)
+  }
+
+  get size(): number {
+    return this.#byId.size + (this.#below?.size ?? 0)
+  }
+
+  has(id: string): boolean {
+    return this.#byId.has(id) || this.#below?.has(id) === true
+  }
+
+  /** Throws if the id is known: a span that is there twice would make every sum wrong. */
+  add(span: T): void {
+    if (this.has(span.id)) throw new Error(`span ${span.id} is in the tree already`)
+    this.#byId.set(span.id, span)
+    if (span.parentId === null) return
+    const siblings = this.#children.get(span.parentId)
+    if (siblings === undefined) this.#children.set(span.parentId, [span])
+    else siblings.push(span)
+  }
+
+  childrenOf(id: string): readonly T[] {
+    const own = this.#children.get(id) ?? NONE
+    if (this.#below === undefined) return own
+    const others = this.#below.childrenOf(id)
+    return own.length === 0 ? others : others.length === 0 ? own : [...others, ...own]
+  }
+
+  *[Symbol.iterator](): Iterator<T> {
+    if (this.#below !== undefined) for (const span of this.#below) yield span
+    for (const span of this.#byId.values()) yield span
+  }
+}
