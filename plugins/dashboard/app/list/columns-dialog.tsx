@@ -1,4 +1,4 @@
-/** Which columns the list has, and in which order. */
+/** Dialog for choosing and ordering the list's columns. */
 import { useState } from 'preact/hooks'
 import { Dialog } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icons.tsx'

@@ -1,4 +1,4 @@
-/** A list without traces: how the first one is recorded, or why there is none. */
+/** Shown for a list without traces: how to record the first trace, or why the list is empty. */
 
 import { serverAddress } from '../state/place.ts'
 import { copy } from '../state/toasts.ts'

@@ -1,4 +1,4 @@
-/** How many traces each choice of a filter has. */
+/** Returns the number of traces for each choice of a filter. */
 
 import type { FacetCounts } from '../contract.ts'
 import { at, read } from '../state/api.ts'

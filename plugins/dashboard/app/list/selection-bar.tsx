@@ -17,7 +17,7 @@ interface Props {
   changed(): void
 }
 
-/** The older one is A. */
+/** Builds the comparison's address, with the older trace as A. */
 function pairAddress(slug: string, pair: readonly TraceListItem[]): string {
   const [a, b] = pair.toSorted((one, other) => Date.parse(one.startedAt) - Date.parse(other.startedAt))
   return `${pathOf({ page: 'compare', slug })}?a=${a!.id}&b=${b!.id}`

@@ -8,13 +8,13 @@ import { formatScore } from '../ui/format.ts'
 export interface Bar {
   readonly name: string
   readonly count: number
-  /** Undefined for what is counted together. */
+  /** Undefined for the bar that sums several values. */
   readonly picks: ScorePicks | undefined
 }
 
 const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0)
 
-/** How the scores are spread: bars of numbers, else the values from the most frequent on. */
+/** Returns the histogram of a numeric score, or the values of any other score, most frequent first. */
 export function barsOf({ dataType, histogram, shares, other }: ScoreOverTime): Bar[] {
   if (dataType === 'numeric') {
     return histogram.map(({ from, to, count }) =>
@@ -32,7 +32,7 @@ export function barsOf({ dataType, histogram, shares, other }: ScoreOverTime): B
   return rest === 0 ? values : [...values, { name: 'other values', count: rest, picks: undefined }]
 }
 
-/** The axis of a histogram: each bar's name is at the bar, the ticks say where bars begin. */
+/** Builds the axis of a histogram. Each bar has its full name; ticks show where bars start. */
 export function histogramAxis(bars: readonly Bar[], most = 7): Axis {
   const every = Math.max(1, Math.ceil(bars.length / most))
   return {

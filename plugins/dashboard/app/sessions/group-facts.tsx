@@ -1,4 +1,4 @@
-/** The sums of a session or a user, at the head of its page. */
+/** Totals of a session or user, at the top of its page. */
 
 import type { ComponentChildren } from 'preact'
 import type { Group } from '../contract.ts'
@@ -9,7 +9,7 @@ import type { Zone } from '../ui/time.ts'
 interface Props {
   readonly sums: Omit<Group, 'isMore'>
   readonly running?: number
-  /** Only the day of the first trace is known, not its time. */
+  /** Whether only the day of the first trace is known, not its time. */
   readonly byDay?: boolean
   readonly zone: Zone
   readonly now: Date

@@ -1,4 +1,4 @@
-/** The settings of a project, and one's own account. */
+/** The project's settings and the user's own account. */
 
 import { useArrival } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'

@@ -1,4 +1,4 @@
-/** The project: its name, and how much is stored. */
+/** The project's name and stored volume. */
 
 import { useState } from 'preact/hooks'
 import type { ProjectAnswer } from '../contract.ts'
@@ -15,7 +15,7 @@ import { fullTime, type Zone } from '../ui/time.ts'
 export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
   const path = at('p/:slug', { slug })
   const { value, error, again } = useLoad(path, signal => read(path, { signal }))
-  /** The name as typed; undefined if it was not changed. */
+  /** The name as typed; undefined if unchanged. */
   const [typed, setTyped] = useState<string | undefined>()
   if (error !== undefined) return <Problem error={error} again={again} />
   if (value === undefined) return <Waiting what="the project" />

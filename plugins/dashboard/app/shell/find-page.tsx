@@ -1,4 +1,7 @@
-/** A trace of which only the id is known, as logs and alerts have it: the project it is in, among those one may see. */
+/**
+ * Redirects from a trace id alone, as found in logs and alerts, to the trace's page, if the visitor may see its
+ * project.
+ */
 import { useEffect, useState } from 'preact/hooks'
 import { at, read } from '../state/api.ts'
 import { go, useArrival, usePlace } from '../state/place.ts'

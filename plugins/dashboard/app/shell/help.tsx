@@ -1,4 +1,4 @@
-/** The keys of the dashboard. */
+/** Help with the dashboard's keyboard shortcuts. */
 import { Dialog } from '../ui/dialog.tsx'
 
 const COMMANDS: readonly (readonly [keys: string, does: string])[] = [

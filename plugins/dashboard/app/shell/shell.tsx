@@ -137,7 +137,7 @@ function skip(event: Event) {
   document.getElementById('main')?.focus()
 }
 
-/** Quiet, and gone by itself. */
+/** Shows an unobtrusive notice that disappears when the connection is back. */
 function Connection() {
   const state = useStore(connection)
   const [seen, setSeen] = useState(false)
@@ -169,7 +169,10 @@ function Toasts() {
   )
 }
 
-/** A session that ends in the middle, or is too old for what is wanted: that is asked again afterwards. */
+/**
+ * Asks the user to sign in again if the session ends, or if it is too old for an action. The failed request is then
+ * retried.
+ */
 function SignInAgain() {
   const wanted = useStore(signInWanted)
   const known = useStore(session)

@@ -1,4 +1,4 @@
-/** A node of a parsed Markdown text, for the page to draw. */
+/** A node of parsed Markdown for the page to draw. */
 export type Markdown =
   | string
   | {
