@@ -35,7 +35,7 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
   const asking = useRef(false)
   const current = shown?.key === key ? shown.page : page
   const isEmpty = current !== undefined && current.traces.length === 0
-  // An empty project polls for its first trace.
+  // An empty list polls even without a request, so that a new project shows its first trace.
   const on = possible && current !== undefined && (wanted || isEmpty)
   const pause = Date.now() - lastNew.current > QUIET_MS ? SELDOM_MS : OFTEN_MS
 

@@ -1,8 +1,11 @@
-/** Parts of the page that are loaded when they are first wanted. */
+/** Loads parts of the page on first use. */
 import { useEffect, useState } from 'preact/hooks'
 import { loadSession } from './session.ts'
 
-/** Loads a part. A server that is away is waited for; one of another version has other files. */
+/**
+ * Loads a part. On failure, waits until the server is reachable and retries once. A server of another version no longer
+ * has the part's file.
+ */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load()
@@ -22,7 +25,7 @@ export interface Part<T> {
 
 const loaded = new Map<() => Promise<unknown>, unknown>()
 
-/** `load` is one function for each part, always the same. */
+/** Loads a part for a component. Each part must always be passed the same `load` function. */
 export function usePart<T>(load: () => Promise<T>, wanted = true): Part<T> {
   const [, setTurn] = useState(0)
   const [error, setError] = useState<unknown>()

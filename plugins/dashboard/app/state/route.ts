@@ -16,12 +16,12 @@ export type Page =
   | { readonly page: 'settings'; readonly slug: string; readonly tab: SettingsTab }
   | { readonly page: 'nowhere' }
 
-/** Sections of a project that are a page by themselves. */
+/** Sections of a project that are single pages. */
 const SECTIONS = ['overview', 'sessions', 'users', 'scores', 'compare'] as const
 
 const TRACE_ID = /^[0-9a-f]{32}$/i
 
-/** The page at a path, or `nowhere`. */
+/** Returns the page at a path, or `nowhere`. */
 export function readPath(path: string): Page {
   const parts = path.replace(/^\/|\/$/g, '').split('/')
   const [first, slug, section, last, ...more] = parts.map(decode)
@@ -75,7 +75,7 @@ export function pathOf(page: Page): string {
   }
 }
 
-/** A part of a path that is not well encoded stands for itself. */
+/** Returns a path segment with invalid encoding unchanged. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part)

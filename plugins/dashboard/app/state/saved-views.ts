@@ -1,4 +1,4 @@
-/** The saved views of a project, as the server has them. */
+/** Loads and changes a project's saved views. */
 
 import type { View } from '../contract.ts'
 import { at, read, write } from './api.ts'

@@ -13,7 +13,7 @@ import { fullTime, shortTime, type Zone } from '../ui/time.ts'
 interface Props {
   readonly slug: string
   readonly outline: Outline
-  /** The span whose scores are listed; undefined: the trace and all its spans. */
+  /** Span whose scores are listed; if undefined, lists the scores of the trace and all its spans. */
   readonly spanId: string | undefined
   readonly zone: Zone
   annotate(): void
@@ -96,7 +96,7 @@ export function TraceScores({ slug, outline, spanId, zone, annotate, select, cha
   )
 }
 
-/** Members delete their own annotations, owners all; the server has the last word. */
+/** Members may delete their own annotations, and owners any score. The server enforces this rule. */
 function mayDelete(slug: string, score: Score): boolean {
   if (may(slug, 'owner')) return true
   return score.source === 'annotation' && score.own !== false && may(slug, 'member')

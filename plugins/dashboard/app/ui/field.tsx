@@ -1,4 +1,4 @@
-/** A field of a form with one line, and what it is for. */
+/** A single-line form field with a label and an optional note. */
 import type { ComponentChildren } from 'preact'
 
 interface FieldProps {

@@ -1,4 +1,4 @@
-/** Shows why something could not be read, and offers another try. */
+/** Shows why loading failed, and offers a retry. */
 import { ApiError, errorMessageOf } from '../state/api.ts'
 import { copy } from '../state/toasts.ts'
 
@@ -28,7 +28,9 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
   )
 }
 
-/** Something is on its way. It is seen only where that takes a while. */
+/**
+ * Shows that something is loading. Styles hide the message at first, so that it appears only if loading takes a while.
+ */
 export function Waiting({ what }: { what: string }) {
   return (
     <p class="waiting" role="status">

@@ -1,4 +1,4 @@
-/** A score of a trace, in one line. */
+/** A trace's score on one line. */
 import type { ScoreSummary } from '../contract.ts'
 import { formatScore } from './format.ts'
 import { asLine } from './text.ts'

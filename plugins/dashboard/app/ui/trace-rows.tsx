@@ -1,4 +1,4 @@
-/** A few traces as rows, with what else is told of each. */
+/** A short list of traces as rows, with additional cells. */
 
 import type { ComponentChildren } from 'preact'
 import type { TraceListItem } from '../contract.ts'
@@ -10,7 +10,7 @@ import { LinkedRows, numbers } from './table.tsx'
 import { asLine } from './text.ts'
 import type { Zone } from './time.ts'
 
-/** A trace, and the cells that are told of it beside what all traces have. */
+/** A trace and its additional cells. */
 export interface TraceRow {
   readonly key: string
   readonly trace: TraceListItem
@@ -20,7 +20,7 @@ export interface TraceRow {
 interface Props {
   readonly slug: string
   readonly label: string
-  /** The titles of the cells. */
+  /** Titles of the additional cells. */
   readonly titles?: readonly string[]
   readonly rows: readonly TraceRow[]
   readonly zone: Zone
