@@ -1,6 +1,6 @@
 /**
- * Types of the server's responses, derived from the schemas that the routes declare and that tests validate responses
- * against. test/plugins/dashboard/app/contract.test.ts checks each line against its route.
+ * Types of the server's responses, from the schemas that routes declare and tests enforce.
+ * test/plugins/dashboard/app/contract.test.ts checks each line against its route.
  */
 import type { Static, TSchema } from 'typebox'
 import type * as Output from '../../../lib/schema/output.ts'
@@ -61,13 +61,12 @@ type Calls = keyof Replies
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 type PathOf<C> = C extends `${Method} ${infer P}` ? P : never
 export type Path = PathOf<Calls>
-/** Names of a path's parameters. */
 export type Parameters<P> = P extends `${string}:${infer Rest}`
   ? Rest extends `${infer Name}/${infer More}`
     ? Name | Parameters<More>
     : Rest
   : never
-/** The response type of a method and path; `never` if the path does not support the method. */
+/** Response type; `never` if the path does not support the method. */
 export type Answer<M extends Method, P extends Path> = `${M} ${P}` extends Calls ? Of<Replies[`${M} ${P}`]> : never
 
 type Of<S extends TSchema> = DeepReadonly<Static<S>>
@@ -99,7 +98,6 @@ export type ScoreOverTime = ScoreSeries['names'][number]
 
 export type SessionPage = Of<typeof Reply.SessionPageReply>
 export type UserPage = Of<typeof Reply.UserPageReply>
-/** Totals over the traces of one session or user. */
 export type Group = SessionPage['groups'][number]
 export type UserSums = Of<typeof Reply.UserSumsReply>
 export type SessionSums = Of<typeof Reply.SessionSumsReply>

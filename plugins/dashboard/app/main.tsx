@@ -1,4 +1,4 @@
-/** Starts the dashboard: shows the page for the current address, after a sign-in if required. */
+/** Starts the dashboard and shows the current page, after a sign-in if required. */
 import { type ComponentChildren, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ListPage } from './list/page.tsx'
@@ -14,7 +14,7 @@ import { useStore } from './state/store.ts'
 import { styled } from './state/styles.ts'
 import { Problem, Waiting } from './ui/problem.tsx'
 
-/** Pages that load on first use. All except the trace page have their own style sheet. */
+/** Pages that load on first use. All except the trace page also load pages.css. */
 const LATER = {
   trace: () => import('./trace/page.tsx'),
   settings: () => styled(import('./settings/page.tsx')),
@@ -56,7 +56,7 @@ function Home() {
   return <Waiting what="your projects" />
 }
 
-/** Reloads the session, because the project may have been created after the session was read. */
+/** The project may have been created after the session was loaded. */
 function NoProject({ slug }: { slug: string }) {
   useEffect(() => void loadSession().catch(() => {}), [slug])
   return (

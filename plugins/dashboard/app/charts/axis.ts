@@ -38,10 +38,9 @@ interface Moment {
   readonly iso: string
 }
 
-/** The start of each time step and the end of the last. Days are in the time zone of `offset`. */
+/** Start of each time step, and end of the last. Days are in the time zone of `offset`. */
 type TimeSteps = Pick<SeriesAnswer, 'starts' | 'to' | 'step' | 'offset'>
 
-/** Builds an axis of time steps. */
 export function timeAxis({ starts, to, step, offset: days }: TimeSteps, zone: Zone): Axis {
   const moments =
     step === 'day'

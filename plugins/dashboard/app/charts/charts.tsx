@@ -1,6 +1,4 @@
-/**
- * The three kinds of charts. Each slot of a chart is a link. The numbers are also available as a table (figure.tsx).
- */
+/** The three kinds of charts. Each slot is a link. The numbers are also available as a table (figure.tsx). */
 import { useMemo } from 'preact/hooks'
 import type { Axis } from './axis.ts'
 import { linePaths, stackedSums, stackPaths } from './paths.ts'
@@ -23,17 +21,16 @@ export interface ChartProps {
   readonly axis: Axis
   readonly series: readonly ChartSeries[]
   readonly unit: Unit
-  /** Formats a value in full; by default, values are formatted like ticks. */
+  /** Formats a value in full. By default, values are formatted like ticks. */
   readonly format?: (value: number) => string
   /** Returns the link for the slot at this index. */
   href(at: number): string
-  /** Receives the range of slots that the visitor selects. If undefined, selection is disabled. */
+  /** Receives a range of slots that the visitor selects. `undefined` disables selection. */
   readonly zoom?: (first: number, last: number) => void
   /** Whether to omit the axis labels, for small charts. */
   readonly bare?: boolean
 }
 
-/** The CSS class of a colour. */
 export const toneClass = (tone: Tone) => `tone-${tone}`
 
 /** Draws one bar per slot for the first series. */

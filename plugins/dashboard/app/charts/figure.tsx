@@ -1,4 +1,4 @@
-/** A chart with its heading. A table of the chart's numbers replaces the chart on request. */
+/** A chart with a heading. A table of its numbers can replace the chart. */
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import { NONE } from '../ui/format.ts'
@@ -6,9 +6,8 @@ import { type ChartProps, Legend } from './charts.tsx'
 
 interface FigureProps {
   readonly title: string
-  /** Link of the heading. */
   readonly href?: string | undefined
-  /** Content beside the heading, for example the total and the previous total. */
+  /** Content beside the heading, such as the total and the previous total. */
   readonly head?: ComponentChildren
   readonly foot?: ComponentChildren
   readonly asTable: boolean
@@ -19,7 +18,6 @@ interface FigureProps {
   readonly lines?: boolean
   /** Header of the table's first column. */
   readonly places?: string
-  /** Whether the figure spans the full width. */
   readonly wide?: boolean
 }
 

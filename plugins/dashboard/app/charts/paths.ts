@@ -1,7 +1,4 @@
-/**
- * Converts values to SVG path data. A drawing is one unit wide per slot and 100 units high, and the page stretches it
- * to fit.
- */
+/** Converts values to SVG path data. A drawing is one unit wide per slot and 100 units high; the page stretches it. */
 import { placeOf, type ValueAxis } from './value-axis.ts'
 
 export const HEIGHT = 100
@@ -33,8 +30,8 @@ export function stackPaths(lists: readonly Values[], axis: ValueAxis): string[] 
 }
 
 /**
- * Returns a line through the centres of the slots, broken at missing values, and points for isolated values. A point is
- * a zero-length line, which a stroke with round ends renders as a dot.
+ * Returns a line through the slots' centres, broken at missing values, and points for isolated values. A point is a
+ * zero-length line, which a stroke with round ends renders as a dot.
  */
 export function linePaths(values: Values, axis: ValueAxis): { readonly line: string; readonly points: string } {
   let line = ''
@@ -50,7 +47,6 @@ export function linePaths(values: Values, axis: ValueAxis): { readonly line: str
   return { line, points }
 }
 
-/** Returns the height of the stack in each slot. */
 export function stackedSums(lists: readonly Values[]): number[] {
   const length = Math.max(0, ...lists.map(values => values.length))
   return Array.from({ length }, (_, i) => lists.reduce((sum, values) => sum + Math.max(0, values[i] ?? 0), 0))

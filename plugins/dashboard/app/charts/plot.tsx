@@ -1,6 +1,6 @@
 /**
- * The frame of a chart: its axes, and one link that covers the drawing. The link's target is the slot selected by
- * pointer or arrow keys, so a chart of 168 hours is one Tab stop and one element.
+ * The frame of a chart: its axes, and one link that covers the drawing. The link leads to the slot selected by pointer
+ * or arrow keys, so even 168 slots are one Tab stop and one element.
  */
 import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
@@ -8,7 +8,7 @@ import type { Axis } from './axis.ts'
 import { HEIGHT } from './paths.ts'
 import { placeOf, shortValue, type Unit, type ValueAxis } from './value-axis.ts'
 
-/** A labelled value of a slot, as shown to the visitor. */
+/** A labelled value of a slot. */
 export interface Said {
   readonly name: string
   readonly value: string
@@ -23,12 +23,8 @@ interface PlotProps {
   readonly values?: ValueAxis
   readonly unit?: Unit
   said(at: number): readonly Said[]
-  /** Returns the link for the slot at this index. */
   href(at: number): string
-  /**
-   * Receives the range that the visitor selects by dragging or with Shift and arrow keys. If undefined, selection is
-   * disabled.
-   */
+  /** Receives a range selected by dragging or with Shift and arrow keys. `undefined` disables selection. */
   zoom?: ((first: number, last: number) => void) | undefined
   /** The drawing, one unit wide per slot. */
   readonly children: ComponentChildren

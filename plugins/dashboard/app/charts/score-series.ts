@@ -1,3 +1,2 @@
-/** Display names of the score sources. */
 export const SHOWN_SOURCES = { api: 'API', annotation: 'people', eval: 'evaluators' } as const
 export type Source = keyof typeof SHOWN_SOURCES

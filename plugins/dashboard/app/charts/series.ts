@@ -1,4 +1,3 @@
-/** Converts numbers over time to chart series. */
 import type { SeriesAnswer, TotalsAnswer } from '../contract.ts'
 
 /** Returns the only group of a response that is not split into groups. */
@@ -6,7 +5,7 @@ export function wholeOf({ groups }: SeriesAnswer): SeriesAnswer['groups'][number
   return groups[0]!
 }
 
-/** Whether a response has time steps; a response with totals only has none. */
+/** Whether a response has time steps. Totals have none. */
 export const hasSteps = (answer: SeriesAnswer | TotalsAnswer): answer is SeriesAnswer => answer.starts.length > 0
 
 export function rateOf(errors: number, traces: number): number | null {
@@ -18,9 +17,7 @@ export function changeOf(now: number | null, before: number | null | undefined):
   return now === null || before === null || before === undefined || before === 0 ? null : now / before - 1
 }
 
-/**
- * Returns the range from the start of one step to the last moment of another. The list includes the end of its range.
- */
+/** Returns the range from a step's start to another step's last moment. The list includes the end of a range. */
 export function stepsBetween(
   { from, to, starts }: Pick<SeriesAnswer, 'from' | 'to' | 'starts'>,
   first = 0,

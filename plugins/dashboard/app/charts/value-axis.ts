@@ -1,4 +1,4 @@
-/** The value axis of a chart: round numbers from zero to a top that is at least the largest value. */
+/** The value axis of a chart: round numbers from zero to at least the largest value. */
 
 /** The unit of the values. It determines which numbers are round. */
 export type Unit = 'count' | 'share' | 'ms' | 'usd' | 'number'

@@ -1,15 +1,13 @@
 /**
  * Aligns the spans of two traces in one list of rows. A span's path consists of the names from its root, each numbered
  * among siblings of the same name: `agent run/chat#2`. Names exclude models, so that `chat gpt-5` in one trace matches
- * `chat gpt-5-mini` in the other. The rows keep the order of both trees and contain the maximum number of pairs with
- * equal paths. Ties are resolved by the number of pairs whose unnumbered paths are equal, then by the number of pairs
- * whose names are equal.
+ * `chat gpt-5-mini` in the other. The rows keep the order of both trees and pair the maximum number of equal paths.
+ * Ties are resolved by the number of pairs with equal unnumbered paths, then with equal names.
  */
 
 import { growTree, type Node, visibleRows } from '../content/span-tree.ts'
 import type { OutlineSpan } from '../contract.ts'
 
-/** A span in tree order. */
 export interface AlignedStep {
   readonly span: OutlineSpan
   readonly depth: number
@@ -23,7 +21,7 @@ export interface AlignedStep {
 
 /** Two matching steps, or one step without a match. */
 export interface AlignedRow {
-  /** The id of the first trace's span; for a span that exists only in the second trace, `b:` and its id. */
+  /** The id of the first trace's span, or `b:` and the id for a span that exists only in the second trace. */
   readonly key: string
   readonly a: AlignedStep | undefined
   readonly b: AlignedStep | undefined
@@ -59,12 +57,12 @@ export function stepsOf(spans: readonly OutlineSpan[]): AlignedStep[] {
   return steps
 }
 
-/** Removes the words that are the model, a prefix of the model, or an extension of the model such as a version date. */
+/** Removes words that are the model, its prefix, or an extension of it such as a version date. */
 function withoutModel({ name, model }: OutlineSpan): string {
   if (model === null || model.length < LEAST_MODEL) return name
   const words = name.split(' ')
   const others = words.filter(word => word.length < LEAST_MODEL || !(model.startsWith(word) || word.startsWith(model)))
-  // If the name consists only of the model, it is kept.
+  // A name that consists only of the model is kept.
   return others.length === 0 ? name : others.join(' ')
 }
 
@@ -106,7 +104,7 @@ export function alignSteps(a: readonly AlignedStep[], b: readonly AlignedStep[])
 
 /** Returns the score of pairing two steps; 0 if they do not match. */
 function worthOf(a: readonly AlignedStep[], b: readonly AlignedStep[]): (i: number, j: number) => number {
-  // One pair of equal paths outweighs any number of weaker pairs, and the next tier outweighs the last in the same way.
+  // One pair of equal paths outweighs all weaker pairs. One pair of equal `names` outweighs all pairs of equal `name`.
   const most = Math.min(a.length, b.length) + 1
   return (i, j) => {
     const [left, right] = [a[i]!, b[j]!]
@@ -116,7 +114,7 @@ function worthOf(a: readonly AlignedStep[], b: readonly AlignedStep[]): (i: numb
   }
 }
 
-/** Returns the row with this key, or else the row that contains this span in either trace. */
+/** Returns the row with this key, or else the row that contains this span. */
 export function findRow(rows: readonly AlignedRow[], key: string): AlignedRow | undefined {
   const id = key.replace(/^b:/, '')
   return (

@@ -1,5 +1,3 @@
-/** Both traces with their totals and the differences between them. */
-
 import type { ComponentChildren } from 'preact'
 import type { Outline } from '../contract.ts'
 import { preferences } from '../state/preferences.ts'

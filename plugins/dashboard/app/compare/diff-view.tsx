@@ -16,10 +16,10 @@ interface Props {
   readonly after: string | undefined
 }
 
-/** Number of lines per group. The browser skips the rendering of groups far from the viewport. */
+/** Lines per group. Groups far from the viewport are not rendered. */
 const TOGETHER = 40
 const LINE_PX = 20
-/** Number of lines shown at first, and added with each press of the button. */
+/** Number of lines shown at first, and added by each press of the button. */
 const PORTION = 2000
 
 export function DiffView({ name, before, after }: Props) {
@@ -108,7 +108,7 @@ function blocksOf(all: readonly Stretch[], most: number): { readonly blocks: Str
   return { blocks, left }
 }
 
-/** Most lines are a single element because a text may have many lines. Style sheets add the + and − signs. */
+/** Most lines are a single element because texts may be long. Style sheets add the + and − signs. */
 function Line({ line }: { line: DiffLine }) {
   if (line.kind === 'same') {
     return (

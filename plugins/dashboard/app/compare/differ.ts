@@ -10,7 +10,7 @@ export interface Comparing {
   readonly before: string | undefined
   readonly after: string | undefined
 }
-/** Part of the result. Lines arrive in several parts. */
+/** Part of the result, because lines arrive in several parts. */
 export interface Compared {
   readonly turn: number
   readonly lines: readonly DiffLine[]
@@ -20,9 +20,7 @@ export interface Compared {
 let worker: Worker | undefined
 let turn = 0
 
-/**
- * Returns the compared lines of both texts. An abandoned comparison still runs to completion and its result is dropped.
- */
+/** Compares two texts. An abandoned comparison still runs to completion, but its result is dropped. */
 export function compareTexts(before: string | undefined, after: string | undefined): Promise<readonly DiffLine[]> {
   worker ??= startWorker()
   const own = worker

@@ -1,6 +1,4 @@
-/**
- * Selects the lines of a diff to show: changed lines and a few lines around them. Equal lines in between are folded.
- */
+/** Selects a diff's visible lines: changed lines and a few around them. Equal lines in between are folded. */
 import type { DiffLine } from './text-diff.ts'
 
 /** Lines `from` to `to` (exclusive), shown or folded. Two shown stretches are never adjacent. */
@@ -14,9 +12,7 @@ const AROUND = 3
 /** Minimum number of lines in a fold. */
 const LEAST_FOLDED = 4
 
-/**
- * Splits lines into shown and folded stretches. `opened` contains the first line of each fold that the visitor opened.
- */
+/** Splits lines into shown and folded stretches. `opened` contains the first line of each opened fold. */
 export function stretches(lines: readonly DiffLine[], opened: ReadonlySet<number>): Stretch[] {
   const found: Stretch[] = []
   const add = (from: number, to: number, folded: boolean) => {
@@ -42,7 +38,6 @@ export function stretches(lines: readonly DiffLine[], opened: ReadonlySet<number
   return found
 }
 
-/** Counts the removed and added lines. */
 export function countChanges(lines: readonly DiffLine[]): { readonly gone: number; readonly come: number } {
   let [gone, come] = [0, 0]
   for (const { kind } of lines) {

@@ -1,4 +1,3 @@
-/** Formats the change from one trace to the other. */
 import { formatPercent, NONE } from '../ui/format.ts'
 
 /** Returns `+1.2 s`, `−12` or `=`; NONE if either value is missing. */

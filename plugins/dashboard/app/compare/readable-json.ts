@@ -1,10 +1,9 @@
 /**
- * Formats JSON as lines for comparison. A lone string is shown as its text; otherwise each member has its own line, and
- * a multi-line string spans several lines. Numbers keep their original notation.
+ * Formats JSON as lines for comparison. A lone string becomes its text. Otherwise each member is on its own line, and
+ * multi-line strings keep their line breaks. Numbers keep their original notation.
  */
 import { type JsonNode, membersOf, nodeAt, readString, sourceOf } from '../content/json-text.ts'
 
-/** Returns the lines of a value, given as a JSON string. */
 export function readable(source: string): string {
   const node = nodeAt(source)
   if (node === undefined) return source

@@ -83,7 +83,6 @@ function sourceAt(body: Body, half: 'input' | 'output'): string | undefined {
   return node && sourceOf(body.text, node)
 }
 
-/** The models of both spans, if they differ. */
 function ModelChange({ spans }: { spans: readonly (OutlineSpan | undefined)[] }) {
   const [a, b] = spans
   if (!a || !b || a.model === b.model) return null

@@ -1,4 +1,4 @@
-/** The spans of both traces in one list, with matching spans in one row. Only rows in the viewport are rendered. */
+/** The spans of both traces in one list, with matching spans in one row. Only visible rows exist. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'
@@ -107,7 +107,6 @@ export function RowsView({ a, b, rows, selected, pick }: Props) {
   )
 }
 
-/** The compared values of a span or a whole trace. */
 interface Compared {
   readonly durationMs: number | null
   readonly usage: TokenUsage | null
@@ -189,7 +188,6 @@ interface TrioProps {
   format(value: number): string
 }
 
-/** Both values and their difference. */
 function Trio({ title, a, b, format }: TrioProps) {
   const cell = (text: string, kind = '') => <span class={text === NONE || text === '=' ? 'soft' : kind}>{text}</span>
   const of = (value: number | null) => (value === null ? NONE : format(value))

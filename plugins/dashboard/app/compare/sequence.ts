@@ -1,7 +1,7 @@
 /**
  * Finds the elements that two sequences share, by Myers' algorithm in linear space ("An O(ND) Difference Algorithm",
  * 1986). For short sequences, the result is a longest common subsequence. Long sequences are split at elements that
- * occur once in each, or in halves, and the search has a step budget so that two long strings do not take minutes.
+ * occur once in each, or in halves, within a budget of steps, so that two long strings do not take minutes.
  */
 
 /** A run of `length` equal elements, starting at `a` in one sequence and at `b` in the other. */
@@ -14,16 +14,15 @@ export interface Run {
 /** Blocks with more elements than this, counting both sequences, are split further. */
 const BLOCK = 5000
 /**
- * Maximum number of search steps: in a normal block, just enough for two sequences of 2,500 elements with nothing in
- * common; in a larger block, which is better split if the sequences differ much; and in total.
+ * Maximum number of search steps. A normal block has just enough for two sequences of 2,500 elements with nothing in
+ * common. A larger block has fewer, because very different sequences are better split. The last limit applies to the
+ * whole comparison.
  */
 const BLOCK_STEPS = 8_000_000
 const LARGE_STEPS = 1_000_000
 const ALL_STEPS = 40_000_000
 
-/**
- * Returns the runs in the order of both sequences, never adjacent. If the step budget runs out, fewer runs are found.
- */
+/** Returns the common runs in order. Adjacent runs are merged. If the step budget runs out, fewer runs are found. */
 export function commonRuns(a: Int32Array, b: Int32Array, most = ALL_STEPS): Run[] {
   const search = new Search(a, b, most)
   search.block(0, a.length, 0, b.length)
@@ -34,9 +33,7 @@ class Search {
   readonly runs: Run[] = []
   readonly #a: Int32Array
   readonly #b: Int32Array
-  /**
-   * The furthest position on each diagonal, from the start and from the end. Diagonal 0 is in the middle of the array.
-   */
+  /** The furthest position on each diagonal, from the start and from the end. Diagonal 0 is in the array's middle. */
   #forward = new Int32Array(0)
   #backward = new Int32Array(0)
   #left: number
@@ -47,7 +44,6 @@ class Search {
     this.#left = most
   }
 
-  /** Finds the common runs of `aFrom` to `aTo` and `bFrom` to `bTo`. */
   block(aFrom: number, aTo: number, bFrom: number, bTo: number): void {
     const [a, b] = [this.#a, this.#b]
     let start = 0
@@ -60,7 +56,7 @@ class Search {
     this.#add(aTo - end, bTo - end, end)
   }
 
-  /** Like `block`, for ranges whose first elements differ and whose last elements differ. */
+  /** Compares ranges whose first elements differ and whose last elements differ. */
   #inner(aFrom: number, aTo: number, bFrom: number, bTo: number): void {
     if (aFrom === aTo || bFrom === bTo) return
     if (aTo - aFrom + bTo - bFrom > BLOCK) {
@@ -163,7 +159,7 @@ class Search {
     return undefined
   }
 
-  /** Returns the largest set of elements that occur once in each block and in the same order in both. */
+  /** Returns the longest list of elements that occur once in each block, in the same order. */
   #anchors(aFrom: number, aTo: number, bFrom: number, bTo: number): { readonly a: number; readonly b: number }[] {
     const inA = placesOfUnique(this.#a, aFrom, aTo)
     const inB = placesOfUnique(this.#b, bFrom, bTo)
@@ -176,10 +172,7 @@ class Search {
   }
 }
 
-/**
- * Returns how far an edit path of `d` steps reaches on diagonal `k`, before following equal elements; -1 if the path
- * would leave the sequences.
- */
+/** Returns how far `d` edit steps reach on diagonal `k`, before skipping equal elements; -1 if out of bounds. */
 function next(places: Int32Array, at: number, d: number, n: number, m: number, k: number): number {
   if (d === 0) return 0
   const across = places[at - 1]!
@@ -189,7 +182,7 @@ function next(places: Int32Array, at: number, d: number, n: number, m: number, k
   return Math.max(byAcross, byDown)
 }
 
-/** Maps each value to the index of its only occurrence, in order; -1 for a value that occurs more than once. */
+/** Maps each value to the index of its only occurrence, in order; -1 for repeated values. */
 function placesOfUnique(values: Int32Array, from: number, to: number): Map<number, number> {
   const places = new Map<number, number>()
   for (let i = from; i < to; i++) places.set(values[i]!, places.has(values[i]!) ? -1 : i)

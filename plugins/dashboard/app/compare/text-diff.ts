@@ -1,7 +1,6 @@
 /** Compares two texts by line, and changed lines by word. */
 import { commonRuns } from './sequence.ts'
 
-/** Part of a changed line. */
 export interface DiffPiece {
   readonly text: string
   readonly changed: boolean
@@ -31,7 +30,6 @@ export function diffTexts(before: string | undefined, after: string | undefined)
   return lines
 }
 
-/** Returns the text of one side. */
 export function diffText(lines: readonly DiffLine[], side: 'before' | 'after'): string {
   const other = side === 'before' ? 'new' : 'gone'
   return lines
@@ -40,17 +38,13 @@ export function diffText(lines: readonly DiffLine[], side: 'before' | 'after'): 
     .join('\n')
 }
 
-/**
- * Adds removed lines and the lines that replace them. The first removed line is paired with the first new line, and so
- * on.
- */
+/** Adds removed lines and their replacements, paired in order. */
 function addChange(lines: DiffLine[], gone: readonly string[], come: readonly string[]): void {
   const pairs = gone.slice(0, come.length).map((line, i) => diffWords(line, come[i]!))
   for (const [i, text] of gone.entries()) lines.push({ kind: 'gone', pieces: pairs[i]?.before ?? whole(text) })
   for (const [i, text] of come.entries()) lines.push({ kind: 'new', pieces: pairs[i]?.after ?? whole(text) })
 }
 
-/** Returns a line without a highlighted piece. */
 const whole = (text: string): DiffPiece[] => [{ text, changed: false }]
 
 interface Pair {
@@ -87,7 +81,6 @@ function lengthOf(tokens: readonly string[], from: number, to: number): number {
   return length
 }
 
-/** Joins the tokens into alternating unchanged and changed pieces. */
 function pieces(tokens: readonly string[], same: readonly (readonly [from: number, length: number])[]): DiffPiece[] {
   const found: DiffPiece[] = []
   let at = 0

@@ -1,4 +1,4 @@
-/** Span and trace bodies as the server sent them, with the positions of input, output and other parts. */
+/** Span and trace bodies as the server sent them, with the positions of their parts. */
 
 import { at, fetchText } from '../state/api.ts'
 import { type JsonNode, memberAt, nodeAt, parseExactly, sourceOf } from './json-text.ts'
@@ -35,7 +35,7 @@ export function knownBody(path: string, version: string | number): Body | undefi
   return bodies.get(nameOf(path, version))
 }
 
-/** Loads a body. A stored span never changes; `version` distinguishes the states of a trace, which can change. */
+/** Loads a body. A stored span never changes; `version` identifies the state of a trace, which can change. */
 export async function loadBody(path: string, version: string | number, signal?: AbortSignal): Promise<Body> {
   const name = nameOf(path, version)
   const known = bodies.get(name)

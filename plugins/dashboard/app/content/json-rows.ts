@@ -19,10 +19,9 @@ export interface JsonRow {
   readonly path: string
   /** Number of members in the enclosing value, including this member. */
   readonly siblings: number
-  /** Number of members of this value. */
   readonly count: number
   readonly isOpen: boolean
-  /** Number of siblings hidden after this row; 0 except for the last sibling shown. */
+  /** Number of siblings hidden after this row; 0 except for the last visible sibling. */
   readonly left: number
 }
 
@@ -58,23 +57,18 @@ export function jsonRowsOf(text: string, root: JsonNode, unfolding: Unfolding): 
   return rows
 }
 
-/** Returns the id of the enclosing row, if any. */
 export function parentOf(id: string): string | undefined {
   const end = id.lastIndexOf('/')
   return end === -1 ? undefined : id.slice(0, end)
 }
 
-/** Returns a path step in JavaScript syntax. */
 function stepOf(text: string, { key, index }: JsonMember): string {
   if (key === undefined) return `[${index}]`
   const name = readString(text, key)
   return /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
 }
 
-/**
- * Returns the row that a key moves to, by the conventions of tree widgets; undefined if the key folds a row or does
- * nothing.
- */
+/** Returns the row that a key moves to, as in any tree widget; undefined if the key folds a row or does nothing. */
 export function rowAfter(rows: readonly JsonRow[], at: number, key: string): JsonRow | undefined {
   const row = rows[at] as JsonRow
   switch (key) {

@@ -1,6 +1,6 @@
 /**
- * Reads JSON as a string. Nodes record the position of a value, so that it can be shown exactly as the server sent it,
- * with all digits of numbers and with keys in order, including duplicates. Children are read on demand.
+ * Reads JSON as a string. Nodes record the positions of values, so that the page shows them exactly as sent, with all
+ * digits of numbers and with keys in order, including duplicates. Children are read on demand.
  */
 
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
@@ -13,7 +13,7 @@ export interface JsonNode {
 }
 
 export interface JsonMember {
-  /** Range of the key including its quotes; undefined in an array. */
+  /** Range of the key with its quotes; undefined in an array. */
   readonly key: { readonly start: number; readonly end: number } | undefined
   readonly index: number
   readonly node: JsonNode
@@ -59,7 +59,6 @@ export function membersOf(text: string, node: JsonNode, skip = 0, most = Number.
   return members
 }
 
-/** Returns the number of members. */
 export function countMembers(text: string, node: JsonNode): number {
   if (node.kind !== 'object' && node.kind !== 'array') return 0
   let at = skipSpace(text, node.start + 1)
@@ -76,16 +75,13 @@ export function countMembers(text: string, node: JsonNode): number {
   return count
 }
 
-/**
- * Returns the member of an object with a key, or of an array with an index. For a duplicate key, the last member wins.
- */
+/** Returns the member with a key or an index. For a duplicate key, the last member wins. */
 export function memberAt(text: string, node: JsonNode, key: string | number): JsonNode | undefined {
   if (typeof key === 'number') return membersOf(text, node, key, 1)[0]?.node
   return membersOf(text, node).findLast(member => member.key !== undefined && readString(text, member.key) === key)
     ?.node
 }
 
-/** Returns the value of a string or key. */
 export function readString(text: string, { start, end }: { readonly start: number; readonly end: number }): string {
   const inner = text.slice(start + 1, end - 1)
   if (!inner.includes('\\')) return inner
@@ -96,7 +92,6 @@ export function readString(text: string, { start, end }: { readonly start: numbe
   }
 }
 
-/** Returns a value's source. */
 export function sourceOf(text: string, { start, end }: JsonNode): string {
   return text.slice(start, end)
 }
@@ -177,8 +172,8 @@ export class ExactNumber {
 }
 
 /**
- * Parses JSON. Numbers that a double cannot reproduce become ExactNumber, and all keys, including `__proto__`, become
- * own properties.
+ * Parses JSON. Numbers that a double cannot reproduce become ExactNumber; all keys, including `__proto__`, become own
+ * properties.
  */
 export function parseExactly(text: string): unknown {
   if (!INEXACT.test(text)) return JSON.parse(text)
@@ -204,12 +199,12 @@ function readNode(text: string, node: JsonNode): unknown {
   }
 }
 
-/** Returns a value as indented JSON, with exact numbers in their original notation. */
+/** Formats a value as indented JSON, with exact numbers in their original notation. */
 export function writeIndented(value: unknown): string {
   return write(value, '')
 }
 
-/** Returns a value as JSON on one line, with exact numbers in their original notation. */
+/** Formats a value as JSON on one line, with exact numbers in their original notation. */
 export function writeCompact(value: unknown): string {
   if (value instanceof ExactNumber) return value.text
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'

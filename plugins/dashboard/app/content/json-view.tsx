@@ -1,4 +1,4 @@
-/** Shows JSON as it was sent: folded below the second level, in portions if long, and navigable with the arrow keys. */
+/** Shows JSON as sent: folded below the second level, long lists in portions, navigable with arrow keys. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { copy } from '../state/toasts.ts'
@@ -23,7 +23,7 @@ import { MediaView } from './media-view.tsx'
 import { Plain } from './text-view.tsx'
 
 const LONG_STRING = 2000
-/** Number of rows per group. The browser skips the rendering of groups far from the viewport. */
+/** Rows per group. Groups far from the viewport are not rendered. */
 const TOGETHER = 30
 const ROW_PX = 22
 const FOLDED: Unfolding = { open: new Map(), most: new Map() }

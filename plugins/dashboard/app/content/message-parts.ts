@@ -99,7 +99,6 @@ const READERS: Readonly<Record<string, Reader>> = {
   uri: file
 }
 
-/** Returns whether a type names a known kind of part. */
 export function isPartType(type: unknown): type is string {
   return typeof type === 'string' && Object.hasOwn(READERS, type)
 }
@@ -127,7 +126,7 @@ function untyped(part: MessageFields): MessagePart | MessagePart[] | undefined {
   return undefined
 }
 
-/** Reads a tool's result as parts if it consists of known parts, otherwise as a plain value. */
+/** Reads a tool's result as parts if it consists of known parts, otherwise as a value. */
 function resultContent(content: unknown): MessagePart[] {
   const value = unpackOutput(content)
   if (value === undefined) return []
@@ -157,7 +156,7 @@ function mimeOf(part: MessageFields): string | undefined {
   return pickText(source, 'media_type', 'mediaType', 'mimeType', 'mime_type')
 }
 
-/** Reads a file from a library's notation: a data URI, base64, an address, or an object that contains one of these. */
+/** Reads a file from a data URI, base64, an address, or an object that contains one of these. */
 function fileOf(source: unknown, type: string, label: string): MessagePart | undefined {
   if (isFields(source)) {
     const given = pick(source, 'url', 'data', 'uri', 'bytes', 'file_id', 'base64')

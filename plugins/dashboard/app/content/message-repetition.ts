@@ -1,7 +1,6 @@
-/** Finds repeated messages. An agent sends the whole earlier conversation again with each step. */
+/** Finds repeated messages. An agent sends the whole earlier conversation with each step. */
 import type { Message } from './message.ts'
 
-/** Returns the number of leading messages that both conversations share. */
 export function countRepeated(earlier: readonly Message[], later: readonly Message[]): number {
   let count = 0
   const most = Math.min(earlier.length, later.length)
@@ -17,13 +16,12 @@ function sameMessage(one: Message, other: Message): boolean {
 /** Minimum number of repeated messages worth folding. */
 const WORTH_FOLDING = 3
 
-/** Returns the number of messages to fold: all repeated messages, except that the last message always stays visible. */
+/** Returns the number of messages to fold: all repeated messages except the last message, which stays visible. */
 export function foldedCount(earlier: readonly Message[], later: readonly Message[]): number {
   const repeated = Math.min(countRepeated(earlier, later), later.length - 1)
   return repeated < WORTH_FOLDING ? 0 : repeated
 }
 
-/** Formats a conversation as text for copying. */
 export function messagesAsText(messages: readonly Message[], write: (value: unknown) => string): string {
   return messages
     .map(({ role, name, parts }) => {

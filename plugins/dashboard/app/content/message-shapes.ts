@@ -8,7 +8,7 @@ export interface Shape {
   read(value: unknown): Message[] | undefined
 }
 
-/** Reads all items of a list as messages. One unreadable item rejects the whole list, because shapes do not guess. */
+/** Reads all items of a list, or none if one item is unreadable, because shapes do not guess. */
 function each(value: unknown, read: (item: MessageFields) => Message | undefined): Message[] | undefined {
   const items = Array.isArray(value) ? value : [value]
   if (items.length === 0) return undefined
@@ -69,12 +69,9 @@ function chatMessage(fields: MessageFields): Message | undefined {
   return message(role, parts, named(fields))
 }
 
-/**
- * OpenAI's chat completions; also the messages of Anthropic, the AI SDK and Bedrock, which differ only in their parts.
- */
+/** OpenAI's chat completions; also messages of Anthropic, the AI SDK and Bedrock, whose parts differ. */
 const chat: Shape = { name: 'chat', read: value => each(value, chatMessage) }
 
-/** A complete response of OpenAI's chat completions. */
 const choices: Shape = {
   name: 'chat completion',
   read(value) {
@@ -162,7 +159,6 @@ function geminiContent(fields: MessageFields): Message | undefined {
   return message(GEMINI_ROLES.get(role) ?? role, fields.parts.flatMap(readContent))
 }
 
-/** Gemini's contents and candidates. */
 const gemini: Shape = {
   name: 'gemini',
   read(value) {

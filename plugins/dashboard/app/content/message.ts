@@ -13,13 +13,13 @@ export type MessagePart =
       readonly failed: boolean
     }
   | { readonly kind: 'media'; readonly media: Media }
-  /** A file or image stored elsewhere. The page shows its address but never fetches it. */
+  /** A file or image stored elsewhere. The page shows its address, but never fetches it. */
   | { readonly kind: 'link'; readonly label: string; readonly address: string }
   /** A part of unknown form, shown as JSON. */
   | { readonly kind: 'data'; readonly label: string; readonly value: unknown }
 
 export interface Message {
-  /** system, developer, user, assistant, tool, or another role that the library uses. */
+  /** system, developer, user, assistant, tool, or a role of the library's own. */
   readonly role: string
   readonly name?: string
   readonly parts: readonly MessagePart[]

@@ -1,4 +1,3 @@
-/** Shows a conversation, independent of the library that recorded it. */
 import type { ComponentChildren, VNode } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { copy } from '../state/toasts.ts'

@@ -1,6 +1,6 @@
 import type { OutlineSpan } from '../contract.ts'
 /**
- * Arranges spans as a tree and the tree as rows. The tree contains each span once, whatever was recorded: a missing
+ * Arranges spans as a tree and the tree as rows. The tree contains each span once, whatever was recorded. A missing
  * parent becomes a group, and a span that is its own ancestor becomes a root.
  */
 
@@ -60,7 +60,7 @@ export function growTree(spans: readonly OutlineSpan[]): Node[] {
   return roots
 }
 
-/** Returns one span of each parent cycle. With that span as a root, the cycle's other spans become its descendants. */
+/** Returns one span of each parent cycle, to be a root above the cycle's other spans. */
 function spansInCircles(spans: readonly OutlineSpan[], nodes: ReadonlyMap<string, unknown>): Set<string> {
   const parents = new Map(spans.map(({ id, parentSpanId }) => [id, parentSpanId]))
   const done = new Set<string>()
@@ -101,7 +101,6 @@ export function visibleRows(roots: readonly Node[], folded: ReadonlySet<string>)
   return rows
 }
 
-/** Returns the keys of all nodes that have children. */
 export function foldable(roots: readonly Node[]): string[] {
   return visibleRows(roots, new Set())
     .filter(({ node }) => node.children.length > 0)
@@ -119,7 +118,7 @@ export function ancestorsOf(roots: readonly Node[], key: string): string[] {
   return []
 }
 
-/** Returns the span to select at first: the root, or in a failed trace the first failed span without a failed child. */
+/** Returns the span to select at first: the root, or a failed trace's first failed span without a failed child. */
 export function firstSpan(roots: readonly Node[], failed: boolean): string | undefined {
   const rows = visibleRows(roots, new Set())
   const culprit = (node: Node): boolean =>

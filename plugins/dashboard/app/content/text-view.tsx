@@ -1,4 +1,4 @@
-/** Shows recorded text unchanged, except that hidden characters are made visible and long text is shown in parts. */
+/** Shows recorded text unchanged, except that hidden characters are visible and long text is cut. */
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { formatBytes } from '../ui/format.ts'
@@ -28,7 +28,7 @@ export function Plain({ text }: { text: string }): ComponentChildren {
 
 const CUT_AT = 20_000
 
-/** Shows text as Markdown if requested and not too long, otherwise as plain text. Very long text is cut at first. */
+/** Shows text as Markdown if requested and not too long, otherwise as is. Very long text is cut at first. */
 export function LongText({ text, rendered, name }: { text: string; rendered: boolean; name: string }) {
   const [all, setAll] = useKept(`all ${name}`, false)
   const isLong = text.length > CUT_AT
@@ -45,7 +45,7 @@ export function LongText({ text, rendered, name }: { text: string; rendered: boo
   )
 }
 
-/** Number of elements per group. The browser skips the rendering of groups far from the viewport. */
+/** Elements per group. Groups far from the viewport are not rendered. */
 const TOGETHER = 150
 /** Estimated height of a portion before its first rendering. */
 const PORTION_PX = 900

@@ -7,15 +7,15 @@ import { SHAPES } from './message-shapes.ts'
 const WRAPPERS = ['messages', 'prompt', 'input', 'inputs', 'chat_history'] as const
 
 /**
- * Returns the messages; undefined if the value is not a conversation. `role` is the role of a plain string: `user` for
- * an input, `assistant` for an output.
+ * Returns undefined if the value is not a conversation. `role` is the role of a plain string: `user` for an input,
+ * `assistant` for an output.
  */
 export function toMessages(value: unknown, role: 'user' | 'assistant'): Message[] | undefined {
   const messages = readMessages(value, role)
   return messages && nameResults(messages)
 }
 
-/** Names each result after its call. A result records only the call's id; the call records the name. */
+/** Names each result after its call, because a result records only the call's id. */
 function nameResults(messages: readonly Message[]): Message[] {
   const names = new Map<string, string>()
   return messages.map(message => {
@@ -68,7 +68,7 @@ function alone(fields: object, text: string, role: 'user' | 'assistant'): Messag
   return others.length === 0 ? [{ role, parts: [{ kind: 'text', text }] }] : undefined
 }
 
-/** Returns the names of a request's members other than its conversation, such as tools and temperature. */
+/** Returns the names of a request's members outside its conversation, such as tools and temperature. */
 export function besidesMessages(value: unknown): string[] {
   const fields = unpack(value)
   if (!isFields(fields) || 'role' in fields) return []

@@ -1,5 +1,3 @@
-/** Cells of the trace list. */
-
 import type { ComponentChildren } from 'preact'
 import type { TraceListItem } from '../contract.ts'
 import { type Filter, type ListQuery, narrowed, writeQuery } from '../state/list-query.ts'

@@ -1,4 +1,3 @@
-/** Dialog for choosing and ordering the list's columns. */
 import { useState } from 'preact/hooks'
 import { Dialog } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icons.tsx'

@@ -38,14 +38,11 @@ export function scoreColumn(score: string): string {
   return `${SCORE}${score}`
 }
 
-/** Returns the name of the column's score; undefined for other columns. */
 export function scoreOfColumn(name: string): string | undefined {
   return name.startsWith(SCORE) ? name.slice(SCORE.length) : undefined
 }
 
-/**
- * Returns the columns with these names. Unknown and repeated names are ignored, and the name column is always included.
- */
+/** Returns the columns with these names, ignoring unknown and repeated names. The name column is always included. */
 export function chooseColumns(names: readonly string[]): ListColumn[] {
   const chosen = new Map<string, ListColumn>()
   for (const name of names) {

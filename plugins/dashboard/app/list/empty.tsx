@@ -1,4 +1,4 @@
-/** Shown for a list without traces: how to record the first trace, or why the list is empty. */
+/** Shown for an empty list: how to record a first trace, or why the list is empty. */
 
 import { serverAddress } from '../state/place.ts'
 import { copy } from '../state/toasts.ts'

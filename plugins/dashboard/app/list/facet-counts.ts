@@ -1,5 +1,3 @@
-/** Returns the number of traces for each choice of a filter. */
-
 import type { FacetCounts } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import type { ListQuery } from '../state/list-query.ts'

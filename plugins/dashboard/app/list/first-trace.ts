@@ -1,4 +1,4 @@
-/** Commands shown in a project without traces. Their variables have the same names as in the README and the guide. */
+/** Commands for a project without traces. Variable names match the README and the guide. */
 
 const SECOND_MS = 1000
 

@@ -1,4 +1,4 @@
-/** Live updates of the list: while it is open, new traces appear at the top and running traces complete. */
+/** Live updates of the list: new traces appear at the top, and running traces complete. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { TraceListItem, TracePage } from '../contract.ts'
@@ -35,7 +35,7 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
   const asking = useRef(false)
   const current = shown?.key === key ? shown.page : page
   const isEmpty = current !== undefined && current.traces.length === 0
-  // An empty list polls even without a request, so that a new project shows its first trace.
+  // An empty list always polls, so that a new project shows its first trace.
   const on = possible && current !== undefined && (wanted || isEmpty)
   const pause = Date.now() - lastNew.current > QUIET_MS ? SELDOM_MS : OFTEN_MS
 

@@ -1,4 +1,4 @@
-/** The trace list. The address holds its filters, sort order and page; the visitor's preferences hold its columns. */
+/** The trace list. The address holds filters, sort order and page; the visitor's preferences hold the columns. */
 
 import { useMemo, useState } from 'preact/hooks'
 import type { ScoreName, TracePage } from '../contract.ts'
@@ -110,7 +110,7 @@ export function ListPage({ slug }: { slug: string }) {
     search,
     longestMs: Math.max(0, ...traces.map(({ durationMs }) => durationMs ?? 0))
   }
-  // Memoised so that new filter counts do not re-render fifty rows.
+  // Memoised, so that new filter counts do not re-render fifty rows.
   const table = useMemo(
     () =>
       traces.length > 0 && (
@@ -130,7 +130,7 @@ export function ListPage({ slug }: { slug: string }) {
     [traces, names.join(), zone, base, search, selection.ids, live.fresh]
   )
   const isFirst = query.after === undefined && query.before === undefined
-  // A page of search results may be empty although older traces are still to be searched.
+  // A page of search results may be empty while older traces remain to be searched.
   const isEmpty = page !== undefined && traces.length === 0 && page.nextCursor === null
   return (
     <div class="list-page">
@@ -228,7 +228,7 @@ function namesOf(answer: { readonly names: readonly ScoreName[] } | readonly Sco
   return list.map(({ name }) => name)
 }
 
-/** Minimum number of unindexed traces for a notice. Fewer are indexed within a second or two. */
+/** Minimum number of unindexed traces for a notice. Fewer take only a second or two to index. */
 const MANY_WAITING = 1000
 
 function howFar({ reached, backTo, isFilled, waiting }: NonNullable<TracePage['search']>, zone: Zone): string {

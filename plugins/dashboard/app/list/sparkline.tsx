@@ -1,4 +1,4 @@
-/** Traces over time, above the list. Each bar links to its time range, and dragging selects a new range. */
+/** Traces over time. Each bar links to its time range, and dragging selects a new range. */
 
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'

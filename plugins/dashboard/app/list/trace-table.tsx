@@ -1,4 +1,3 @@
-/** The table of traces. Each row is a link and has a checkbox. */
 import type { Excerpt, TraceListItem, TracePage } from '../contract.ts'
 import { type ListQuery, type ListSort, SORTS } from '../state/list-query.ts'
 import { Icon } from '../ui/icons.tsx'

@@ -1,9 +1,8 @@
-/** Shown instead of the charts if no trace matches, with links that widen the selection. */
+/** Shown if no trace matches, with links that widen the selection. */
 import type { ListQuery } from '../state/list-query.ts'
 
 interface Props {
   readonly query: ListQuery
-  /** Address of the trace list. */
   readonly list: string
   longest(): void
   clear(): void

@@ -17,7 +17,7 @@ export function summaryOf({ dataType, count, shares, average }: ScoreOverTime): 
   return average === null ? '' : `mean ${formatScore(average)}`
 }
 
-/** Returns the `most` most frequent values of a categorical score, followed by the sum of the remaining values. */
+/** Returns the `most` most frequent values of a categorical score and the sum of the rest. */
 export function sharesOf(
   { shares, other }: ScoreOverTime,
   most: number

@@ -12,7 +12,6 @@ import type { Zone } from '../ui/time.ts'
 import { TotalNumber } from './change.tsx'
 
 export interface Showing {
-  /** Names of the charts that are shown as tables. */
   readonly tables: readonly string[]
   show(name: string, asTable: boolean): void
 }
@@ -36,7 +35,7 @@ export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Pr
     const time = withTime(query, stepsBetween(answer, at, at))
     return `${list}${writeQuery(status === undefined ? time : narrowed(time, { status }))}`
   }
-  /** Links to the same traces with absolute times, because a relative range moves on and the chart's steps do not. */
+  /** Query for the same traces with absolute times, because a relative range moves on but the chart does not. */
   const whole = withTime(query, stepsBetween(answer))
   const all = (status?: string) => `${list}${writeQuery(status === undefined ? whole : narrowed(whole, { status }))}`
   const of = (

@@ -1,4 +1,4 @@
-/** The distribution of a score's values and their sources. Each number links to the traces that it counts. */
+/** The distribution of a score's values and sources. Each number links to the traces that it counts. */
 
 import { BarChart } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'

@@ -1,5 +1,3 @@
-/** The distribution of a score's values, as bars. */
-
 import type { Axis } from '../charts/axis.ts'
 import type { ScoreOverTime } from '../contract.ts'
 import type { ScorePicks } from '../state/score-query.ts'
@@ -14,7 +12,7 @@ export interface Bar {
 
 const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0)
 
-/** Returns the histogram of a numeric score, or the values of any other score, most frequent first. */
+/** Returns a numeric score's histogram, or any other score's values, most frequent first. */
 export function barsOf({ dataType, histogram, shares, other }: ScoreOverTime): Bar[] {
   if (dataType === 'numeric') {
     return histogram.map(({ from, to, count }) =>

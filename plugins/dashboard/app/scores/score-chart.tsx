@@ -13,7 +13,6 @@ interface Props {
   readonly series: ScoreSeries
   readonly axis: Axis
   readonly query: ScorePageQuery
-  /** Address of the page. */
   readonly base: string
   readonly title: string
   /** Link from the heading to the page of this score. */
@@ -22,10 +21,9 @@ interface Props {
   change(query: ScorePageQuery): void
 }
 
-/** Colours of the most frequent values. */
 const TONES: readonly Tone[] = [3, 2, 4, 5, 6, 1]
 
-/** Returns the shares of the most frequent values and the combined share of the remaining values. */
+/** Returns the shares of the most frequent values and of the rest. */
 export function chartShares({ shares, other, dataType }: ScoreOverTime): ChartSeries[] {
   const values = Object.entries(shares)
   const rest = values.slice(TONES.length).map(([, counts]) => counts)
@@ -38,7 +36,7 @@ export function chartShares({ shares, other, dataType }: ScoreOverTime): ChartSe
   return others.some(each => each > 0) ? [...shown, { name: 'other values', values: others, tone: 'rest' }] : shown
 }
 
-/** Summarises all values of a score. Empty for a categorical score with several values, which the legend shows. */
+/** Summarises a score's values. Empty for a categorical score with several values, which the legend shows. */
 export function averageOf(score: ScoreOverTime): string {
   const { dataType, average } = score
   if (average === null) {

@@ -1,4 +1,4 @@
-/** Traces that have the score, newest score first: all traces, or only the traces of the selected bar. */
+/** Traces that have the score, newest score first. With a selected bar, only its traces. */
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { SHOWN_SOURCES } from '../charts/score-series.ts'
 import { at, read } from '../state/api.ts'

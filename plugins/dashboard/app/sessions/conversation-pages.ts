@@ -1,4 +1,4 @@
-/** Loaded traces of recent sessions, page by page, so that going back restores what was shown. */
+/** Loaded traces of recent sessions, so that going back restores what was shown. */
 import type { SessionTraces } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { withMore } from './conversation.ts'
@@ -9,7 +9,7 @@ const nameOf = (slug: string, id: string) => `${slug} ${id}`
 
 export const knownConversation = (slug: string, id: string) => conversations.get(nameOf(slug, id))
 
-/** Loads the first or next page and returns the whole conversation loaded so far. */
+/** Loads the next page and returns the whole conversation loaded so far. */
 export async function loadMore(
   slug: string,
   id: string,

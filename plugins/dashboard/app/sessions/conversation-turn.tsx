@@ -1,4 +1,4 @@
-/** One trace of a conversation: its question and answer, and its duration, tokens and cost. */
+/** One trace of a conversation: question, answer, duration, tokens and cost. */
 
 import { useMemo } from 'preact/hooks'
 import { type Body, conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
@@ -80,7 +80,6 @@ function Said({ body, side, none }: { body: Body; side: 'input' | 'output'; none
   return <Messages messages={shown} rendered />
 }
 
-/** Shows an input or output that is not a conversation as JSON. */
 function Json({ body, node, label }: { body: Body; node: JsonNode; label: string }) {
   const text = useMemo(() => sourceOf(body.text, node), [body, node])
   return (

@@ -1,4 +1,4 @@
-/** The traces of a session, one below the other. Scrolling to the end loads more. */
+/** The traces of a session. Scrolling to the end loads more. */
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import type { SessionTraces as Loaded } from '../contract.ts'

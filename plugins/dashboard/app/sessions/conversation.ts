@@ -1,4 +1,4 @@
-/** Shows a session as a conversation: what each trace adds to it, and long pauses between traces. */
+/** Shows a session as a conversation: what each trace adds, and long pauses between traces. */
 
 import type { Message } from '../content/message.ts'
 import type { TraceListItem } from '../contract.ts'
@@ -14,16 +14,16 @@ export function gapBefore(before: TraceListItem | undefined, trace: TraceListIte
 }
 
 /**
- * Returns the question of a trace: the last message with a user's own words and the messages after it, such as tool
- * results. An agent's input repeats the entire conversation, which earlier traces have shown. If no such message
- * exists, returns the last message.
+ * Returns a trace's question: the last message with a user's own words and the messages after it, such as tool results.
+ * Earlier messages of an agent's input were shown with earlier traces. Without a user message, returns the last
+ * message.
  */
 export function asked(input: readonly Message[]): readonly Message[] {
   const at = input.findLastIndex(({ role, parts }) => role === 'user' && parts.some(part => part.kind !== 'result'))
   return at === -1 ? input.slice(-1) : input.slice(at)
 }
 
-/** Merges traces by id in order of arrival. A trace that arrives again replaces its earlier version. */
+/** Merges traces by id in order of arrival. A later version replaces the earlier one. */
 export function withMore(known: readonly TraceListItem[], more: readonly TraceListItem[]): TraceListItem[] {
   return [...new Map([...known, ...more].map(trace => [trace.id, trace])).values()]
 }

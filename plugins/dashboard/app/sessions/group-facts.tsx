@@ -1,5 +1,3 @@
-/** Totals of a session or user, at the top of its page. */
-
 import type { ComponentChildren } from 'preact'
 import type { Group } from '../contract.ts'
 import { Day, Fact, Moment } from '../ui/facts.tsx'

@@ -1,5 +1,3 @@
-/** A project's sessions, and a single session as a conversation. */
-
 import { useLayoutEffect } from 'preact/hooks'
 import { ApiError, at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'

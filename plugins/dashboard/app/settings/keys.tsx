@@ -1,4 +1,4 @@
-/** A project's API keys: creates, rotates and revokes them. A complete key is shown only once. */
+/** Creates, rotates and revokes a project's API keys. A complete key is shown only once. */
 
 import { useState } from 'preact/hooks'
 import type { Key } from '../contract.ts'
@@ -34,7 +34,7 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
   const [asked, setAsked] = useState<Asked | undefined>()
   const [all, setAll] = useState(false)
   const close = () => setAsked(undefined)
-  /** Keys revoked on this page. The list shows the change at once, without waiting for a reload. */
+  /** Keys revoked on this page. The list shows them as revoked before it reloads. */
   const [ended, setEnded] = useState<ReadonlySet<string>>(new Set())
   const over = (key: Key) => setEnded(new Set([...ended, key.keyId]))
   const issue = async (

@@ -7,7 +7,6 @@ interface ListingProps {
   readonly what: string
   /** Column titles. The last column contains actions and has no visible title. */
   readonly columns: readonly string[]
-  /** Message shown instead of a table without rows. */
   readonly none?: string | undefined
   readonly children: ComponentChildren
 }

@@ -1,5 +1,3 @@
-/** The project's settings and the user's own account. */
-
 import { useArrival } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf, SETTINGS, type SettingsTab } from '../state/route.ts'

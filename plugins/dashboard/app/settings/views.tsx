@@ -1,4 +1,4 @@
-/** A project's saved views: renames, shares and deletes them. Views are created on the pages that they save. */
+/** Renames, shares and deletes saved views. Views are created on the pages that they save. */
 
 import { useState } from 'preact/hooks'
 import type { View } from '../contract.ts'

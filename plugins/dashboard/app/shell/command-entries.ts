@@ -1,4 +1,4 @@
-/** The entries of the command box, pages and commands, and the search for entries that match the typed text. */
+/** The entries of the command box, and the search for entries that match the typed text. */
 import type { View, VisitorProject } from '../contract.ts'
 import { writeQuery } from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'
@@ -45,7 +45,6 @@ export interface Known {
   readonly slug: string
   readonly projects: readonly VisitorProject[]
   readonly views: readonly View[]
-  /** Names of traces. */
   readonly names: readonly string[]
   /** Commands that have an effect on this page for this visitor. */
   readonly commands: readonly PageCommand[]
@@ -121,8 +120,8 @@ const MOST_OF_KIND = 6
 const ORDER = Object.keys(KINDS) as readonly Kind[]
 
 /**
- * Returns the entries that contain each typed word in their label or note, by kind. Within a kind, labels that start
- * with the typed text come first, then entries in which a later word starts with the text.
+ * Returns the entries that contain each typed word in their label or note, by kind. Labels that start with the typed
+ * text come first, then entries in which a later word does.
  */
 export function matching(entries: readonly Entry[], text: string): Entry[] {
   const typed = fold(text)

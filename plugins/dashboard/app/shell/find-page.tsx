@@ -1,7 +1,4 @@
-/**
- * Redirects from a trace id alone, as found in logs and alerts, to the trace's page, if the visitor may see its
- * project.
- */
+/** Redirects to a trace by its id alone, as found in logs and alerts, if the visitor may see its project. */
 import { useEffect, useState } from 'preact/hooks'
 import { at, read } from '../state/api.ts'
 import { go, useArrival, usePlace } from '../state/place.ts'

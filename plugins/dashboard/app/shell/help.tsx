@@ -1,4 +1,3 @@
-/** Help with the dashboard's keyboard shortcuts. */
 import { Dialog } from '../ui/dialog.tsx'
 
 const COMMANDS: readonly (readonly [keys: string, does: string])[] = [

@@ -1,4 +1,4 @@
-/** Looks up the typed text on the server, so that only entries that exist are offered. */
+/** Looks up the typed text on the server, so that the command box offers only entries that exist. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, at, errorMessageOf, read } from '../state/api.ts'
@@ -11,7 +11,6 @@ const MOST = 3
 export interface IdLookup {
   readonly entries: readonly Entry[]
   readonly asking: boolean
-  /** The error message if the lookup failed. */
   readonly error: string | undefined
 }
 
@@ -67,7 +66,6 @@ async function findListed(slug: string, typed: string, filter: 'name' | 'tag', s
   return traces.length === 0 ? [] : [filter === 'name' ? nameEntry(slug, typed) : tagEntry(slug, typed)]
 }
 
-/** Finds sessions or users by the start of their id. */
 async function findGroups(
   slug: string,
   typed: string,

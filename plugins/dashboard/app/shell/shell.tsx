@@ -1,4 +1,4 @@
-/** The frame of every page: navigation, preferences for times and colours, and the user's account. */
+/** The frame of every page: navigation, preferences and the user's account. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'
@@ -137,7 +137,7 @@ function skip(event: Event) {
   document.getElementById('main')?.focus()
 }
 
-/** Shows an unobtrusive notice that disappears when the connection is back. */
+/** Shows an unobtrusive notice until the connection is back. */
 function Connection() {
   const state = useStore(connection)
   const [seen, setSeen] = useState(false)
@@ -169,10 +169,7 @@ function Toasts() {
   )
 }
 
-/**
- * Asks the user to sign in again if the session ends, or if it is too old for an action. The failed request is then
- * retried.
- */
+/** Asks for a new sign-in if the session ends or is too old for an action, which is then retried. */
 function SignInAgain() {
   const wanted = useStore(signInWanted)
   const known = useStore(session)

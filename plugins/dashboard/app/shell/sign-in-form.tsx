@@ -1,4 +1,3 @@
-/** The sign-in methods that this server offers. */
 import { useState } from 'preact/hooks'
 import { signInWanted } from '../state/api.ts'
 import { BASE_PATH } from '../state/place.ts'
@@ -9,7 +8,7 @@ import { Field } from '../ui/field.tsx'
 import { providerAddress } from './sign-in.ts'
 
 interface SignInFormProps {
-  /** Page to open afterwards. If undefined, the form is in a dialog and the current page stays. */
+  /** Page to open afterwards. If undefined, the form is in a dialog and the page stays. */
   readonly to?: string
   /** Whether a signed-in user must authenticate again. */
   readonly fresh?: boolean

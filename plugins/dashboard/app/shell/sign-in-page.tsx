@@ -1,7 +1,4 @@
-/**
- * The sign-in page. A link's token is in the fragment, which browsers do not send; this page posts the token to the
- * server.
- */
+/** The sign-in page. Browsers do not send a link's token, which is in the fragment, so this page posts the token. */
 import { useEffect, useState } from 'preact/hooks'
 import { errorMessageOf } from '../state/api.ts'
 import { go, useArrival, usePlace } from '../state/place.ts'
@@ -20,10 +17,7 @@ function takeToken(): string {
 const LED = 'spoor-led-at'
 const LED_MS = 20_000
 
-/**
- * Returns false if the visitor is back within seconds without a session. The page is then shown, which prevents a
- * redirect loop.
- */
+/** Returns false if the visitor is soon back without a session. The page is then shown, to prevent a redirect loop. */
 function mayLead(): boolean {
   const before = Number(sessionStorage.getItem(LED) ?? 0)
   sessionStorage.setItem(LED, String(Date.now()))

@@ -1,8 +1,4 @@
-/** Reads the address of the sign-in page. */
-
-/**
- * Returns the path to open afterwards. It is always a dashboard page, so that a link cannot redirect to another site.
- */
+/** Returns the path to open afterwards, always a dashboard page, so that a link cannot redirect to another site. */
 export function destination(search: string): string {
   const wanted = new URLSearchParams(search).get('to') ?? ''
   return /^(?:p|t)\/[^\\]*$|^account$/.test(wanted) ? wanted : ''
@@ -33,7 +29,7 @@ export function reasonOf(search: string): string | undefined {
   return Object.hasOwn(REASONS, reason) ? REASONS[reason] : REASONS.invalid
 }
 
-/** Returns whether to redirect to the provider automatically. After a failure or a sign-out, no redirect happens. */
+/** Returns whether to redirect to the provider automatically, which is wrong after a failure or a sign-out. */
 export function wantsProvider(search: string): boolean {
   const parameters = new URLSearchParams(search)
   return !parameters.has('oidc') && !parameters.has('out')

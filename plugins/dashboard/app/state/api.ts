@@ -1,6 +1,6 @@
 /**
- * Requests to the server. Reads wait until an unreachable server responds and until an expired session is renewed, and
- * are then retried. Writes also wait for a sign-in, but report any other failure at once.
+ * Requests to the server. Reads wait for an unreachable server and an expired session, and are then retried. Writes
+ * wait only for a sign-in and report any other failure at once.
  */
 import type { Answer, Method, Parameters, Path } from '../contract.ts'
 import { createStore } from './store.ts'
@@ -20,8 +20,8 @@ export class ApiError extends Error {
 /** Whether the server is reachable. */
 export const connection = createStore<'fine' | 'lost'>('fine')
 /**
- * Set while the page waits for a sign-in, because the session has ended or the action requires a recent sign-in, which
- * the user may cancel.
+ * Set while the page waits for a sign-in, because the session has ended or because the action requires a recent
+ * sign-in. The user may cancel only the latter.
  */
 export const signInWanted = createStore<'no' | 'ended' | 'fresh' | 'cancelled'>('no')
 
@@ -131,7 +131,7 @@ function readError(response: Response, text: string): ApiError {
   }
 }
 
-/** Returns whether the server sent no response, in which case it may or may not have processed the request. */
+/** Returns whether no response came, so the server may or may not have processed the request. */
 export function isAway(error: unknown): boolean {
   return error instanceof ApiError && [0, 502, 503, 504].includes(error.status)
 }

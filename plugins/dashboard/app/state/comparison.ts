@@ -1,4 +1,3 @@
-/** Reads and writes a comparison in the address: both traces, and the selected row. */
 import { pathOf } from './route.ts'
 
 export interface Comparison {

@@ -2,10 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { loadSession } from './session.ts'
 
-/**
- * Loads a part. On failure, waits until the server is reachable and retries once. A server of another version no longer
- * has the part's file.
- */
+/** Loads a part. On failure, waits for the server and retries once. A server of another version lacks the file. */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load()

@@ -1,4 +1,4 @@
-/** Caches recent list pages, so that going back is instant and a trace page can find its neighbours. */
+/** Caches recent list pages, so that going back is instant and a trace can find its neighbours. */
 import type { TracePage } from '../contract.ts'
 import { at, read } from './api.ts'
 import { type ListQuery, readQuery, toServer } from './list-query.ts'
@@ -33,9 +33,7 @@ export interface Neighbour {
   readonly list: string
 }
 
-/**
- * Returns the trace after (1) or before (-1) another in the list that it was opened from; undefined at the list's end.
- */
+/** Returns the trace after (1) or before (-1) trace `id` in the list; undefined at the list's end. */
 export async function neighbourOf(
   slug: string,
   list: string,

@@ -1,6 +1,6 @@
 /**
  * The query of a trace list. The page's address holds all of it, so that back, forward, reload and a copied link show
- * the same list. The address uses short names; the server's query uses the API's names.
+ * the same list. The address uses short names, and the server's query the API's names.
  */
 import { isInstant, rangeMs } from './time-range.ts'
 
@@ -90,7 +90,7 @@ export function keptFromRanking(query: ListQuery): string[] {
   ]
 }
 
-/** Returns the query string of a query: `?…`, or an empty string for all traces. */
+/** Formats a query as a query string: `?…`, or an empty string for all traces. */
 export function writeQuery(query: ListQuery): string {
   const parameters = new URLSearchParams()
   for (const name of FILTER_NAMES) {
@@ -154,8 +154,8 @@ export function toServer(query: ListQuery, now: number, limit = 50): string {
 export const COUNTED_FILTERS: readonly Filter[] = ['status', 'name', 'model', 'env']
 
 /**
- * Returns whether counts over time cover the same traces as the list. Counts cannot be filtered by tag, session or
- * user, and rankings have no time range.
+ * Returns whether counts over time cover the same traces as the list. Counts do not support tags, sessions and users,
+ * and rankings have no time range.
  */
 export function isCounted({ filters, sort }: ListQuery): boolean {
   return sort === 'newest' && Object.keys(filters).every(name => COUNTED_FILTERS.includes(name as Filter))

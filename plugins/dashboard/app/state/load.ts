@@ -9,7 +9,7 @@ export interface Loaded<T> {
   again(): void
 }
 
-/** Loads the data that `key` identifies, or nothing if `key` is undefined. `known` returns a cached value. */
+/** Loads the data that `key` identifies, if defined. `known` returns a cached value. */
 export function useLoad<T>(
   key: string | undefined,
   load: (signal: AbortSignal) => Promise<T>,
@@ -40,10 +40,7 @@ export function useLoad<T>(
   return { value, error, loading: key !== undefined && value === undefined && error === undefined, again }
 }
 
-/**
- * Calls a function at an interval, except while the tab is hidden, and at once when the tab becomes visible. An `ms` of
- * 0 disables the calls.
- */
+/** Calls a function every `ms`, except in a hidden tab, and at once when the tab becomes visible. 0 disables calls. */
 export function useInterval(ms: number, call: () => void): void {
   const latest = useRef(call)
   latest.current = call

@@ -24,10 +24,7 @@ export function writeOverview(query: ListQuery, shown: readonly string[]): strin
   return shown.length === 0 ? text : `${text === '' ? '?' : `${text}&`}table=${shown.join(',')}`
 }
 
-/**
- * Returns the server's query, without `?`. If `to` is missing, the period ends now. If `from` is missing, the period
- * has the length of the range, by default seven days.
- */
+/** Returns the server's query, without `?`. By default, `to` is now and `from` is seven days before `to`. */
 export function toCounted(query: ListQuery, now: number, more: Readonly<Record<string, string>> = {}): string {
   const { filters, range, from, to } = query
   const parameters = new URLSearchParams()

@@ -5,7 +5,6 @@
 import { useLayoutEffect } from 'preact/hooks'
 import { createStore, useStore } from './store.ts'
 
-/** The state of a history entry. */
 export interface EntryState {
   readonly key: string
   /** The query string of the list from which a trace was opened. */
@@ -17,7 +16,6 @@ export interface PagePlace {
   readonly path: string
   readonly search: string
   readonly state: EntryState
-  /** How the visitor reached this address. */
   readonly how: 'load' | 'push' | 'replace' | 'back'
 }
 
@@ -82,7 +80,6 @@ export function go(address: string, options: GoOptions = {}): void {
   place.set(readPlace(before === undefined ? 'push' : 'back'))
 }
 
-/** Changes the query string of the current address. */
 export function goSearch(search: string, options: { replace?: boolean } = {}): void {
   const { path, state } = place.get()
   go(`${path}${search}`, { ...options, ...(state.list !== undefined && { list: state.list }) })
@@ -133,7 +130,7 @@ document.addEventListener('click', event => {
 
 /**
  * Restores scroll position and focus after going back. On a new page, focuses the heading, where screen readers then
- * start. A page must call this hook with `ready` set once its content is rendered.
+ * start. A page sets `ready` once its content is rendered.
  */
 export function useArrival(ready: boolean): void {
   const { state, how } = usePlace()
@@ -144,7 +141,7 @@ export function useArrival(ready: boolean): void {
       scrollTo(0, scroll)
       const element = focus === undefined ? null : document.getElementById(focus)
       element?.focus({ preventScroll: true })
-      // The focused row may be a different trace from the one opened, and outside the restored view.
+      // The focused row may be a trace other than the one opened, outside the restored view.
       const { top = 0, bottom = 0 } = element?.getBoundingClientRect() ?? {}
       if (top < 0 || bottom > innerHeight) element?.scrollIntoView({ block: 'center' })
     } else if (how === 'push') {

@@ -8,11 +8,9 @@ export interface Preferences {
   readonly theme: 'system' | 'light' | 'dark'
   /** Whether single-key shortcuts are enabled. */
   readonly keys: boolean
-  /** Columns of the list, by project. */
   readonly columns: Readonly<Record<string, readonly string[]>>
   readonly texts: 'rendered' | 'text'
   readonly view: 'tree' | 'log'
-  /** The most recently viewed project. */
   readonly project: string
 }
 

@@ -16,12 +16,10 @@ export type Page =
   | { readonly page: 'settings'; readonly slug: string; readonly tab: SettingsTab }
   | { readonly page: 'nowhere' }
 
-/** Sections of a project that are single pages. */
 const SECTIONS = ['overview', 'sessions', 'users', 'scores', 'compare'] as const
 
 const TRACE_ID = /^[0-9a-f]{32}$/i
 
-/** Returns the page at a path, or `nowhere`. */
 export function readPath(path: string): Page {
   const parts = path.replace(/^\/|\/$/g, '').split('/')
   const [first, slug, section, last, ...more] = parts.map(decode)

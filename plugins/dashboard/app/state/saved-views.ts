@@ -1,5 +1,3 @@
-/** Loads and changes a project's saved views. */
-
 import type { View } from '../contract.ts'
 import { at, read, write } from './api.ts'
 import { type Loaded, useLoad } from './load.ts'

@@ -8,7 +8,7 @@ export interface ScorePageQuery {
   readonly range?: string
   readonly from?: string
   readonly to?: string
-  /** Limit the list of scores. */
+  /** `value`, `min`, `below` and `source` limit the list of scores. */
   readonly value?: string
   readonly min?: string
   readonly below?: string
@@ -49,7 +49,7 @@ export function writeScoreQuery(query: ScorePageQuery): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** Builds a server query. The queries for charts, for disagreement between sources and for the list follow. */
+/** Builds a server query. */
 function asked(query: ScorePageQuery, offset: number, names: readonly (typeof NAMES)[number][]): string {
   const parameters = written(query, names)
   parameters.set('offset', String(offset))
@@ -67,7 +67,6 @@ export function withChoice(query: ScorePageQuery, change: ScorePageQuery): Score
   return { ...rest, ...change }
 }
 
-/** Returns the query with its picks replaced. */
 export function withPicks(query: ScorePageQuery, picks: ScorePicks): ScorePageQuery {
   const { value: _, min: __, below: ___, source: ____, ...rest } = withChoice(query, {})
   return { ...rest, ...picks }

@@ -1,11 +1,9 @@
-/** The signed-in user and their permissions. */
 import type { Role, Session, VisitorProject } from '../contract.ts'
 import { at, read, signInWanted, write } from './api.ts'
 import { createStore } from './store.ts'
 
 export const session = createStore<Session | undefined>(undefined)
 
-/** Loads the session. */
 export async function loadSession(): Promise<Session> {
   const found = await read(at('session', {}), { visitor: true })
   session.set(found)
@@ -33,7 +31,7 @@ export async function signOut(): Promise<void> {
   } catch {
     // Storage is blocked, so nothing was stored.
   }
-  // A user who signs in through a proxy must also sign out there.
+  // A user of a sign-in proxy must also sign out there.
   location.assign(new URL(elsewhere ?? 'sign-in?out', document.baseURI))
 }
 
@@ -43,10 +41,7 @@ export function projectOf(slug: string): VisitorProject | undefined {
 
 const RANKS: readonly Role[] = ['viewer', 'member', 'owner']
 
-/**
- * Returns whether the visitor has at least this role in a project. It controls only what the page offers; the server
- * enforces permissions.
- */
+/** Returns whether the visitor has at least this role, for what the page offers. The server enforces permissions. */
 export function may(slug: string, role: Role): boolean {
   const own = projectOf(slug)?.role
   return own !== undefined && RANKS.indexOf(own) >= RANKS.indexOf(role)

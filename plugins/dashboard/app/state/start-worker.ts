@@ -10,10 +10,7 @@ interface PolicyMaker {
 }
 
 const address = new URL(SEARCH_WORKER, import.meta.url).href
-/**
- * With Trusted Types, browsers start a worker only from an address that a policy has approved. This policy approves a
- * single address.
- */
+/** With Trusted Types, workers start only from addresses that a policy approves, here only `address`. */
 const policy = (globalThis as { trustedTypes?: PolicyMaker }).trustedTypes?.createPolicy('spoor', {
   createScriptURL(text) {
     if (text !== address) throw new TypeError('Not the address of the worker')

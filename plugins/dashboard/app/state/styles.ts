@@ -4,7 +4,6 @@ declare const PAGES_STYLES: string
 const address = new URL(PAGES_STYLES, import.meta.url).href
 let loading: Promise<void> | undefined
 
-/** Waits for a part of the page and its styles. */
 export async function styled<T>(loading: Promise<T>): Promise<T> {
   const [part] = await Promise.all([loading, loadPagesStyles()])
   return part

@@ -1,5 +1,3 @@
-/** Time ranges, and the zone in which the visitor reads times. */
-
 import type { Range } from '../contract.ts'
 
 export type Zone = 'local' | 'utc'
@@ -9,13 +7,13 @@ export const CHART_RANGES = ['1h', '6h', '24h', '7d', '30d', '90d', '1y'] as con
 export const DEFAULT_RANGE = '7d' satisfies Range
 /** Ranges for users' totals, which are stored per UTC day. */
 export const DAY_RANGE_CHOICES = ['7d', '30d', '90d', '1y'] as const satisfies readonly Range[]
-/** A list is paginated, so it also offers a shorter range, but no year. */
+/** Lists are paginated, so they also offer a shorter range, but no year. */
 export const LIST_RANGES = ['15m', ...CHART_RANGES.slice(0, -1)]
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, y: 31_536_000_000 }
 const WORDS: Readonly<Record<string, string>> = { m: 'minutes', h: 'hours', d: 'days', y: 'years' }
 const RANGE = /^([1-9]\d{0,3}(?=[mhd])|1(?=y))([mhdy])$/
 
-/** Returns the length of a range such as `24h` in ms; undefined if the range is invalid. */
+/** Returns the length of a range such as `24h` in ms; undefined if invalid. */
 export function rangeMs(range: string): number | undefined {
   const [, count, unit] = RANGE.exec(range) ?? []
   return unit === undefined ? undefined : Number(count) * UNITS[unit]!
@@ -27,7 +25,6 @@ export function rangeName(range: string): string {
   return count === '1' ? `Last ${WORDS[unit]!.slice(0, -1)}` : `Last ${count} ${WORDS[unit]}`
 }
 
-/** Returns whether a string is an instant that the server accepts. */
 export function isInstant(text: string): boolean {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text))
 }

@@ -32,7 +32,6 @@ export async function copy(text: string, what: string): Promise<void> {
   }
 }
 
-/** Saves a string as a file. */
 export function save(text: string, name: string, type: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([text], { type }))

@@ -1,4 +1,3 @@
-/** Saved views: named pages with filters. */
 import type { View } from '../contract.ts'
 import { pathOf } from './route.ts'
 
@@ -20,7 +19,7 @@ export function describeQuery(query: string): string {
   return parts.length === 0 ? 'everything' : parts.join(' · ')
 }
 
-/** Sorts the views of this page before other views. Within each group, private views precede shared views. */
+/** Sorts this page's views first. Within each group, private views precede shared views. */
 export function inOrder(views: readonly View[], page: ViewPage): View[] {
   const rank = (view: View) => Number(view.page !== page) * 2 + Number(view.shared)
   return [...views].sort((one, other) => rank(one) - rank(other))

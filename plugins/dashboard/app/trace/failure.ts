@@ -12,10 +12,7 @@ const TYPES = ['exception.type', 'error.type']
 const MESSAGES = ['exception.message', 'error.message', 'message', 'otel.status_description']
 const EVENTS = ['exception', 'error']
 
-/**
- * Returns the failure that a span's attributes and events describe, given as nodes of `text`; undefined if they
- * describe none.
- */
+/** Returns the failure that attributes and events, as nodes of `text`, describe; undefined if none. */
 export function failureOf(
   text: string,
   attributes: JsonNode | undefined,

@@ -34,7 +34,6 @@ export class Finder {
     this.#worker?.postMessage(this.#texts)
   }
 
-  /** Finds the spans that contain a pattern. */
   find(pattern: string): Promise<Found> {
     const turn = ++this.#turn
     this.#worker ??= this.#start()

@@ -1,9 +1,8 @@
-/** Describes the spans that are not stored because their trace exceeded the limit. */
+/** Describes the spans of a trace that were not stored because the trace exceeded the limit. */
 import { formatCount } from '../ui/format.ts'
 
 /**
- * Returns `126 not stored (123 custom, 3 llm)`; undefined if the metadata, which may contain anything, does not record
- * omitted spans.
+ * Returns `126 not stored (123 custom, 3 llm)`; undefined if the metadata, which may contain anything, records none.
  */
 export function describeLeftOut({ spoor }: Readonly<Record<string, unknown>>): string | undefined {
   const { spansLeftOut: mark } = Object(spoor) as { readonly spansLeftOut?: unknown }

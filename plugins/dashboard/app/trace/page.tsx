@@ -1,6 +1,4 @@
-/**
- * The page of a trace. It loads the outline first, then the body of the selected span. The address holds the selection.
- */
+/** The page of a trace: outline first, then the selected span's body. The address holds the selection. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'

@@ -1,5 +1,3 @@
-/** Lists the scores of a trace with their sources, and lets the user add one. */
-
 import { LongText } from '../content/text-view.tsx'
 import type { Outline, Score } from '../contract.ts'
 import { at, errorMessageOf, write } from '../state/api.ts'
@@ -13,7 +11,7 @@ import { fullTime, shortTime, type Zone } from '../ui/time.ts'
 interface Props {
   readonly slug: string
   readonly outline: Outline
-  /** Span whose scores are listed; if undefined, lists the scores of the trace and all its spans. */
+  /** If undefined, lists the scores of the trace and all its spans. */
   readonly spanId: string | undefined
   readonly zone: Zone
   annotate(): void

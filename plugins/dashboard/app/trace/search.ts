@@ -47,10 +47,7 @@ export function makeSearchable(name: string, { id, input, output, attributes, ev
 
 export type Pattern = { readonly plain: string } | { readonly expression: RegExp }
 
-/**
- * Reads `/…/` as a regular expression and anything else as literal text, matched case-insensitively. Returns undefined
- * for an invalid expression.
- */
+/** Reads `/…/` as an expression, anything else as literal text in either case; undefined for an invalid expression. */
 export function readPattern(text: string): Pattern | undefined {
   const [, source, flags] = /^\/(.+)\/([ims]*)$/s.exec(text) ?? []
   if (source === undefined) return { plain: text.toLowerCase() }

@@ -1,4 +1,4 @@
-/** Shows a span or the trace itself: input, output and everything else that was recorded. */
+/** Shows everything recorded for a span or for the trace itself. */
 
 import { useEffect, useRef } from 'preact/hooks'
 import { type Body, conversationOf, knownBody, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'

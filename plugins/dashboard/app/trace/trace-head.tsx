@@ -244,7 +244,7 @@ export function TraceHead(props: Props) {
   )
 }
 
-/** Shows when the trace was stored, as a delay after its end. */
+/** Shows the delay between a trace's end and its storage. */
 function Ingested({ trace, zone }: { trace: Outline['trace']; zone: Zone }) {
   const { ingestedAt, endedAt } = trace
   if (ingestedAt === null || endedAt === null) return null

@@ -295,7 +295,7 @@ function Axis({ frame, origin, zoomed, zoom }: AxisProps) {
   )
 }
 
-/** Formats a tick. Round numbers need no decimals. */
+/** Round numbers need no decimals. */
 function formatTick(ms: number): string {
   if (ms >= 1000 && ms < 60_000) return `${Number((ms / 1000).toFixed(2))} s`
   return formatDuration(Math.round(ms * 100) / 100)

@@ -7,7 +7,7 @@ export interface WaterfallFrame {
   readonly end: number
 }
 
-/** Returns the time that a trace and all of its spans cover. A running trace extends to `now`. */
+/** Returns the time that a trace and its spans cover. A running trace extends to `now`. */
 export function frameOf(
   trace: { readonly startedAt: string; readonly endedAt: string | null },
   spans: readonly OutlineSpan[],
@@ -65,9 +65,8 @@ function roundTen(value: number): number {
 }
 
 /**
- * Returns the critical path: among the root spans, the span that ended last, then the last to end before that span
- * started, and so on; likewise among the children of each span on the path. These spans determined when the trace
- * ended.
+ * Returns the critical path: among the roots, the span that ended last, then the last to end before that span started,
+ * and so on; likewise among the children of each span on the path. These spans determined when the trace ended.
  */
 export function criticalPath(spans: readonly OutlineSpan[]): Set<string> {
   const children = new Map<string | null, OutlineSpan[]>()

@@ -1,4 +1,4 @@
-/** Modal dialogs, based on the browser's own, which keep the focus inside and restore it afterwards. */
+/** Modal dialogs. The browser keeps the focus inside and restores it afterwards. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { errorMessageOf } from '../state/api.ts'
@@ -59,7 +59,6 @@ interface FormProps {
   onSubmit(): Promise<void> | void
 }
 
-/** A form with buttons, a busy state and an error message. */
 export function Form({ children, submit, danger = false, disabled = false, onCancel, onSubmit }: FormProps) {
   const [state, setState] = useState<'ready' | 'busy'>('ready')
   const [error, setError] = useState<unknown>()

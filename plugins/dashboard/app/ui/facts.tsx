@@ -19,7 +19,7 @@ export function Moment({ iso, zone, now }: { iso: string; zone: Zone; now: Date 
   )
 }
 
-/** Shows a day whose time is unknown. Days are UTC. */
+/** Shows a UTC day whose time is unknown. */
 export function Day({ iso }: { iso: string }) {
   return (
     <time dateTime={iso.slice(0, 10)} title={`${iso.slice(0, 10)}, UTC`}>

@@ -1,4 +1,3 @@
-/** A single-line form field with a label and an optional note. */
 import type { ComponentChildren } from 'preact'
 
 interface FieldProps {

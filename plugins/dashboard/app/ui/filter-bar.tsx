@@ -127,12 +127,10 @@ function countsOf(counts: FacetCounts | undefined, filter: Filter): Counted {
   return facet && counts && new Map(counts[facet].map(({ value, traces }) => [value, traces]))
 }
 
-/** Returns the names of the newest traces and of the traces in the time range. */
 function namesOf(facets: Facets, counts: FacetCounts | undefined): readonly string[] {
   return [...new Set([...facets.names, ...(counts?.names ?? []).map(({ value }) => value ?? '')])]
 }
 
-/** Returns a choice with its number of traces. */
 function withCount(value: string, counted: Counted): string {
   const count = counted?.get(value) ?? (value === 'unassigned' ? counted?.get(null) : undefined)
   return count === undefined ? value : `${value} (${formatCount(count)})`

@@ -1,7 +1,6 @@
 /** Formats numbers for people, always with a unit. */
 
 const NARROW_SPACE = '\u202f'
-/** Shown for a missing value. */
 export const NONE = '–'
 
 const integer = new Intl.NumberFormat('en-US')
@@ -79,7 +78,6 @@ export function formatPercent(share: number): string {
   return `${share > 0 && share < 0.1 ? (share * 100).toFixed(1) : Math.round(share * 100)}${NARROW_SPACE}%`
 }
 
-/** Formats a score's value. */
 export function formatScore(value: number | string | boolean): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value === 'string') return value

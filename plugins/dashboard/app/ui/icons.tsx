@@ -30,7 +30,6 @@ export function Icon({ name, class: kind = '' }: { name: IconName; class?: strin
   )
 }
 
-/** A status as shape, colour and word. */
 export function StatusIcon({ status, quiet = false }: { status: string; quiet?: boolean }) {
   const name = status === 'ok' || status === 'error' || status === 'running' ? status : 'unset'
   return (

@@ -20,7 +20,7 @@ const SOUNDS = new Set([
 const DATA_URI = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)?((?:;[a-z0-9-]+=[^;,]*)*);base64,/i
 const PAYLOAD = /^[A-Za-z0-9+/\s]*={0,2}\s*$/
 
-/** Reads a base64 data URI; undefined if the string is not one. */
+/** Reads a base64 data URI; returns undefined for other strings. */
 export function readDataUri(uri: string): Media | undefined {
   if (!uri.startsWith('data:')) return undefined
   const match = DATA_URI.exec(uri.slice(0, 300))
@@ -52,7 +52,6 @@ const SIGNATURES: readonly (readonly [start: string, type: string])[] = [
   ['H4sI', 'application/gzip']
 ]
 
-/** Guesses the type of base64 data by its first bytes. */
 export function guessType(base64: string): string {
   const found = SIGNATURES.find(([start]) => base64.startsWith(start))?.[1]
   // RIFF files may be WebP or WAVE; bytes 8 to 11 distinguish them.

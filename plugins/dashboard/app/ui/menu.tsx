@@ -4,7 +4,6 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 export interface MenuItem {
   readonly label: ComponentChildren
-  /** An item has a link or an action. */
   readonly href?: string
   readonly download?: string
   readonly act?: () => void
@@ -13,7 +12,7 @@ export interface MenuItem {
   readonly disabled?: boolean
   readonly note?: string
   readonly key?: string
-  /** Whether the item appears only on a narrow page, which has no space for it elsewhere. */
+  /** Whether the item appears only on a narrow page. */
   readonly narrow?: boolean
 }
 

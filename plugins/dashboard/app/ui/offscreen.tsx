@@ -1,6 +1,6 @@
 /**
  * A block of long content whose elements exist only near the viewport. Outside, the block keeps its height, so that
- * nothing moves, and its reader's state, so that it looks the same on return.
+ * nothing moves, and its state, so that it looks the same on return.
  */
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks'

@@ -1,4 +1,3 @@
-/** Shows why loading failed, and offers a retry. */
 import { ApiError, errorMessageOf } from '../state/api.ts'
 import { copy } from '../state/toasts.ts'
 
@@ -28,9 +27,7 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
   )
 }
 
-/**
- * Shows that something is loading. Styles hide the message at first, so that it appears only if loading takes a while.
- */
+/** Shows that something is loading. Styles delay the message, so that fast responses never show it. */
 export function Waiting({ what }: { what: string }) {
   return (
     <p class="waiting" role="status">

@@ -34,7 +34,7 @@ interface RowsProps {
   readonly class?: string
 }
 
-/** A table of rows that are links. On a narrow screen, each row is a card. */
+/** A table of linked rows. On a narrow screen, each row is a card. */
 export function LinkedRows({ label, titles, children, class: more = '' }: RowsProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
@@ -50,7 +50,7 @@ export function LinkedRows({ label, titles, children, class: more = '' }: RowsPr
   )
 }
 
-/** Follows the row's link on a click anywhere in the row. An excerpt belongs to the row above. */
+/** Follows the link of a clicked row. An excerpt belongs to the row above. */
 export function openRow(event: MouseEvent): void {
   const target = event.target as Element
   if (event.defaultPrevented || target.closest('a, button, input, label') || !getSelection()?.isCollapsed) return

@@ -1,9 +1,6 @@
-/**
- * Displays text unchanged but with hidden characters visible, because traces contain arbitrary text from users and
- * models.
- */
+/** Displays text with hidden characters visible, because traces contain arbitrary text from users and models. */
 
-/** Invisible characters that affect how a line is read: bidi controls, zero-width characters and other controls. */
+/** Invisible characters that affect how a line is read: bidi, zero-width and other control characters. */
 const HIDDEN =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/
 const HIDDEN_ALL = new RegExp(HIDDEN, 'g')
@@ -12,7 +9,7 @@ export function hasHidden(text: string): boolean {
   return HIDDEN.test(text) || !text.isWellFormed()
 }
 
-/** Part of a text. Each hidden character is a separate piece that contains the character's name. */
+/** Part of a text. A hidden character is a separate piece, with the character's name as text. */
 export interface Piece {
   readonly text: string
   readonly hidden: boolean

@@ -1,4 +1,3 @@
-/** Dialog for a time range, in the zone that the page shows. */
 import { useState } from 'preact/hooks'
 import { type ListQuery, withTime } from '../state/list-query.ts'
 import { preferences } from '../state/preferences.ts'

@@ -44,7 +44,7 @@ export function clockTime(iso: string, zone: Zone, withMs = false): string {
   return `${two(hour)}:${two(minute)}:${two(second)}${withMs ? `.${String(ms).padStart(3, '0')}` : ''}`
 }
 
-/** Returns `09:41:07` for a time today; earlier times include as much of the date as needed. */
+/** Returns `09:41:07` for a time today, otherwise adds as much of the date as needed. */
 export function shortTime(iso: string, zone: Zone, now: Date): string {
   const at = fieldsOf(new Date(iso), zone)
   const today = fieldsOf(now, zone)

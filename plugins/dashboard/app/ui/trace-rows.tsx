@@ -1,5 +1,3 @@
-/** A short list of traces as rows, with additional cells. */
-
 import type { ComponentChildren } from 'preact'
 import type { TraceListItem } from '../contract.ts'
 import { pathOf } from '../state/route.ts'
@@ -10,7 +8,6 @@ import { LinkedRows, numbers } from './table.tsx'
 import { asLine } from './text.ts'
 import type { Zone } from './time.ts'
 
-/** A trace and its additional cells. */
 export interface TraceRow {
   readonly key: string
   readonly trace: TraceListItem
@@ -20,7 +17,6 @@ export interface TraceRow {
 interface Props {
   readonly slug: string
   readonly label: string
-  /** Titles of the additional cells. */
   readonly titles?: readonly string[]
   readonly rows: readonly TraceRow[]
   readonly zone: Zone

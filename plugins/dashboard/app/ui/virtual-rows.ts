@@ -1,4 +1,4 @@
-/** A list of rows of equal height, of which only the rows in the viewport exist. */
+/** A list of equally high rows, of which only the visible rows exist. */
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 

@@ -1,6 +1,6 @@
 /**
  * Parses Markdown blocks line by line. The lines of a quote or list item are collected without their markers and parsed
- * as blocks in turn, so each line is read once per nesting level.
+ * as blocks, so each line is read once per nesting level.
  */
 import { readInline } from './inline.ts'
 import {
@@ -46,7 +46,7 @@ function blocksOf(lines: readonly string[], reading: Reading): Markdown[] {
   return found
 }
 
-/** Returns the block that starts at a line, if any, and the index of the line after the block. */
+/** Returns the block that starts at a line, if any, and the index of the line after it. */
 function blockAt(lines: readonly string[], at: number, reading: Reading): [Markdown | undefined, number] {
   const line = lines[at] as string
   if (isBlank(line) || isDefinition(line)) return [undefined, at + 1]

@@ -24,10 +24,7 @@ export interface Mark {
 export function matchMarks(bottom: Mark | undefined, last: Mark | undefined): void {
   let mark = last
   while (mark !== undefined && mark.previous !== bottom) mark = mark.previous
-  /**
-   * For each kind of closer, the position up to which no opener exists. With this bound, each mark is skipped only a
-   * few times.
-   */
+  /** For each kind of closer, the position up to which no opener exists, so that marks are skipped only a few times. */
   const searched = new Map<string, number>()
   while (mark !== undefined) {
     if (!mark.canClose) {
@@ -69,10 +66,7 @@ function openerOf(closer: Mark, bottom: Mark | undefined, searched: number): Mar
   return undefined
 }
 
-/**
- * Returns whether the lengths of two runs that could both open and close prevent a match: `*a**b*` does not emphasise
- * `a`.
- */
+/** Returns whether the lengths of two runs that could both open and close prevent a match, as in `*a**b*`. */
 function isOdd(opener: Mark, closer: Mark): boolean {
   const isBoth = opener.canClose || closer.canOpen
   return isBoth && (opener.length + closer.length) % 3 === 0 && (opener.length % 3 !== 0 || closer.length % 3 !== 0)

@@ -1,7 +1,7 @@
 /**
  * Parses the content of a line of Markdown: emphasis, code, links, images. The text becomes a flat list of pieces, in
  * which matching marks record the emphasis that they open and close (emphasis.ts). A final pass builds the tree. Each
- * step takes time linear in the length of the text.
+ * step takes linear time.
  */
 import { readDataUri } from '../../ui/media.ts'
 import { safeAddress } from './address.ts'
@@ -36,7 +36,7 @@ function piecesOf(text: string, definitions: Definitions): InlinePiece[] {
   const brackets: Bracket[] = []
   const ticks = new Ticks(text)
   let lastMark: Mark | undefined
-  /** Open brackets with an index below this number may not become links, because links cannot be nested. */
+  /** Open brackets below this index may not become links, because links cannot be nested. */
   let linked = 0
   let at = 0
 
@@ -137,7 +137,7 @@ function matchAt(expression: RegExp, text: string, at: number): RegExpExecArray 
   return expression.exec(text)
 }
 
-/** Removes trailing punctuation from a bare address, and a `)` that was opened before the address. */
+/** Removes trailing punctuation from a bare address, and a `)` opened before the address. */
 function bareAddress(found: string): string {
   let end = found.length
   let depth = 0
@@ -151,7 +151,7 @@ function bareAddress(found: string): string {
   return /^https?:\/\/[^/?#]/i.test(address) ? (safeAddress(address) ?? '') : ''
 }
 
-/** Reads a run of emphasis marks. The surrounding characters determine whether the run can open or close emphasis. */
+/** Reads a run of emphasis marks. The adjacent characters determine whether it can open or close emphasis. */
 function markAt(text: string, at: number, piece: number, before: Mark | undefined): Mark {
   const c = text[at] as string
   let end = at + 1
@@ -189,7 +189,7 @@ class Ticks {
     this.#text = text
   }
 
-  /** Returns the code span that starts here and its end; `text` is undefined if no code span starts here. */
+  /** Returns the code span that starts here and its end; without `text` if no code span starts here. */
   codeAt(at: number): { readonly text: string | undefined; readonly end: number } {
     this.#runs ??= this.#find()
     let start = at
@@ -215,7 +215,7 @@ class Ticks {
   }
 }
 
-/** Builds the tree from a list of pieces, in which opening and closing pieces are properly nested. */
+/** Builds the tree from pieces that open and close in properly nested order. */
 function treeOf(pieces: readonly InlinePiece[]): Markdown[] {
   const root: Markdown[] = []
   const open: Markdown[][] = [root]

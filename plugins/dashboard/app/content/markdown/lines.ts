@@ -36,7 +36,6 @@ export function unindent(line: string, columns: number): string {
   return line.slice(at)
 }
 
-/** The marker of a list item. */
 export interface Marker {
   /** A different mark starts a new list: `-`, `*`, `+`, `.` or `)`. */
   readonly mark: string
@@ -47,14 +46,13 @@ export interface Marker {
   readonly rest: string
 }
 
-/** Reads the list item marker at the start of a line, if any. */
 export function markerOf(line: string): Marker | undefined {
   const match = MARKER.exec(line)
   if (match === null || RULE.test(line)) return undefined
   const [marks, bullet, number, end] = match
   const after = line.slice(marks.length)
   const space = indentOf(after)
-  // With five or more columns of space, the item starts with indented code and the marker takes only one column.
+  // With five or more columns of space, the item starts with indented code, and the marker takes one column.
   const width = space >= 1 && space <= 4 ? space : 1
   return {
     mark: bullet ?? (end as string),
@@ -72,7 +70,7 @@ export function endsParagraph(line: string): boolean {
   return startsList || FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line)
 }
 
-/** Returns the fence that is open after a line, given the fence that is open before the line, if any. */
+/** Returns the fence that is open after a line, given the fence open before it, if any. */
 export function fenceAfter(line: string, open: string | undefined): string | undefined {
   const [, fence] = FENCE.exec(line) ?? []
   if (open === undefined) return fence

@@ -1,4 +1,3 @@
-/** Finds the targets of Markdown links and images. */
 import type { Mark } from './emphasis.ts'
 
 /** A `[` or `![` that may start a link or an image. */
@@ -23,7 +22,6 @@ export type Definitions = ReadonlyMap<string, string>
 
 const DEFINITION = /^ {0,3}\[([^[\]]{1,200})\]:[ \t]*<?([^\s<>]+)>?(?:[ \t]+["'(].*)?$/
 
-/** Returns whether a line defines a link name. */
 export const isDefinition = (line: string): boolean => DEFINITION.test(line)
 
 /** Reads the link definitions. If a name is defined several times, the first definition counts. */

@@ -12,7 +12,7 @@ interface Item {
 
 type Read = (lines: readonly string[]) => Markdown[]
 
-/** Returns the list that starts at a line and the index of the line after the list. `read` parses an item's blocks. */
+/** Returns the list that starts at a line, and the index of the line after it. `read` parses an item's blocks. */
 export function listAt(lines: readonly string[], at: number, read: Read): [Markdown, number] {
   const first = markerOf(lines[at] as string) as Marker
   const items: Item[] = []
@@ -33,7 +33,7 @@ export function listAt(lines: readonly string[], at: number, read: Read): [Markd
   return [first.start === undefined ? { tag: 'ul', children } : { tag: 'ol', start: first.start, children }, end]
 }
 
-/** Returns an item's lines without marker and indentation, and the index of the line after the item. */
+/** Returns an item's lines without marker and indentation, and the index of the line after it. */
 function itemAt(lines: readonly string[], at: number, { column, mark, rest }: Marker): [Item, number] {
   const item: Item = { lines: [rest], isApart: false }
   let fence = fenceAfter(rest, undefined)

@@ -1,4 +1,3 @@
-/** A node of parsed Markdown for the page to draw. */
 export type Markdown =
   | string
   | {

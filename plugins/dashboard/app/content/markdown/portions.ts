@@ -1,7 +1,6 @@
-/** Splits long Markdown into portions that are drawn separately. */
 import type { Markdown } from './nodes.ts'
 
-/** Splits a tree into portions of about `most` elements. A long list or table continues in consecutive portions. */
+/** Splits a tree into portions of about `most` elements. A long list or table spans several portions. */
 export function portionsOf(tree: readonly Markdown[], most: number): Markdown[][] {
   const portions: Markdown[][] = []
   let portion: Markdown[] = []
@@ -19,13 +18,11 @@ export function portionsOf(tree: readonly Markdown[], most: number): Markdown[][
   return portion.length > 0 ? [...portions, portion] : portions
 }
 
-/** Returns the number of elements of a node. */
 function countNodes(node: Markdown): number {
   if (typeof node === 'string') return 0
   return 1 + ('children' in node ? node.children.reduce((sum, child) => sum + countNodes(child), 0) : 0)
 }
 
-/** Splits a long node into several of the same kind. */
 function splitOf(node: Markdown, most: number): Markdown[] {
   if (typeof node === 'string' || !('children' in node) || countNodes(node) <= most) return [node]
   if (node.tag === 'p' || node.tag === 'h' || node.tag === 'li') return [node]

@@ -13,7 +13,6 @@ export interface Table {
 /** Maximum number of cells. Larger tables are unreadable anyway. */
 const MOST_CELLS = 10_000
 
-/** Returns the table that starts at a line, if any. */
 export function tableAt(lines: readonly string[], at: number): Table | undefined {
   const [first, second] = [lines[at] as string, lines[at + 1]]
   if (second === undefined || !first.includes('|') || !/^[ \t|:-]+$/.test(second)) return undefined
