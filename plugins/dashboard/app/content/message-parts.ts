@@ -126,7 +126,7 @@ function untyped(part: MessageFields): MessagePart | MessagePart[] | undefined {
   return undefined
 }
 
-/** Reads a tool's result as parts if it consists of known parts, otherwise as a value. */
+/** Reads a tool's result as parts if all of it is known parts, otherwise as a single value. */
 function resultContent(content: unknown): MessagePart[] {
   const value = unpackOutput(content)
   if (value === undefined) return []

@@ -15,7 +15,7 @@ export type MessagePart =
   | { readonly kind: 'media'; readonly media: Media }
   /** A file or image stored elsewhere. The page shows its address, but never fetches it. */
   | { readonly kind: 'link'; readonly label: string; readonly address: string }
-  /** A part of unknown form, shown as JSON. */
+  /** A part of unknown form, which is shown as JSON. */
   | { readonly kind: 'data'; readonly label: string; readonly value: unknown }
 
 export interface Message {

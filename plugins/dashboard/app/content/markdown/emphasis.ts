@@ -46,7 +46,7 @@ export function matchMarks(bottom: Mark | undefined, last: Mark | undefined): vo
     mark.left -= used
     opener.opens.unshift(tag)
     mark.closes.push(tag)
-    // The marks in between have no partner and are dropped.
+    // The marks between opener and closer have no partner and are dropped.
     opener.next = mark
     mark.previous = opener
     if (opener.left === 0) remove(opener)
