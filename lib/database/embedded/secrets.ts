@@ -1,4 +1,4 @@
-/** Secrets, which are made once and kept in the data folder, readable by their owner only. */
+/** Secrets that are created once and stored in the data folder, readable only by their owner. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { link, rm } from 'node:fs/promises'
 import type { Logger } from '../../log.ts'
@@ -9,9 +9,9 @@ const OWNER_ONLY = 0o600
 const OTHERS = 0o077
 
 /**
- * Reads the secret in the file `path`, and makes the file if there is none. A secret has 43 characters, all of them
- * safe in an address. If others may read the file (a copy, a restored backup), it is made private again. If that
- * fails, it is not used.
+ * Reads the secret in the file `path`, or creates the file if it does not exist. A secret is 43 URL-safe characters. If
+ * other users can read the file (for example, after a copy or restore), the file is made private again. If that fails,
+ * the secret is not used.
  */
 export async function readOrCreateSecret(path: string, log: Logger): Promise<string> {
   const file = await openOwnFile(path)
@@ -28,7 +28,8 @@ export async function readOrCreateSecret(path: string, log: Logger): Promise<str
 }
 
 /**
- * Makes the file, which appears only when it is complete and on disk. If another process was faster, its file stays.
+ * Creates the file, which appears only when complete and on disk. If another process creates the file first, that file
+ * is kept.
  */
 async function createSecret(path: string): Promise<string> {
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
