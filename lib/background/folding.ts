@@ -15,9 +15,9 @@ import { Rounds, type RoundsOptions } from './rounds.ts'
 /** A longer pause only makes readers process more unfolded rows. */
 const PAUSE_MS = 5000
 /**
- * Small folds are inefficient, because they update nearly as many rollup rows as they read: PostgreSQL takes 28 µs per
- * row for 250 rows and 2 µs per row for 7,500. A project with fewer than FEW_ROWS rows is therefore folded only if more
- * than MANY_ROWS wait in total, or in every WHOLE_ROUNDS-th round, which folds everything.
+ * Small folds change nearly as many rollup rows as large ones: PostgreSQL takes 28 µs per row for 250 rows, but 2 µs
+ * for 7,500. Projects with fewer than FEW_ROWS rows are folded only if more than MANY_ROWS wait in total, or in every
+ * WHOLE_ROUNDS-th round, which folds everything.
  */
 const FEW_ROWS = 5000
 const MANY_ROWS = 20_000
@@ -25,8 +25,8 @@ const WHOLE_ROUNDS = 12
 /** Maximum number of news rows folded in one transaction, which takes a tenth of a second. */
 const MOST_AT_ONCE = 20_000
 /**
- * Time limit for making fortnights in a round that folds everything. Each fortnight takes a fraction of a second, and
- * constantly changing old traces cause the same fortnight to be made repeatedly.
+ * Time limit for fortnights in a round that folds everything. A fortnight takes a fraction of a second, and old traces
+ * that keep changing require the same fortnight to be made repeatedly.
  */
 const FORTNIGHTS_MS = 1000
 /** Time limit for counting history in each round: a fifth of the time, unless a single day takes longer. */
@@ -49,7 +49,7 @@ export class Folding {
   #round = 0
   /** Number of news rows of all projects, as of the last round. */
   #waiting: number | undefined
-  /** Start of the last round that folded everything then waiting, in milliseconds from performance.now(). */
+  /** Start of the last round that folded all rows waiting at that time, in milliseconds from performance.now(). */
   #caughtUpAt = performance.now()
   /** Projects that may lack fortnights; undefined means all projects. */
   #changed: Set<number> | undefined

@@ -1,7 +1,7 @@
 /**
  * Tracks how long writes wait to be indexed. Writes have no timestamps, so each project's last waiting write is marked
- * with the current time. The mark remains until that write is indexed, and gives a lower bound for its waiting time;
- * then the last waiting write at that moment is marked.
+ * with the current time. Until that write is indexed, the mark is a lower bound for its waiting time. Then the last
+ * waiting write at that moment is marked.
  */
 import type { ProjectBacklog, WaitingWords } from '../store/search/backlog.ts'
 

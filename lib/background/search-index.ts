@@ -1,6 +1,6 @@
 /**
- * Maintains the search index (lib/store/search/indexing.ts). Only the process that holds the lock does this work. It
- * pauses between steps to leave the CPU to requests, longer while there are many.
+ * Maintains the search index (lib/store/search/indexing.ts) in the process that holds the lock. Pauses between steps to
+ * leave the CPU to requests, longer while there are many.
  */
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'

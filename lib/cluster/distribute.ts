@@ -66,8 +66,8 @@ export interface DistributionOptions {
 }
 
 /**
- * Applies a plan table by table. Returns the number of tables distributed, which is lower than the number of steps only
- * if aborted. Completed tables stay distributed, so running the same command again continues with the remaining tables.
+ * Applies a plan table by table. Returns the number of applied steps, which is all of them unless aborted. Applied
+ * steps are permanent; running the command again continues with the rest.
  */
 export async function applyDistribution(
   sql: Sql,

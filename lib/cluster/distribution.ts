@@ -27,10 +27,7 @@ export async function readNodes(sql: Sql): Promise<NodeRow[]> {
     from pg_dist_node where noderole = 'primary' order by groupid <> 0, nodename, nodeport`
 }
 
-/**
- * Checks whether this role may create tables in its schema on each worker. Returns the workers where it may not, with
- * the reason.
- */
+/** Returns the workers on which this role cannot create tables in its schema, with the reason. */
 export async function readHindrances(sql: Sql): Promise<{ name: string; port: number; hindrance: string }[]> {
   const [{ schema, role }] = await sql<[{ schema: string; role: string }]>`
     select current_schema() as schema, current_user as role`
@@ -89,7 +86,7 @@ export async function readOthers(sql: Sql): Promise<string[]> {
 
 /**
  * Copies a table to the nodes and empties the coordinator's copy. Must run in a transaction, which blocks writes to the
- * table until it ends.
+ * table.
  */
 export async function distributeTable(
   sql: Sql,
@@ -123,7 +120,7 @@ export async function readLeftBehind(sql: Sql): Promise<string[]> {
 
 /**
  * Runs a migration's text and, if traces are distributed, distributes the tables that it creates. Must run in one
- * transaction, so that no server ever finds a new table undistributed. Existing tables stay where they are.
+ * transaction, so that no server finds a new table undistributed. Existing tables stay where they are.
  */
 export async function distributeNew(sql: Sql, text: string): Promise<void> {
   if (!(await isSpread(sql))) {
@@ -131,7 +128,7 @@ export async function distributeNew(sql: Sql, text: string): Promise<void> {
     return
   }
   const before = (await readTables(sql, PROJECT_TABLES)).map(({ name }) => name)
-  // Uses one connection per node, because the transaction cannot see what parallel connections have changed.
+  // Uses one connection per node, because later statements would not see changes made over parallel connections.
   await sql`set local citus.multi_shard_modify_mode = 'sequential'`
   // Runs statements one by one, because the coordinator forwards a command's full text to the nodes.
   for (const statement of statementsOf(text)) await sql.unsafe(statement)

@@ -1,6 +1,6 @@
 /**
- * Implements `spoor project isolate`, which gives a very large project its own shard, so that the shard can be moved to
- * its own node.
+ * Implements `spoor project isolate`, which gives a very large project its own shard. The shard can then have its own
+ * node.
  */
 import type { Sql } from 'postgres'
 import { isolateProject, readShard } from './shards.ts'
@@ -14,8 +14,8 @@ export interface Isolation {
 }
 
 /**
- * Returns the project's shard; undefined on a single PostgreSQL. `apply` gives the project its own shard, while writes
- * to the old shard wait.
+ * Returns the project's shard; undefined on a single PostgreSQL. With `apply`, first gives the project its own shard,
+ * while writes to the old shard wait.
  */
 export async function isolate(sql: Sql, projectId: number, apply: boolean): Promise<Isolation | undefined> {
   const found = await readShard(sql, projectId)

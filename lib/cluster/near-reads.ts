@@ -1,11 +1,11 @@
 /**
  * Reads one project on a Citus cluster over a connection to the node that holds its shard, at the cost of a single
- * PostgreSQL. Through the coordinator, the coordinator and the node would each plan every statement
- * (test/bench/RESULTS.md, "Reads on a cluster").
+ * PostgreSQL. Reads through the coordinator are planned twice, there and on the node (test/bench/RESULTS.md, "Reads on
+ * a cluster").
  *
- * A shard may have moved since its location was last read, so each read first checks, in the same round trip, that the
- * shard is still on the node. If it is, the read sees every write acknowledged before the read began, even if the shard
- * moves a moment later, because the shard's table then either stays unchanged or is dropped, which raises an error.
+ * A shard may have moved since its location was last read, so each read also checks, in the same round trip, that the
+ * shard is on the node. If it is, the read sees every write acknowledged before the read began, even if the shard moves
+ * a moment later: its table then stays unchanged or is dropped, which raises an error.
  */
 import type { Sql } from 'postgres'
 import type { ConnectOptions, Database } from '../database/database.ts'
@@ -37,9 +37,9 @@ export interface NearOptions {
 }
 
 /**
- * Maximum number of prepared statements per connection. A connection caches a plan for each statement and shard; a plan
- * for a list takes 0.6 MB of PostgreSQL's memory. When a connection exceeds the maximum, it is closed and replaced by a
- * new one. Up to the maximum, recurring statements are planned only once.
+ * Maximum number of prepared statements per connection. A connection keeps a plan for each statement and shard; a
+ * list's plan takes 0.6 MB of PostgreSQL's memory. Above the maximum, the connection is closed and replaced. Below it,
+ * recurring statements are planned only once.
  */
 const MOST_STATEMENTS = 150
 /** Reads between counts of a connection's statements, because each count costs as much as a short read. */

@@ -12,9 +12,7 @@ export interface NodePlacement {
   readonly bytes: number
 }
 
-/**
- * Returns the nodes that hold traces, by name; undefined on a single PostgreSQL. Throws if a node cannot be queried.
- */
+/** Returns the nodes that hold traces, by name; undefined on a single PostgreSQL. Throws if a node is unreachable. */
 export async function readPlacement(sql: Sql): Promise<readonly NodePlacement[] | undefined> {
   if (!(await isSpread(sql))) return undefined
   return sql<NodePlacement[]>`

@@ -1,7 +1,4 @@
-/**
- * Plans how to distribute each table over a Citus cluster, and which steps remain. Contains no SQL;
- * lib/cluster/distribution.ts reads the current state.
- */
+/** Plans how to distribute each table over a Citus cluster. Contains no SQL (see lib/cluster/distribution.ts). */
 import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
 import { DISTRIBUTION_COLUMN } from './shards.ts'
 
@@ -57,9 +54,7 @@ export interface PlanStep {
 }
 
 export interface DistributionPlan {
-  /**
-   * Problems that prevent the distribution, each as a sentence with the remedy. While any exists, no step is applied.
-   */
+  /** Problems, as sentences with remedies. No step is applied while any problem exists. */
   readonly obstacles: readonly string[]
   readonly steps: readonly PlanStep[]
   /** Tables that are already distributed. */

@@ -2,12 +2,12 @@
  * Routes batches to nodes, and decides which operations may share a batch. On a single PostgreSQL, there is one route
  * and all operations may share batches. On a Citus cluster, a batch is written directly to the node that holds its
  * shards, into the shards' own tables, at the cost of a single PostgreSQL. Writes through the coordinator cost more and
- * need a two-phase commit (test/bench/RESULTS.md, "A cluster").
+ * use two-phase commit (test/bench/RESULTS.md, "A cluster").
  *
- * States: unknown (the database has not been queried yet), one, spread. In the spread state, if a project's shard is
- * unknown or its node is unreachable, batches of that project alone go to the coordinator. The known routes may be
- * outdated: a batch locks its shards, and is rolled back if a shard has moved (lib/cluster/shards.ts). All routes are
- * then discarded and read again.
+ * States: unknown (the database has not been queried yet), one, spread. In the spread state, a project whose shard is
+ * unknown or whose node is unreachable gets batches of its own, which go to the coordinator. Routes may be outdated, so
+ * a batch locks its shards, and is rolled back if a shard has moved (lib/cluster/shards.ts). All routes are then
+ * discarded and read again.
  */
 import type { Sql } from 'postgres'
 import type { Connections, Database } from '../database/database.ts'
@@ -38,8 +38,7 @@ interface Routed {
 }
 
 /**
- * The coordinator holds the accounts, and it assigns ids to a restored trace's scores, because shard tables have no
- * defaults.
+ * The coordinator holds the accounts, and assigns the ids of restored traces' scores. Shard tables have no defaults.
  */
 const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
   charge !== undefined || ('restored' in operation && operation.restored !== undefined)
@@ -74,7 +73,7 @@ export class Routes implements RouteNews {
   #renewAt = 0
   /** Shard ids by project. Discarding the routes replaces the Map, because batches still hold the old one. */
   #projects = new Map<number, number>()
-  /** Requested projects whose shards are unknown. */
+  /** Projects whose shards are unknown and must be looked up. */
   readonly #strange = new Set<number>()
   /** For each node, `open` if it accepts batches, or when it is tried again, from performance.now(). */
   readonly #reached = new Map<string, 'open' | number>()
@@ -93,15 +92,12 @@ export class Routes implements RouteNews {
     this.#log = log
   }
 
-  /**
-   * Returns the function that assigns operations to groups; operations of one group may share a batch. Undefined if all
-   * operations may share batches.
-   */
+  /** Groups operations; operations of one group may share a batch. Undefined if all operations may share batches. */
   get groupOf(): ((operation: Routed) => number) | undefined {
     return this.#state === 'one' ? undefined : this.#groupOf
   }
 
-  /** Node ids start at 0, and groups of single shards start at FIRST_SHARD_GROUP. */
+  /** Negative groups are single projects, node groups start at 0, and shard groups start at FIRST_SHARD_GROUP. */
   readonly #groupOf = (operation: Routed): number => {
     const { projectId } = operation
     const shard = needsCoordinator(operation) ? undefined : this.shardOf(projectId)
@@ -134,7 +130,7 @@ export class Routes implements RouteNews {
     this.#renewAt = performance.now() + PAUSE_MS
   }
 
-  /** Separates a shard's operations from other batches, because a batch waited for the shard in vain. */
+  /** Separates a shard's operations from other batches, because a batch waited for the shard and gave up. */
   hold(shard: number): void {
     this.#held.set(shard, performance.now() + HELD_MS)
   }
@@ -158,8 +154,8 @@ export class Routes implements RouteNews {
   }
 
   /**
-   * Looks up unknown routes in the background. Call it after a batch, when a connection is idle. If the database cannot
-   * be queried, the next call retries.
+   * Looks up unknown routes in the background; the next call retries failures. Call after a batch, when a connection is
+   * idle.
    */
   learn(batch: readonly Routed[]): void {
     if (this.#state === 'one') return

@@ -88,10 +88,7 @@ export async function readShards(sql: Sql): Promise<ReadonlyMap<number, Shard>> 
   return shards
 }
 
-/**
- * Returns whether every table of the schema is colocated in the shard. After a migration by another version, a table
- * may still be on the coordinator.
- */
+/** Returns whether every table has a shard; after another version's migration, a table may still be undistributed. */
 export const isComplete = ({ names }: Shard): boolean => PROJECT_TABLES.every(table => names[table] !== undefined)
 
 /** Returns each project's shard id. */
@@ -109,13 +106,10 @@ export async function tryHold(sql: Sql, shard: number): Promise<void> {
 
 /**
  * Prevents shards from being moved or split until the transaction ends, as Citus's own statements do. 5 is ShareLock.
- * The next statement must check that the shards had not moved before, because writes to a shard that was moved away are
- * lost.
+ * The next statement must check for earlier moves, because writes to a shard that was moved away are lost.
  */
 export const HOLD_SHARDS = 'select lock_shard_metadata(5, $1)'
 
-/**
- * Fails with 2201F (square root of a negative number) unless all of the shards are on the node that runs the statement.
- */
+/** Fails with 2201F (square root of a negative number) unless all shards are on the node that runs the statement. */
 export const CHECK_SHARDS = `select sqrt(count(*) - cardinality($1)) from pg_dist_placement
   where shardid = any ($1) and groupid = (select groupid from pg_dist_local_group)`

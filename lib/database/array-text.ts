@@ -1,7 +1,7 @@
 /**
  * Reads and writes PostgreSQL's text format for one-dimensional arrays: `{a,"b \"c\"",NULL}`. Replaces the driver's own
- * array support, which reads null as the string 'NULL' and queries the array types at the start of every connection. If
- * the backend ends during that query, the failure cannot be caught and the process exits.
+ * array support, which reads null as the string 'NULL' and queries array types at the start of every connection. If the
+ * backend dies during that query, the error cannot be caught and ends the process.
  */
 
 const NEEDS_ESCAPE = /["\\]/g
@@ -19,8 +19,7 @@ function quote(text: string): string {
 
 export function readArray(text: string, read: (text: string) => unknown): unknown[] {
   const values: unknown[] = []
-  // `at` starts inside the opening brace. Each iteration consumes an element and the comma or closing brace that
-  // follows.
+  // `at` starts inside the opening brace. Each iteration consumes an element and the following comma or closing brace.
   for (let at = 1; at < text.length - 1; ) {
     const quoted = text[at] === '"'
     const end = quoted ? findClosingQuote(text, at + 1) : findEnd(text, at)

@@ -3,9 +3,8 @@
  * (types.ts).
  *
  * Never use the driver's `sql.begin`, `sql.reserve` or COPY FROM STDIN (postgres 3.4.9). If a backend dies inside
- * `begin`, the process exits, or the rest of the transaction is committed on its own. If a COPY row is rejected, the
- * driver never responds. A single statement is atomic by itself. Maintenance that needs several statements uses
- * Pool.transaction.
+ * `begin`, the process exits, or the rest of the transaction is committed alone. If a COPY row is rejected, the driver
+ * never responds. A single statement is atomic by itself. Maintenance with several statements uses Pool.transaction.
  */
 import postgres, { type Sql } from 'postgres'
 import type { ConnectOptions, OnSocket } from './database.ts'
@@ -38,9 +37,8 @@ export function connectTo(target: DatabaseTarget, options: ConnectOptions = {}, 
 
 /**
  * Returns a function that creates a driver instance for one connection, which opens at the first query. `onSocket`
- * receives the connection's socket before the driver does, and again for each later socket that the driver opens.
- * `host` selects another server with the same database and login. Throws a ConfigError if the target contradicts
- * itself.
+ * receives each socket of the connection before the driver does. `host` selects another server with the same database
+ * and login. Throws a ConfigError if the target contradicts itself.
  */
 export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
   const address = host === undefined ? addressOf(target) : atHost(addressOf(target), host)
@@ -73,8 +71,8 @@ export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
 }
 
 /**
- * Calls `make` with an environment variable unset. The driver also reads PGTARGETSESSIONATTRS, rejects values that
- * libpq accepts, and looks for other servers, which sockets/attempts.ts has already done.
+ * Calls `make` with an environment variable unset. Otherwise the driver would read PGTARGETSESSIONATTRS, reject values
+ * that libpq accepts, and repeat the server selection of sockets/attempts.ts.
  */
 function unnoticed<T>(variable: string, make: () => T): T {
   const value = process.env[variable]
@@ -110,10 +108,7 @@ function settingsOf(address: Address, timeoutMs: number, options: ConnectOptions
   }
 }
 
-/**
- * Returns the timeout for each server's login from connect_timeout, in milliseconds. Like libpq, the minimum is 2
- * seconds.
- */
+/** Returns connect_timeout, the limit for each server's login, in milliseconds. Like libpq, the minimum is 2 s. */
 function readTimeout({ parameter }: Address): number {
   const seconds = Number(parameter('connect_timeout') ?? 0)
   return seconds > 0 ? Math.max(2, seconds) * 1000 : CONNECT_TIMEOUT_MS
@@ -131,7 +126,6 @@ function addressOf(target: DatabaseTarget): Address {
   return { servers, user, password, database, parameter: () => undefined, settings: {} }
 }
 
-/** Describes how connections to a target are made. */
 export function transportOf(target: DatabaseTarget): string {
   const address = addressOf(target)
   return describeTransport(address, readTls(address))

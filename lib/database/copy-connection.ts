@@ -1,8 +1,8 @@
 /**
- * A connection that writes batches with COPY. All statements and rows are sent at once, and PostgreSQL responds once.
+ * A connection that writes batches with COPY. All statements and rows are sent at once, without waiting for responses.
  * The driver opens and authenticates the connection; then this class takes over the socket. The driver's own COPY
- * support waits for a response before each statement and its rows, and never responds if a row is rejected (postgres
- * 3.4.9, issue 1173).
+ * support waits before each statement and its rows, and never responds if a row is rejected (postgres 3.4.9, issue
+ * 1173).
  *
  * States: open; busy (a batch is in flight); dead (the socket has closed; a dead connection is never reused).
  */
@@ -142,8 +142,8 @@ export class CopyConnection {
   }
 
   /**
-   * Handles a READY_FOR_QUERY message. PostgreSQL can reject a batch before reading all of it, while the remainder is
-   * still being sent from the caller's memory; the batch then settles after the write completes.
+   * Handles a READY_FOR_QUERY message. PostgreSQL can reject a batch before reading all of it. If the remainder is
+   * still being sent from the caller's memory, the batch settles after the write completes.
    */
   #answered(hasFailed: boolean): void {
     if (this.#answers === 1 && hasFailed) {
@@ -182,7 +182,6 @@ function readFields(content: Buffer): Map<string, string> {
   return new Map(texts.filter(text => text !== '').map(text => [text.charAt(0), text.slice(1)]))
 }
 
-/** A socket's listeners by event. */
 type ListenersBefore = ReadonlyMap<string, readonly unknown[]>
 const DRIVER_EVENTS = ['data', 'drain', 'error', 'close']
 const listenersOf = (socket: Socket): ListenersBefore =>

@@ -1,6 +1,4 @@
-/**
- * The rest of the code accesses the database through these interfaces, which open connections and close the database.
- */
+/** The interfaces through which the rest of the code opens connections and closes the database. */
 import type { Socket } from 'node:net'
 import type { Sql } from 'postgres'
 import type { ConnectionLimit } from './pooled/connection-limit.ts'
@@ -30,9 +28,9 @@ export interface Connections {
 export interface Database extends Connections {
   /** Returns connections to another server that stores tables of this database. Each server has its own limit. */
   node(host: Host): Connections
-  /** The database's address, for people to read, without the password. */
+  /** Human-readable address of the database, without the password. */
   readonly location: string
-  /** The transport, including whether it uses TLS, for people to read. */
+  /** Human-readable transport, including whether TLS is used. */
   readonly transport: string
   readonly embedded: boolean
   /** The secret for the keyed digest; undefined if none is configured. */

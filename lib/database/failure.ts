@@ -1,12 +1,10 @@
-/**
- * Classifies failed queries: whether anything may have been written, whether to retry, or whether the code is at fault.
- */
+/** Classifies failed queries: whether anything may have been written, and whether a retry may succeed. */
 import { INTERMEDIATE_RESULT_NOT_FOUND, isNodeAway, isReplaced, isUniqueViolationElsewhere } from './spread.ts'
 
 /**
  * - `lost`: the connection broke during the query. Whether the query was committed is unknown.
  * - `refused`: the database definitely did not run the query, but may do so later.
- * - `retry`: the database rolled the query back in favor of another transaction. A retry will succeed.
+ * - `retry`: the database rolled the query back because of another transaction. A retry will succeed.
  * - `bug`: any other error.
  */
 export type DatabaseFailure = 'lost' | 'refused' | 'retry' | 'bug'
@@ -121,15 +119,12 @@ export function isUniqueViolation(error: unknown): boolean {
 }
 
 /**
- * Raised by a change if the trace has changed since the change was decided (lib/store/write/changes.ts), and by a
- * charge that exceeds a trial account's allowance (lib/store/write/charge.ts).
+ * Division by zero is raised deliberately if a trace has changed since a change was decided
+ * (lib/store/write/changes.ts), or if a charge exceeds a trial account's allowance (lib/store/write/charge.ts).
  */
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
 
-/**
- * Raised by a statement on a project's tables if the tables have moved to another server (lib/store/write/homes.ts), or
- * if the named table no longer exists.
- */
+/** Returns whether a project's tables have moved to another server (lib/store/write/homes.ts) or no longer exist. */
 export const hasMoved = (error: unknown): boolean => {
   const { code } = describe(error)
   return code === SQLSTATE.invalidPowerArgument || code === SQLSTATE.undefinedTable

@@ -1,13 +1,12 @@
 /**
  * Migrates the schema to the version that this code requires. Applies the files of sql/ in numeric order, each exactly
- * once, and only forward. The table schema_migrations records each applied file and its SHA-256. A file never changes
- * once released; a database created from different files is rejected.
+ * once, and only forward. The table schema_migrations records each applied file and its SHA-256. A released file never
+ * changes; a database created from different files is rejected.
  *
- * Each file is one transaction, except that a file with `create index concurrently`, which cannot run in a transaction,
- * starts with the line `--! no-transaction`. Its statements run one by one, each ending in a semicolon at the end of a
- * line. If a statement fails, earlier ones remain applied, so each statement must be repeatable (`if not exists`). A
- * half-built index exists but is invalid, and `if not exists` would accept it as complete, so the index is dropped and
- * created again.
+ * Each file is one transaction, unless it starts with `--! no-transaction`, which `create index concurrently` requires.
+ * The statements of that file run one by one, each ending in a semicolon at the end of a line. If one fails, earlier
+ * ones remain applied, so each must be repeatable (`if not exists`). A half-built index is invalid, but `if not exists`
+ * would accept it as complete, so the index is dropped and created again.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -243,9 +242,8 @@ async function runAlone(sql: Sql, statement: string): Promise<void> {
 }
 
 /**
- * Drops a half-built index left by an interrupted attempt. That attempt's backend may keep running after its client was
- * killed, and a statement that waits for the backend would deadlock with it, so this function polls until the backend
- * is done.
+ * Drops a half-built index left by an interrupted attempt, whose backend may keep running after its client was killed.
+ * Polls until that backend is done, because a statement that waits for the backend would deadlock with it.
  */
 async function dropHalfBuilt(sql: Sql, name: string): Promise<void> {
   for (;;) {

@@ -1,12 +1,12 @@
 /**
  * A pool of a few connections, each leased to one piece of work at a time. The driver's own pool is not used because it
  * returns stale errors after a backend dies, and its transactions can terminate the process (connection.ts). This pool
- * discards a connection that has closed or raised a fatal error, and opens a new one.
+ * replaces a connection that has closed or raised a fatal error.
  *
  * A lease is opening, free (waiting for work), busy (leased) or dead (discarded on return). Work queues while all
- * connections are busy or a connection opens, and is rejected if the queue is full or no connection can be opened. If
- * other holders in this process need a slot more (pooled/connection-limit.ts), a free connection is closed. A hung
- * connection (pooled/hung-connection.ts) is closed, and its queries are lost.
+ * connections are busy or a connection opens, and is rejected if the queue is full or no connection can be opened. A
+ * free connection is closed if another holder needs its slot more (pooled/connection-limit.ts). A hung connection
+ * (pooled/hung-connection.ts) is closed, and its queries are lost.
  */
 
 import type { Sql } from 'postgres'
@@ -23,7 +23,7 @@ export interface PoolOptions {
   readonly size: number
   /** Statement time-out of the connections in milliseconds; undefined disables it. */
   readonly statementTimeoutMs?: number | undefined
-  /** Maximum number of jobs that may wait for a connection; further work is rejected. */
+  /** Maximum number of jobs that may wait for a connection; further jobs are rejected. */
   readonly maxWaiting?: number
   /** Shared with all other code that opens connections. */
   readonly limit?: ConnectionLimit
@@ -82,7 +82,7 @@ export class Pool implements Holder {
 
   /**
    * Runs `work` on its own connection. Queries may be sent without awaiting each one, but all must be awaited before
-   * `work` ends. If the connection is lost, all further queries of the same work fail; none moves to another
+   * `work` ends. If the connection is lost, later queries of the same work fail instead of moving to another
    * connection. If the client disconnects, the work leaves the queue or its query is cancelled.
    */
   async run<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T> {
@@ -102,9 +102,9 @@ export class Pool implements Holder {
 
   /**
    * Runs `work` in a transaction, which is rolled back if `work` throws. For maintenance only; requests use single
-   * statements. The queries must be awaited one after another. `mode` is appended to `begin`, such as `isolation level
-   * repeatable read read only`. If the connection breaks during the commit, the outcome is unknown and the rejection is
-   * classified as `lost`.
+   * statements. Queries must be awaited one by one. `mode` is appended to `begin`, such as `isolation level repeatable
+   * read read only`. If the connection breaks during the commit, the outcome is unknown and the rejection counts as
+   * `lost`.
    */
   async transaction<T>(work: (sql: Sql) => Promise<T>, mode = ''): Promise<T> {
     const lease = await this.#lease()
@@ -279,7 +279,6 @@ export class Pool implements Holder {
     for (const waiter of this.#waiting.splice(but)) waiter.reject(error)
   }
 
-  /** Removes a dead connection. */
   #drop(lease: Lease): void {
     if (!this.#leases.delete(lease)) return
     // Not awaited, because ending an instance may never settle if its server has disappeared.
@@ -294,10 +293,7 @@ export class Pool implements Holder {
     return this.#limit.leaveAfter(within(graceMs, lease.sql.end({ timeout: graceMs / 1000 })))
   }
 
-  /**
-   * Passes a connection to the longest-waiting work, in which case the lease stays busy; otherwise frees the
-   * connection.
-   */
+  /** Passes a connection to the longest-waiting work, which keeps the lease busy; otherwise frees the connection. */
   #release(lease: Lease): void {
     lease.asked = []
     lease.idleSince = performance.now()

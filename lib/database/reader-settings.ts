@@ -1,7 +1,7 @@
 /**
  * Settings of connections that serve reads. Each connection plans a statement once, without its values, so that pages
- * incur no planning cost and values cannot change the plan. Indexes are used wherever possible, so that a plan made
- * while the tables were empty still suits full tables.
+ * incur no planning cost and values cannot change the plan. Indexes are used wherever possible, so that plans made for
+ * empty tables also suit full tables.
  */
 export const READER_SETTINGS = {
   plan_cache_mode: 'force_generic_plan',

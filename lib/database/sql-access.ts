@@ -1,5 +1,5 @@
 /**
- * Database access for request handlers. Failures become refusals, so that a database problem never causes a 500:
+ * Database access for request handlers. Failures become refusals, so that outages and conflicts never cause a 500:
  *
  * | failure | read                          | write                                            |
  * |---------|-------------------------------|--------------------------------------------------|
@@ -32,26 +32,25 @@ export type ProjectRead<T> = (sql: Sql, names: TableNames) => Promise<T>
 /** Database access that turns failures into the refusals in the table above. */
 export interface SqlAccess {
   /**
-   * Runs read-only queries. Retries them once after a lost connection, then throws the 503 `unavailable` refusal. If a
-   * client is given, such as the request, cancels the queries when the client disconnects.
+   * Runs read-only queries. Retries once after a lost connection, then throws the 503 `unavailable` refusal. Cancels
+   * the queries when `client`, such as the request, disconnects.
    */
   read<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
   /**
-   * Runs queries that read only one project's traces and related data, with the same failure handling as `read`. The
-   * queries run on the server that stores the project, where its tables have these names.
+   * Runs queries that read only one project's traces and related data; handles failures as `read` does. The queries run
+   * on the server that stores the project, where its tables have these names.
    */
   readOf<T>(projectId: number, work: ProjectRead<T>, client?: Client): Promise<T>
   /** Returns whether `readOf` uses a different server than `read`. */
   isApart(projectId: number): boolean
   /**
    * Runs work that contains one writing statement, which is atomic by itself. After a lost connection, runs the work
-   * again; the work must determine whether the earlier statement was committed. A refusal by the database becomes 429
-   * `quota_exhausted`.
+   * again, which must find out whether the statement was committed. Rejected writes become 429 `quota_exhausted`.
    */
   write<T>(work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T>
 }
 
-/** Result for a read that did not run and must use the address of the database instead. */
+/** Returned if nothing was read and the read must use the database's own address. */
 export const ELSEWHERE = Symbol('elsewhere')
 
 /** Reads of one project on the server that stores its traces. */
@@ -70,8 +69,7 @@ const LOST_PAUSE_MS = 50
 
 /**
  * Creates the access. Reads use `readers` and writes use `writers`, so that neither delays the other. Reads of one
- * project use `near` if possible. Client reads pass through `turns`, so that one project's reads never hold all
- * connections.
+ * project use `near` if possible. Client reads pass through `turns`, so that no project's reads hold all connections.
  */
 export function createSqlAccess(
   readers: Pool,
@@ -118,10 +116,7 @@ function refuseRead(error: unknown): never {
   throw refusalWith(error, 'unavailable', 'The database cannot be reached; retry later.')
 }
 
-/**
- * Retries a write whose response was lost. A lost write is committed entirely or not at all; the next attempt
- * determines which.
- */
+/** A write whose response was lost is committed entirely or not at all. The next attempt determines which. */
 async function write<T>(pool: Pool, work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T> {
   const attempts = { sent: false }
   const attempt = async () => {

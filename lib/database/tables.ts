@@ -1,11 +1,8 @@
-/**
- * The tables of the schema. Tables that hold a project's traces may be on a separate server; the remaining tables are
- * always local.
- */
+/** The tables of the schema. Only tables that hold a project's traces may be on another server. */
 
 /**
- * Tables that hold a project's rows. All rows of a project are on one server, but projects may be on different servers.
- * Keys therefore begin with project_id, so a statement that names the project finds all its rows on one server.
+ * Tables that hold a project's rows. Each project's rows are all on one server, which may differ between projects. Keys
+ * therefore begin with project_id, so a statement that names the project finds all its rows on one server.
  */
 export const PROJECT_TABLES = [
   'traces',
@@ -38,7 +35,7 @@ export const NUMBERED_TABLES = ['accounts', 'projects', 'users'] as const
 
 /**
  * The names of a project's tables on the server being queried. Statements must take table names from this value,
- * because a table may have a different name outside the schema.
+ * because the shards on a cluster's nodes have other names.
  */
 export type TableNames = Readonly<Record<ProjectTable, string>>
 
@@ -46,8 +43,8 @@ export type TableNames = Readonly<Record<ProjectTable, string>>
 export const SCHEMA_NAMES = Object.fromEntries(PROJECT_TABLES.map(table => [table, table])) as TableNames
 
 /**
- * Tables that are always on the DATABASE_URL server, because they are small and either belong to no project or are read
- * before the project is known.
+ * Tables that are always on the DATABASE_URL server. All are small, and belong to no project or are read before the
+ * project is known.
  */
 export const LOCAL_TABLES = [
   ...NUMBERED_TABLES,

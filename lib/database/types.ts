@@ -9,9 +9,8 @@
  * | bytea       | lowercase hexadecimal digits                         | hexadecimal digits, or bytes                |
  * | uuid        | 32 hexadecimal digits                                | hexadecimal digits, with or without dashes  |
  *
- * Arrays of these types, strings, numbers and booleans are read as arrays, with null elements as null. A parameter may
- * be an array or its PostgreSQL text. The query must cast it (`${ids}::uuid[]`); an array of booleans is cast to
- * text[].
+ * Arrays of these types, strings, numbers and booleans are read as arrays, with null elements as null. Array parameters
+ * may be arrays or their PostgreSQL text, and require a cast (`${ids}::uuid[]`; for booleans, `text[]`).
  */
 import type postgres from 'postgres'
 import { readArray, writeArray } from './array-text.ts'
@@ -52,10 +51,7 @@ const TYPES_BY_NAME: Record<string, Type> = {
   jsonb: { oid: 3802, arrayOid: 3807, read: asText, write: writeJson }
 }
 
-/**
- * The types in the driver's format, each followed by its array type. The names become properties of the driver
- * instance.
- */
+/** The types in the driver's format, each followed by its array. Names become properties of the driver instance. */
 export const TYPES: Record<string, postgres.PostgresType> = Object.fromEntries(
   Object.entries(TYPES_BY_NAME).flatMap(([name, { oid, arrayOid, read, write }]) => [
     [`${name} value`, { to: oid, from: [oid], parse: read, serialize: write }],

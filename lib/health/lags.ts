@@ -1,7 +1,4 @@
-/**
- * Describes background work that is late. In the meantime, charts and search stay correct but may be slow or
- * incomplete.
- */
+/** Describes late background work. Charts and search stay correct in the meantime, but may be slow or incomplete. */
 
 /** Threshold for reporting a lag. Folding normally lags by a minute, and the index by several minutes after a burst. */
 const LATE_MS = 600_000

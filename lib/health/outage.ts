@@ -1,9 +1,6 @@
-/**
- * Decides which readiness changes are logged. Has no log and no clock; callers pass the time in milliseconds from
- * performance.now().
- */
+/** Decides which readiness changes are logged. Callers pass the time, in milliseconds from performance.now(). */
 
-/** Something that would have a write refused. */
+/** A condition that would cause a write to be rejected. */
 export interface Obstacle {
   /** A short, public description. */
   readonly reason: string

@@ -1,8 +1,8 @@
 /**
  * Determines whether a write would currently be accepted. While writes are accepted, checks only a write's
- * prerequisites. After a write is refused, runs trial writes and rolls them back until one succeeds, because no other
- * check proves that writes work again. Logs each change once with its cause. A refused write or a failed round starts
- * the checks, which repeat until no obstacle is left, even if no request asks for readiness.
+ * prerequisites. After a rejected write, runs trial writes and rolls them back until one succeeds, because no other
+ * check proves that writes work again. Logs each change once with its cause. A rejected write or a failed round starts
+ * the checks, which repeat until no obstacle is left, without any request for readiness.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { classifyFailure } from '../database/failure.ts'
@@ -23,12 +23,12 @@ const INTERVAL_MS = 1000
 const QUEUE_FULL = 'the write queue is full'
 const STOPPING = 'the server is stopping'
 
-/** The reasons for which a write would be refused; empty if it would be accepted. */
+/** The reasons for which a write would be rejected; empty if it would be accepted. */
 type Obstacles = readonly Obstacle[]
 
 export interface ReadinessOptions {
   readonly setup: Pick<Setup, 'lacking' | 'obstacle'>
-  /** Runs small writes. */
+  /** Access that runs small writes. */
   readonly sql: SqlAccess
   /** Checks by writing over the same connections as all other writes. */
   readonly ingest: {
@@ -43,7 +43,7 @@ export class Readiness {
   readonly #access: Check
   readonly #look: Check
   readonly #outage = new Outage()
-  /** Whether a write was refused and no trial has succeeded since. */
+  /** Whether a write was rejected and no trial has succeeded since. */
   #isRefusing = false
   #isStopping = false
   #isWatching = false
@@ -54,7 +54,7 @@ export class Readiness {
     this.#look = new Check(() => this.#lookInside(), INTERVAL_MS)
   }
 
-  /** Records a refusal: `quota_exhausted` if the database rejected a write, `unavailable` for a failed read. */
+  /** Records a refusal: `quota_exhausted` for a rejected write, `unavailable` for a failed read. */
   noteRefusal(code: RefusalCode): void {
     if (code !== 'quota_exhausted' && code !== 'unavailable') return
     if (code === 'quota_exhausted' && !this.#isRefusing) {
@@ -69,7 +69,7 @@ export class Readiness {
     this.#isStopping = true
   }
 
-  /** Describes each reason for which a write would be refused; empty if a write would be accepted. */
+  /** Describes each reason for which a write would be rejected; empty if a write would be accepted. */
   async findObstacles(): Promise<readonly string[]> {
     if (this.#isStopping) return [STOPPING]
     const obstacles = await this.#find()

@@ -29,7 +29,7 @@ type Report = Omit<RunningServer, keyof Place> & { readonly instance: string | u
 /** Longer than the 2.5 s for which a server checks its database before it reports the database as stuck. */
 const PROBE_TIMEOUT_MS = 4000
 
-/** Records the server's address for commands. Requires an embedded database, because only that has a data folder. */
+/** Records the server's address for commands. Only an embedded database has a folder for the file. */
 export async function announceServer(dataDir: string, address: string): Promise<void> {
   await replaceFile(fileIn(dataDir), JSON.stringify({ pid: process.pid, address }))
 }
@@ -55,10 +55,7 @@ export async function findServer(config: Config, sql: Sql): Promise<RunningServe
   return found.is === 'ours' ? found.server : undefined
 }
 
-/**
- * Returns the server at the expected address if the database cannot be queried to verify it. A server that has not
- * reached its database either cannot name its database.
- */
+/** Returns the server at the expected address, unverified, for use while the database cannot be queried. */
 export async function findLikelyServer(config: Config): Promise<RunningServer | undefined> {
   const found = await lookForServer(config, undefined)
   return found.is === 'ours' ? found.server : undefined

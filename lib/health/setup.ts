@@ -1,10 +1,9 @@
 /**
  * Checks whether this deployment may serve requests: the digest secret must match the keys, and the schema must match
- * the code. The check runs before the first request and repeats while it fails, so that no restart is needed after a
+ * the code. Checks before the first request, and repeatedly after a failure, so that no restart is needed once the
  * database becomes reachable or is migrated by hand.
  *
- * States: `waiting` (the database has not responded yet), `lacking` (the database responded, and something is missing),
- * `ready`.
+ * States: `waiting` (the database has not responded yet), `lacking` (it responded, and something is missing), `ready`.
  */
 import type { Sql } from 'postgres'
 import { findLeftBehind } from '../cluster/left-behind.ts'
@@ -138,10 +137,7 @@ export class Setup {
     }
   }
 
-  /**
-   * Claims the secret. On a standby, the secret counts as claimed, because a standby accepts no writes and no keys can
-   * be created there.
-   */
+  /** Claims the secret. On a standby, the secret counts as claimed, because no keys can be created there. */
   async #claimSecret(secret: string): Promise<boolean> {
     return this.#ask(sql => claimSecret(sql, secret)).catch(error => {
       if (!isReadOnlyRefusal(error)) throw error

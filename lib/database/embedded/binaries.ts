@@ -1,6 +1,4 @@
-/**
- * Locates the PostgreSQL programs that npm installed for this platform and makes them accessible to the cluster's user.
- */
+/** Locates the PostgreSQL programs that npm installed, and makes them accessible to the cluster's user. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { chmod, cp, mkdir, readdir, rename, rm, stat, symlink } from 'node:fs/promises'
@@ -14,7 +12,6 @@ import { programsPackage } from './releases.ts'
 export interface Binaries {
   readonly initdb: string
   readonly postgres: string
-  /** Major version of the programs. */
   readonly major: number
   /** Library folders, as `folder:folder`, if links to libraries could not be created beside the programs. */
   readonly libraries?: string
@@ -77,9 +74,8 @@ interface Link {
 }
 
 /**
- * Creates the library links that the package's install script would create, because npm skips install scripts by
- * default. Returns false if links are missing, because the programs belong to another user or the file system is
- * read-only.
+ * Creates the library links that the package's install script would create; npm skips the script by default. Returns
+ * false if links are missing, because the programs belong to another user or the file system is read-only.
  */
 function linkLibraries(folder: string): boolean {
   const isLinked = () => readLinks(folder).every(link => existsSync(join(folder, link.target)))

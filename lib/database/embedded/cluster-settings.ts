@@ -25,19 +25,17 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     shared_buffers: megabytes(1 / 8, 128 * MIB, 2 * GIB),
     effective_cache_size: megabytes(1 / 2, 256 * MIB, 64 * GIB),
     maintenance_work_mem: megabytes(1 / 32, 64 * MIB, 512 * MIB),
-    // A crash replays at most about this much log, which takes seconds. A larger log would need fewer checkpoints. The
-    // first change to a page after each checkpoint writes the whole page to the log, so fewer checkpoints save log and
-    // CPU (test/bench/RESULTS.md).
+    // A crash replays at most about this much log, which takes seconds. The first change to a page after a checkpoint
+    // logs the whole page, so a larger value would save log and CPU through fewer checkpoints (test/bench/RESULTS.md).
     max_wal_size: '512MB',
     // Amount of log that is recycled. Otherwise PostgreSQL would create new files while commits wait (WAL_SEGMENT_MIB).
     min_wal_size: '512MB',
     checkpoint_timeout: '15min',
-    // Full-page images in the log are not compressed, because compression slowed recording and did not shrink the log
-    // (test/bench/RESULTS.md, "The embedded PostgreSQL and its connections").
+    // Compressing full-page images slowed recording and saved no log (test/bench/RESULTS.md, "The embedded PostgreSQL
+    // and its connections").
     wal_compression: 'off',
     random_page_cost: '1.1',
-    // A statement can contain a body, which must not reach the log. Only LOG, FATAL and PANIC are logged, without
-    // details.
+    // Statements can contain bodies, which must not be logged. Only LOG, FATAL and PANIC are logged, without details.
     log_min_messages: 'log',
     log_min_error_statement: 'panic',
     log_error_verbosity: 'terse',

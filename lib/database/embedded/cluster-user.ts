@@ -1,6 +1,6 @@
 /**
- * Chooses the user that runs the embedded PostgreSQL. PostgreSQL does not run as root, so a root process runs
- * PostgreSQL as another user, who must be able to reach the programs and the data. Any other process uses its own user.
+ * Chooses the user that runs the embedded PostgreSQL. PostgreSQL does not run as root, so a root process selects
+ * another user, who must be able to reach the programs and the data. Any other process uses its own user.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { lchown } from 'node:fs/promises'

@@ -4,7 +4,7 @@
  * The first process starts PostgreSQL, later processes connect to it, and the last process to leave stops it
  * (cluster-lock.ts). Only one server at a time holds a data folder (data-dir-lock.ts). If a server was killed, the next
  * server may find PostgreSQL running without users, and restarts it so that its messages reach a log again. If
- * PostgreSQL exits on its own, a process that uses it starts it again.
+ * PostgreSQL exits unexpectedly, a process that uses it starts it again.
  */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -64,8 +64,8 @@ const REOPEN_DELAY_MS = 1000
 const LEFTOVER = /lock file|shared memory block/
 
 /**
- * Opens the cluster of `dataDir`, creating it on first use. If PostgreSQL is still recovering `patienceMs` after it was
- * started or found, returns without waiting any longer. Faults that the user can correct throw a ConfigError.
+ * Opens the cluster of `dataDir`, creating it on first use. Returns early if PostgreSQL is still recovering
+ * `patienceMs` after it was started or found. Throws a ConfigError for faults that the user can correct.
  */
 export async function openEmbedded(
   dataDir: string,
@@ -322,10 +322,7 @@ class Cluster {
   }
 }
 
-/**
- * Returns whether an attempt to enter failed because PostgreSQL exited, in which case a retry may succeed. A wrong
- * password is not retried.
- */
+/** Returns whether an attempt to enter failed because PostgreSQL exited, so that a retry may succeed. */
 function isGoingAway(error: unknown): boolean {
   const { code, name } = error as { code?: unknown; name?: unknown }
   const failure = classifyFailure(error)

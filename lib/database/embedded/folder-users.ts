@@ -1,8 +1,7 @@
 /**
  * Detects processes in other containers that use the same data folder. Process ids are meaningless across containers,
- * so each process that opens the folder listens on a Unix socket in `users`, to which other processes can connect while
- * the listener runs. Within one PID namespace, process ids suffice (lock-file.ts), so socket names contain the
- * namespace.
+ * so each process that opens the folder listens on a Unix socket in `users`, to which other processes can connect.
+ * Within one PID namespace, process ids suffice (lock-file.ts), so socket names contain the namespace.
  *
  * Each process listens before it checks, so that when two processes start together at least one sees the other. Names
  * are never reused: a socket without a listener is stale or a copy, and may be removed.
@@ -64,21 +63,15 @@ class SocketFolder {
     this.#handle = handle
   }
 
-  /**
-   * A socket's path is limited to 107 bytes, and the folder's path may be longer. Linux offers a short path to open
-   * folders.
-   */
+  /** A socket's path is limited to 107 bytes, which may be too few. Linux offers a short path to open folders. */
   #at(name: string): string {
     return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)
   }
 
-  /**
-   * Listens before giving the socket its final name, so that other processes find only sockets that have a listener.
-   */
+  /** Gives the socket its final name only after listening, so that no process finds the socket without a listener. */
   async listen(name: string): Promise<Server> {
     const draft = `new-${randomUUID().slice(0, 8)}`
-    // `exclusive`, because node:cluster would otherwise listen in the primary process, where the path has another
-    // meaning.
+    // `exclusive`, because node:cluster would listen in the primary process, where the path has another meaning.
     const server = createServer(socket => socket.destroy()).listen({ path: this.#at(draft), exclusive: true })
     await once(server, 'listening')
     server.unref()

@@ -6,14 +6,14 @@
  *     key-digest-secret   }
  *     postgres/           the cluster's home, the only part that belongs to the user that runs PostgreSQL
  *       data/             PostgreSQL's data folder, or another folder after an upgrade (cluster-folders.ts)
- *       libraries/        links to its libraries, if they cannot be created in its package
+ *       libraries/        links to PostgreSQL's libraries, if they cannot be created in its package
  *       .s.PGSQL.5432     the socket, if its path is short enough
  *
- * The data folder's mode is 0700. PostgreSQL does not run as root, so a root process runs PostgreSQL as another user.
- * PostgreSQL names its files by absolute paths, so that user must be able to traverse the data folder, which then has
- * mode 0710 and that user's group. Root keeps the folder, because an owner could replace root's files. The user can
- * neither list nor change the folder, and can read only the home in it. If the user cannot reach the folder, `postgres`
- * is a link to a home elsewhere.
+ * The data folder's mode is 0700. PostgreSQL does not run as root, so a root process runs PostgreSQL as another user,
+ * who must be able to traverse the data folder because PostgreSQL uses absolute paths. The folder then has mode 0710
+ * and that user's group. Root keeps the folder, because an owner could replace root's files. The user can neither list
+ * nor change the folder, and can read only the home. If the user cannot reach the folder, `postgres` links to a home
+ * elsewhere.
  */
 import { createHash } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
@@ -42,13 +42,13 @@ export const LIBRARIES = 'libraries'
 /** Maximum length of a Unix socket's path in bytes (sun_path, without the closing NUL). */
 const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
-/** Names of spoor's files in a data folder. While a file is being created, its name ends in a number. */
+/** Names of spoor's files in a data folder. While a file is being created, its name has a hexadecimal suffix. */
 const OWN_NAMES =
   /^(?:postgres|users|programs|(?:spoor|starting)\.pid|server\.json|database-password|key-digest-secret)(?:-[\da-f-]+)?$/
 
 /**
- * Creates the data folder and its parents. Only the owner may read the folder; the group of the cluster's user may
- * traverse a folder owned by root. Restores a changed owner, group or mode, because earlier versions gave the folder to
+ * Creates the data folder and its parents. Only the owner may read the folder; if root owns the folder, the group of
+ * the cluster's user may traverse it. Restores the owner, group and mode, because earlier versions gave the folder to
  * the cluster's user or let every user traverse it.
  */
 export async function prepareDataFolder(dataDir: string): Promise<void> {
@@ -57,7 +57,7 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
   const names = await readdir(dataDir)
   // A folder that contains other files keeps its mode; the secrets in it have their own modes.
   if (!names.every(name => OWN_NAMES.test(name))) return
-  // The changes apply to the opened folder, so that no other process can swap the folder in between.
+  // The changes apply to the opened folder, so that no other process can replace the folder in between.
   const folder = await open(await realpath(dataDir), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   try {
     const { uid, gid, mode } = await folder.stat()
@@ -89,8 +89,8 @@ export async function prepareHome(dataDir: string, log: Logger): Promise<DataHom
 }
 
 /**
- * Finds or creates the socket's folder: the home or, if its path is too long, a private folder in the temporary folder
- * with a name derived from the home's path.
+ * Finds or creates the socket's folder: the home or, if the home's path is too long, a private folder in the temporary
+ * folder, named after a hash of that path.
  */
 export async function prepareSocketFolder({ folder, user }: Pick<DataHome, 'folder' | 'user'>): Promise<string> {
   if (isShortEnough(folder)) return folder

@@ -32,8 +32,7 @@ export async function tryLock(path: string): Promise<Release | number> {
 }
 
 /**
- * Returns the id of the live process that holds the lock; undefined if the lock is free. Links and files of other users
- * do not count as locks.
+ * Returns the id of the live process that holds the lock; undefined if none does. Ignores links and other users' files.
  */
 export async function readLock(path: string): Promise<number | undefined> {
   const text = await readOwnFile(path).catch(error => {
@@ -53,9 +52,7 @@ async function folderOf(path: string): Promise<string> {
   return `${dev}:${ino}`
 }
 
-/**
- * Creates the file by hard link, so that it never exists without its content. Returns false if the file exists already.
- */
+/** Creates the file as a hard link, so that it never exists without content. Returns false if the file exists. */
 async function linkUnlessTaken(draft: string, path: string): Promise<boolean> {
   try {
     await link(draft, path)
@@ -67,9 +64,8 @@ async function linkUnlessTaken(draft: string, path: string): Promise<boolean> {
 }
 
 /**
- * Removes a stale file. If two processes find the same stale file, the slower one could remove the file with which the
- * faster one has replaced it. The file is therefore moved aside and read again, then put back if a live process holds
- * the lock.
+ * Removes a stale file. If two processes find the same stale file, the slower one could remove the faster one's new
+ * file. The file is therefore moved aside, read again, and put back if a live process holds the lock.
  */
 async function setAside(path: string): Promise<number | undefined> {
   const aside = `${path}-${randomUUID()}`

@@ -1,6 +1,6 @@
 /**
- * Safe access to data folder files for a root process, when other users could have planted files there: links are not
- * followed, and files must belong to this user or the folder's owner.
+ * Safe access to data folder files for a root process, even if other users have planted files there. Does not follow
+ * links, and accepts only files that belong to this user or the folder's owner.
  */
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -32,8 +32,8 @@ export async function replaceFile(path: string, text: string): Promise<void> {
 }
 
 /**
- * Opens a file; undefined if the file does not exist. Throws a ConfigError if the path is not a regular file, or if the
- * file belongs to another user.
+ * Opens a file; undefined if there is none. Throws a ConfigError if the path is not a regular file or is another
+ * user's.
  */
 export async function openOwnFile(path: string): Promise<FileHandle | undefined> {
   // Without O_NONBLOCK, opening a pipe that has no writer would block forever.

@@ -1,7 +1,6 @@
 /**
  * Creates the data folder of an embedded PostgreSQL, and starts, finds and stops its main process, the postmaster. A
- * postmaster records its socket folder and its readiness in the data folder's postmaster.pid. The file remains if the
- * postmaster is killed.
+ * postmaster records its socket folder and readiness in postmaster.pid. The file remains if the postmaster is killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -26,7 +25,6 @@ const POLL_MS = 10
 const FAST_STOP_MS = 60_000
 const LAST_LINES = 20
 
-/** The programs and the user that runs them. */
 export interface Runner {
   readonly binaries: Binaries
   readonly user: ClusterUser | undefined
@@ -58,9 +56,9 @@ export class PostmasterError extends Error {
 }
 
 /**
- * Size of PostgreSQL's write-ahead log files. PostgreSQL fills each new file with zeros while all commits wait, so this
- * size is below the default of 16 MiB (test/bench/RESULTS.md, "The embedded PostgreSQL and its connections"). Recycled
- * files (min_wal_size) are not filled.
+ * Size of PostgreSQL's write-ahead log files. PostgreSQL zero-fills each new file while all commits wait, so this size
+ * is below the default of 16 MiB (test/bench/RESULTS.md, "The embedded PostgreSQL and its connections"). Recycled files
+ * (min_wal_size) are not filled.
  */
 const WAL_SEGMENT_MIB = 4
 
@@ -69,7 +67,7 @@ const LOCALE = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--loca
 
 /**
  * Creates a cluster in `dataDir`. The folder appears only when complete. Its parent belongs to the cluster's user, who
- * could place a link there at any time. All files in the parent are therefore created and removed as that user, and the
+ * could place a link there at any time. Files in the parent are therefore created and removed as that user, and the
  * password file is created beside the parent.
  */
 export async function initializeCluster(
@@ -150,7 +148,7 @@ export interface StartOptions {
   readonly onSpawn?: (child: ChildProcess) => void
 }
 
-/** Starts postgres. Resolves when postgres accepts connections; after a crash, this is once recovery has finished. */
+/** Starts postgres. Resolves when postgres accepts connections; after a crash, once recovery has finished. */
 export async function startPostmaster(
   { binaries, user }: Runner,
   { dataDir, socketDir, settings, onLine, onSpawn }: StartOptions
@@ -215,8 +213,7 @@ export async function removeStaleFile(dataDir: string, user: ClusterUser | undef
 }
 
 /**
- * Removes the socket's lock file if the file was copied along with its folder, because postgres would trust the process
- * id in it.
+ * Removes the socket's lock file if it was copied along with its folder, because postgres would trust the pid in it.
  */
 export async function removeCopiedLock(
   socketDir: string,
@@ -283,10 +280,7 @@ async function readUnlinked(path: string): Promise<string | undefined> {
   }
 }
 
-/**
- * Returns options that hide this process's environment (PGPORT, LC_*) from the program and set a working folder that it
- * can enter.
- */
+/** Returns options that hide this process's environment (PGPORT, LC_*) from the program and set an accessible cwd. */
 function spawnOptions(user: ClusterUser | undefined, cwd: string, libraries?: string) {
   const env = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
   const name = process.platform === 'darwin' ? 'DYLD_LIBRARY_PATH' : 'LD_LIBRARY_PATH'

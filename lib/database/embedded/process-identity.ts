@@ -13,15 +13,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/**
- * Returns the process's start time as an opaque string, comparable only with other results of this function; undefined
- * if unknown.
- */
+/** Returns the process's start time as an opaque string for comparison; undefined if unknown. */
 export function readBirth(pid: number): string | undefined {
   if (process.platform !== 'linux') return askPs(pid, 'lstart')
   const status = readIfAny(`/proc/${pid}/stat`)
-  // The process name in parentheses can contain any character. The twentieth field after it is the start in clock
-  // ticks.
+  // The process name in parentheses may contain any character. The twentieth field after it is the start time in ticks.
   const ticks = status?.slice(status.lastIndexOf(')') + 2).split(' ')[19]
   return ticks && `${ticks}@${readIfAny('/proc/sys/kernel/random/boot_id')?.trim()}`
 }

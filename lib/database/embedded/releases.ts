@@ -1,6 +1,6 @@
 /**
- * The newest npm release of PostgreSQL's programs for each major version that spoor supports. Upgrades use this list to
- * fetch an earlier version's programs. A version stays listed for as long as data folders created by it may exist.
+ * The newest npm release of PostgreSQL's programs for each supported major version. Upgrades use this list to fetch an
+ * earlier version's programs. A version stays listed for as long as data folders that it created may exist.
  */
 export const RELEASES: Readonly<Record<string, string>> = {
   15: '15.18.0-beta.17',

@@ -9,9 +9,9 @@ const OWNER_ONLY = 0o600
 const OTHERS = 0o077
 
 /**
- * Reads the secret in the file `path`, or creates the file if it does not exist. A secret is 43 URL-safe characters. If
- * other users can read the file (for example, after a copy or restore), the file is made private again. If that fails,
- * the secret is not used.
+ * Reads the secret in the file `path`, or creates a secret if the file does not exist. A secret is 43 URL-safe
+ * characters. If other users can read the file (for example, after a restore), makes the file private again, and throws
+ * if that fails.
  */
 export async function readOrCreateSecret(path: string, log: Logger): Promise<string> {
   const file = await openOwnFile(path)
@@ -27,10 +27,7 @@ export async function readOrCreateSecret(path: string, log: Logger): Promise<str
   }
 }
 
-/**
- * Creates the file, which appears only when complete and on disk. If another process creates the file first, that file
- * is kept.
- */
+/** Creates the file, which appears only when complete and on disk. If another process is faster, keeps its file. */
 async function createSecret(path: string): Promise<string> {
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   const draft = `${path}-${randomUUID()}`

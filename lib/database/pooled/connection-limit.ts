@@ -1,36 +1,29 @@
 /**
- * Limits a process's concurrent connections across all its holders. Each connection takes a slot. If no slot is free,
- * the connection that has been idle the longest is closed to free one; failing that, the next connection to become
- * idle.
+ * Limits a process's concurrent connections across all holders. Each connection takes a slot. If no slot is free, the
+ * connection that has been idle the longest is closed; failing that, the next connection to become idle.
  *
- * PostgreSQL may allow fewer connections than there are slots (because of a role, database or server limit), and says
- * so only when it rejects a connection. The number of slots then drops to the number of open connections, and one more
- * connection is tried from time to time. Short queries that check a silent connection (hung-connection.ts) need no
- * slot.
+ * PostgreSQL may allow fewer connections than there are slots (because of a role, database or server limit), and
+ * reports this only by rejecting a connection. The number of slots then drops to the number of open connections, and
+ * one more is tried from time to time. Short queries about a silent connection (hung-connection.ts) need no slot.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { isTooManyConnections } from '../failure.ts'
 
 /** An owner of connections that it can temporarily do without. */
 export interface Holder {
-  /**
-   * When the holder's longest-idle connection became idle, from performance.now(); undefined if all connections are
-   * busy.
-   */
+  /** When the holder's longest-idle connection became idle, from performance.now(); undefined if all are busy. */
   readonly idleSince: number | undefined
   /** Closes the longest-idle connection; resolves when it is closed. */
   closeIdle(): Promise<void>
 }
 
-/** The connections that a process was allowed and the number it wanted. */
+/** The number of connections that a process was allowed, and the number that it wanted. */
 export interface Shortage {
   readonly allowed: number
   readonly wanted: number
 }
 
-/**
- * Attempts before a rejection is final, because a closed connection counts against the limit until its backend exits.
- */
+/** Number of attempts before a rejection is final. A closed connection counts until its backend exits. */
 const ATTEMPTS = 4
 const ATTEMPT_PAUSE_MS = 25
 /** How long a caller keeps trying to open a connection that PostgreSQL rejects. */
@@ -74,8 +67,7 @@ export class ConnectionLimit {
   }
 
   /**
-   * Whether a caller waits for a slot that no closing connection will free, in which case the next connection to become
-   * idle should be closed.
+   * Whether a caller waits for a slot that no closing connection will free, so that the next idle one should be closed.
    */
   get isWanted(): boolean {
     return this.#waiting.length > this.#closing
@@ -158,7 +150,7 @@ export class ConnectionLimit {
       return
     }
     const turn = new Promise<void>(resolve => this.#waiting.push(resolve))
-    // A slot may have become free unnoticed, and an attempt at one more connection may fall due between calls.
+    // A slot may have become free unnoticed, and another connection may be due for a try while no caller arrives.
     this.#clock ??= setInterval(() => this.#look(), LOOK_MS).unref()
     this.#look()
     await turn
@@ -208,7 +200,7 @@ export class ConnectionLimit {
     return this.#held < Math.max(this.#allowed, this.#kept + 1)
   }
 
-  /** Records an opened connection. If it exceeded the earlier limit, the next one may be tried at once. */
+  /** Records an opened connection. If the connection exceeded the earlier limit, another may be tried at once. */
   #noteSuccess(): void {
     if (!this.#isRaising) return
     this.#isRaising = false
@@ -217,10 +209,7 @@ export class ConnectionLimit {
     if (this.shortage === undefined) this.#told = Number.POSITIVE_INFINITY
   }
 
-  /**
-   * Records a connection that failed to open: frees its slot, and lowers the limit if PostgreSQL had no connection
-   * left.
-   */
+  /** Records a failed connection and frees its slot; lowers the limit if PostgreSQL had no connection left. */
   #noteFailure(error: unknown): void {
     if (isTooManyConnections(error)) {
       if (this.#isRaising) this.#raiseMs = Math.min(MAX_RAISE_MS, 2 * this.#raiseMs)

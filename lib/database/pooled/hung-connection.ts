@@ -1,7 +1,7 @@
 /**
  * Detects hung connections. If a network drops all packets, or a server process is stopped, no socket closes and no
- * response arrives. Silence alone proves nothing, because a query may run until its statement time-out. After a period
- * of silence, another connection therefore asks the server whether the backend is still working.
+ * response arrives. Silence alone proves nothing, because a query may run until its statement time-out. Another
+ * connection therefore asks the server whether the backend is still working.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -10,8 +10,8 @@ import type { Sql } from 'postgres'
 export type Connect = (onClose: () => void) => Sql
 
 /**
- * Silence is measured in timer ticks, not clock time, because a process that was itself suspended has unread responses
- * and must not mistake them for silence.
+ * Silence is measured in timer ticks, not clock time, because a process that was itself suspended may have unread
+ * responses.
  */
 export const TICK_MS = 1000
 /** The server is queried each time this many ticks of silence have passed. */
@@ -67,8 +67,7 @@ async function ask(sql: Sql, pid: number): Promise<boolean> {
         and (coalesce(state, '') not like 'idle%' or state_change > clock_timestamp() - interval '1 second')
     ) as busy`
   const [{ own, busy }] = await query
-  // A proxy with its own connections reports ids of unrelated backends, which prove nothing, so the backend counts as
-  // busy.
+  // A proxy with its own connections reports ids of unrelated backends, so the backend counts as busy.
   return busy || own !== pidOf(query)
 }
 

@@ -5,10 +5,7 @@ import { PoolError } from './pool-error.ts'
 
 export interface Lease {
   readonly sql: Sql
-  /**
-   * The driver instance given to work. It throws instead of letting the driver reconnect, which would split work and
-   * transactions across connections.
-   */
+  /** The driver instance given to work. Throws instead of reconnecting, which would split work and transactions. */
   readonly guarded: Sql
   readonly hungCheck: HungCheck
   dead: boolean
@@ -25,8 +22,7 @@ export interface Query {
   /** Null if the query has not been sent. */
   readonly state: object | null
   /**
-   * The function behind the driver's cancel(). cancel() itself drops the promise, which leaves a rejection unhandled if
-   * the server cannot be reached.
+   * The function behind the driver's cancel(), which would leave a rejection unhandled if the server is unreachable.
    */
   canceller(query: Query): Promise<void>
   reject(error: Error): void
@@ -84,9 +80,8 @@ export function abandon(lease: Lease): void {
 /** Closes the connection if it hangs, so that the driver rejects its queries. Must be called at each tick. */
 export async function giveUpIfHung(lease: Lease): Promise<void> {
   const active = lease.asked.find(query => query.active)
-  // If no query is active, all queries have finished; otherwise, all queries before the active one have. Finished
-  // queries are dropped because a query keeps its rows, and long work such as a backup would otherwise retain
-  // everything it has read.
+  // If no query is active, all queries have finished; otherwise, all before the active one have. Finished queries are
+  // dropped because they keep their rows, which would accumulate during long work such as a backup.
   if (active === undefined) lease.asked = []
   else {
     const at = lease.asked.indexOf(active)
@@ -98,14 +93,16 @@ export async function giveUpIfHung(lease: Lease): Promise<void> {
   lease.sql.end({ timeout: 0 }).catch(() => {})
 }
 
-/** Does the same for a connection that is still opening. The statement time-out does not apply yet. */
+/**
+ * Closes a connection that hangs while opening. Must be called at each tick. The statement time-out does not apply yet.
+ */
 export async function giveUpOpening(lease: Lease, opening: object): Promise<void> {
   if (await lease.hungCheck.hangs(opening, pidOf(opening))) lease.sql.end({ timeout: 0 }).catch(() => {})
 }
 
 /**
- * Discards the row count that the driver (postgres 3.4.9) keeps after a query fails part-way. The driver would prepend
- * that many empty rows to the connection's next result, so a query with an ignored result absorbs them.
+ * After a query fails part-way, the driver (postgres 3.4.9) keeps its row count and prepends that many empty rows to
+ * the connection's next result. Absorbs the rows with a query whose result is ignored.
  */
 export async function forgetRows(lease: Lease): Promise<void> {
   if (lease.dead) return
@@ -116,7 +113,7 @@ export async function forgetRows(lease: Lease): Promise<void> {
 
 /**
  * Handles a closed connection. The driver (postgres 3.4.9) rejects only queries that it sent before the socket failed.
- * Queries sent in the moment since would never settle, so they are rejected here.
+ * Later queries would never settle, so they are rejected here.
  */
 function lose(lease: Lease): void {
   lease.dead = true

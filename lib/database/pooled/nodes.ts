@@ -1,15 +1,10 @@
-/**
- * Connections to servers other than the address's own. Each server limits its own connections and therefore has its own
- * ConnectionLimit.
- */
+/** Connections to servers other than the address's own. Each server has its own connection limit. */
 import { connectorTo, type DatabaseTarget } from '../connection.ts'
 import type { Connections, Database } from '../database.ts'
 import { nameOf } from '../sockets/address.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 
-/**
- * Returns a function that caches the connections of each server. `target` supplies the login and all other parameters.
- */
+/** Caches the connections to each server. `target` supplies the login and all other parameters. */
 export function nodesOf(target: DatabaseTarget, makeLimit: () => ConnectionLimit): Database['node'] {
   const servers = new Map<string, Connections>()
   return host => {

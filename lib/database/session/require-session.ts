@@ -12,9 +12,7 @@ const LENT_OUT =
   'DATABASE_URL leads to a pooler that lends out connections for a transaction or a statement (as PgBouncer does in its ' +
   'modes `transaction` and `statement`): set pool_mode = session, or name PostgreSQL itself'
 
-/**
- * Number of checks that a connection still has the same backend, because a pooler may alternate between its backends.
- */
+/** Number of checks that a connection keeps its backend, because a pooler may alternate between backends. */
 const LOOKS = 3
 
 /** Throws a ConfigError if `sql` does not keep one session throughout its lifetime. `other` is another connection. */

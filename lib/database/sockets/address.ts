@@ -5,7 +5,6 @@
  */
 import { ConfigError } from '../../config.ts'
 
-/** A server named by an address. */
 export type Server = { readonly host: string; readonly port: number } | { readonly path: string }
 
 export interface Address {

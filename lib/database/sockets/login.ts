@@ -1,7 +1,7 @@
 /**
  * Inspects a login before the driver reads the server's responses. If the server is of the wrong kind, or rejects the
- * login while other attempts remain, the socket closes without an error. The driver (postgres 3.4.9) then requests
- * another socket.
+ * login while attempts remain, closes the socket without an error, so that the driver (postgres 3.4.9) requests
+ * another.
  */
 import type { Socket } from 'node:net'
 import type { ServerState } from './attempts.ts'
@@ -35,7 +35,6 @@ export function watchLogin(socket: Socket, judge: (outcome: LoginOutcome) => Log
 /** Events that a socket emits, in order, when the peer ends the connection. */
 const CLOSING: readonly (string | symbol)[] = ['end', 'error']
 
-/** Parses the messages of a login. */
 class LoginReader {
   readonly #parameters = new Map<string, string>()
   #unread: Buffer = Buffer.alloc(0)

@@ -1,9 +1,9 @@
 /**
  * Opens the sockets of all connections, including TLS, so that any connection can be taken over from the driver
- * (copy-connection.ts). attempts.ts chooses the servers and their order; tls.ts interprets the TLS parameters.
+ * (copy-connection.ts). attempts.ts chooses the servers; tls.ts interprets the TLS parameters.
  *
- * The driver (postgres 3.4.9) requests a socket, logs in, and requests another socket if the first one closes before
- * the login is complete. All attempts at one connection therefore form a series, which ends with a login or an error.
+ * The driver (postgres 3.4.9) requests a socket, logs in, and requests another socket if the first one closes during
+ * the login. All attempts at one connection therefore form a series, which ends with a login or an error.
  */
 import { connect, isIP, Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -137,7 +137,7 @@ class Series implements SocketSeries {
     breakAtEnd(socket)
     watchLogin(socket, outcome => this.#judge(outcome, socket, attempt))
     setImmediate(() => {
-      // If the socket closes before the driver listens, the driver would wait forever.
+      // Without this event, the driver would wait forever for a socket that closed before the driver listened.
       if (socket.closed && socket.listenerCount('close') > 0) socket.emit('close', false)
     })
     return socket
@@ -169,8 +169,8 @@ class Series implements SocketSeries {
 }
 
 /**
- * Opens a socket. Nagle's algorithm is off because it delays batches over TCP (test/bench/RESULTS.md, "The embedded
- * PostgreSQL and its connections").
+ * Turns Nagle's algorithm off, because it delays batches (test/bench/RESULTS.md, "The embedded PostgreSQL and its
+ * connections").
  */
 function openPlain(server: Server): Socket {
   const socket = 'path' in server ? connect({ path: server.path }) : connect({ ...server, noDelay: true })
@@ -219,8 +219,8 @@ function failedSocket(error: Error): Socket {
 }
 
 /**
- * Turns an orderly end of the socket into an error. If a server closes a connection before it is ready, as a proxy
- * without servers does, the driver would otherwise reconnect in an endless loop.
+ * Turns an orderly end of the socket into an error. Otherwise, if a server closes a connection before it is ready, as a
+ * proxy without servers does, the driver would reconnect forever.
  */
 function breakAtEnd(socket: Socket): void {
   socket.once('end', () => {

@@ -1,19 +1,19 @@
 /**
  * TLS as libpq implements it (https://www.postgresql.org/docs/current/libpq-ssl.html).
  *
- * | sslmode     | TLS                                       | certificate verified | host name verified |
- * |-------------|-------------------------------------------|----------------------|--------------------|
- * | disable     | no                                        |                      |                    |
- * | allow       | if the server rejects the plain connection | if roots exist      | no                 |
- * | prefer      | if the server offers TLS (the default)    | if roots exist       | no                 |
- * | require     | yes                                       | if roots exist       | no                 |
- * | verify-ca   | yes                                       | yes                  | no                 |
- * | verify-full | yes                                       | yes                  | yes                |
+ * | sslmode     | TLS                                         | certificate verified | host name verified |
+ * |-------------|---------------------------------------------|----------------------|--------------------|
+ * | disable     | no                                          |                      |                    |
+ * | allow       | if the server rejects the plain connection  | if roots exist       | no                 |
+ * | prefer      | if the server offers TLS (the default mode) | if roots exist       | no                 |
+ * | require     | yes                                         | if roots exist       | no                 |
+ * | verify-ca   | yes                                         | yes                  | no                 |
+ * | verify-full | yes                                         | yes                  | yes                |
  *
  * Root certificates come from `sslrootcert`, or from ~/.postgresql/root.crt if that file exists. `system` uses the
  * roots of the machine and Node, and requires verify-full. Without roots, verify-ca and verify-full use Node's. The
- * client certificate is `sslcert` with `sslkey`, or ~/.postgresql/postgresql.crt with postgresql.key. Unix sockets do
- * not use TLS.
+ * client certificate is `sslcert` with `sslkey`, or ~/.postgresql/postgresql.crt with postgresql.key. Unix sockets skip
+ * TLS.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -30,10 +30,7 @@ export interface Tls {
   readonly mode: TlsMode
   /** Whether TLS starts immediately, without an SSLRequest. */
   readonly isDirect: boolean
-  /**
-   * Returns the node:tls options for a host. Reads the files each time, because certificates may be replaced while the
-   * server runs.
-   */
+  /** Returns node:tls options for a host. Rereads the files, because certificates are replaced while servers run. */
   optionsFor(host: string): tls.ConnectionOptions
 }
 
