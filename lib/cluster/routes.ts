@@ -67,7 +67,6 @@ export class Routes implements RouteNews {
   readonly #log: Logger
   #state: 'unknown' | 'one' | 'spread' = 'unknown'
   #shards: ReadonlyMap<number, Shard> | undefined
-  /** The distinct nodes. */
   #nodes: readonly ShardNode[] = []
   /** When the shards are read again, from performance.now(). */
   #renewAt = 0

@@ -91,7 +91,7 @@ export async function readShards(sql: Sql): Promise<ReadonlyMap<number, Shard>> 
 /** Returns whether every table has a shard; after another version's migration, a table may still be undistributed. */
 export const isComplete = ({ names }: Shard): boolean => PROJECT_TABLES.every(table => names[table] !== undefined)
 
-/** Returns each project's shard id. */
+/** Returns the projects' shard ids by project id. */
 export async function readShardsOf(sql: Sql, projects: readonly number[]): Promise<ReadonlyMap<number, number>> {
   const rows = await sql<{ project: number; shard: number }[]>`
     select p as project, get_shard_id_for_distribution_column('traces', p) as shard

@@ -49,8 +49,8 @@ const FILE_NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
 const NO_TRANSACTION = '--! no-transaction'
 const LOCK_POLL_MS = 200
 /**
- * Lock timeout. A migration that waits for a lock blocks all later writers, so it gives up after this time, lets the
- * writers proceed for LOCK_PAUSE_MS, and retries.
+ * Lock timeout. A migration that waits for a lock blocks all later writers, so it times out, lets the writers proceed
+ * for LOCK_PAUSE_MS, and retries.
  */
 const LOCK_TIMEOUT_MS = 1000
 const LOCK_PAUSE_MS = 2000

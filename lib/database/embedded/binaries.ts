@@ -53,7 +53,6 @@ function binariesIn(folder: string): Binaries {
   }
 }
 
-/** Returns the release recorded in a package's folder. */
 export function readRelease(folder: string): string {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version
 }

@@ -3,8 +3,8 @@
  *
  * The first process starts PostgreSQL, later processes connect to it, and the last process to leave stops it
  * (cluster-lock.ts). Only one server at a time holds a data folder (data-dir-lock.ts). If a server was killed, the next
- * server may find PostgreSQL running without users, and restarts it so that its messages reach a log again. If
- * PostgreSQL exits unexpectedly, a process that uses it starts it again.
+ * server may find PostgreSQL running unused, and restarts it so that its messages reach a log again. If PostgreSQL
+ * exits unexpectedly, a process that uses it starts it again.
  */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'

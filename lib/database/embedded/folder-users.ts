@@ -63,7 +63,9 @@ class SocketFolder {
     this.#handle = handle
   }
 
-  /** A socket's path is limited to 107 bytes, which may be too few. Linux offers a short path to open folders. */
+  /**
+   * A socket's path is limited to 107 bytes, which the folder's path may exceed. Linux has short paths to open folders.
+   */
   #at(name: string): string {
     return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)
   }

@@ -10,7 +10,6 @@ import { ConfigError } from '../../config.ts'
 import { readOwnFile } from './own-file.ts'
 import { isAlive, readBirth } from './process-identity.ts'
 
-/** Releases a lock. */
 export type Release = () => Promise<void>
 
 /** Takes the lock. Resolves to a function that releases the lock, or to the id of the live process that holds it. */

@@ -225,7 +225,6 @@ export async function removeCopiedLock(
   if (!(await isSameFolder(folder.trim(), dataDir))) await removeAs(user, [path])
 }
 
-/** Returns whether the process `pid` is a postmaster of `dataDir`. */
 export function isPostmaster(pid: number, dataDir: string): boolean {
   // If the command line is unknown, assume a postmaster, so that a running one is never overlooked.
   return isAlive(pid) && (readCommandLine(pid)?.includes(`-D ${dataDir} `) ?? true)

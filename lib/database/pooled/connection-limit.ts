@@ -150,7 +150,7 @@ export class ConnectionLimit {
       return
     }
     const turn = new Promise<void>(resolve => this.#waiting.push(resolve))
-    // A slot may have become free unnoticed, and another connection may be due for a try while no caller arrives.
+    // Polls, because slots may become free unnoticed, and a further attempt may be due while no caller arrives.
     this.#clock ??= setInterval(() => this.#look(), LOOK_MS).unref()
     this.#look()
     await turn
@@ -209,7 +209,7 @@ export class ConnectionLimit {
     if (this.shortage === undefined) this.#told = Number.POSITIVE_INFINITY
   }
 
-  /** Records a failed connection and frees its slot; lowers the limit if PostgreSQL had no connection left. */
+  /** Records a failed attempt and frees its slot; lowers the limit if PostgreSQL had no connection left. */
   #noteFailure(error: unknown): void {
     if (isTooManyConnections(error)) {
       if (this.#isRaising) this.#raiseMs = Math.min(MAX_RAISE_MS, 2 * this.#raiseMs)

@@ -10,8 +10,7 @@ import type { Sql } from 'postgres'
 export type Connect = (onClose: () => void) => Sql
 
 /**
- * Silence is measured in timer ticks, not clock time, because a process that was itself suspended may have unread
- * responses.
+ * Silence is measured in timer ticks, not clock time: a process that was itself suspended may have unread responses.
  */
 export const TICK_MS = 1000
 /** The server is queried each time this many ticks of silence have passed. */
@@ -21,7 +20,6 @@ const LOOK_MS = 4000
 /** A connection that is silent for this long after its statement time-out is closed, whatever the server reports. */
 const PATIENCE_MS = 5000
 
-/** Watches one connection. */
 export class HungCheck {
   readonly #connect: Connect
   readonly #mostTicks: number

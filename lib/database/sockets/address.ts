@@ -1,6 +1,6 @@
 /**
  * Parses DATABASE_URL as libpq does: `postgres://user:password@host:port,host:port/database?name=value`. The query may
- * also set `host` and `port`. A host that begins with a slash is the directory of a Unix socket. Environment variables
+ * also set `host` and `port`. A host that begins with a slash is the folder of a Unix socket. Environment variables
  * such as PGHOST and PGSSLMODE supply missing values.
  */
 import { ConfigError } from '../../config.ts'
@@ -18,7 +18,7 @@ export interface Address {
   readonly settings: Readonly<Record<string, string>>
 }
 
-/** A server's host name or IP address; a host that begins with a slash is the directory of a Unix socket. */
+/** A server's host name or IP address; a host that begins with a slash is the folder of a Unix socket. */
 export interface Host {
   readonly host: string
   readonly port: number

@@ -14,7 +14,7 @@ import { readTls, type Tls } from './tls.ts'
 
 /** Timeout for each server's response, unless connect_timeout sets one. */
 export const CONNECT_TIMEOUT_MS = 5000
-/** How long an unresponsive host is tried last. */
+/** How long a host that timed out is tried after all other hosts. */
 const SILENT_MS = 60_000
 /** Length and code of the SSLRequest message. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
