@@ -1,4 +1,3 @@
-/** Finds out what kind of step a span is. */
 import type { DialectKind } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
 import type { Fields } from './fields.ts'
@@ -6,7 +5,8 @@ import type { Fields } from './fields.ts'
 const MODEL_NAMES = namesOf(dialect => dialect.model)
 
 /**
- * The kind from the first dialect that states one. A span that states no kind, but names a model, is a call of that.
+ * Returns the kind from the first dialect that states one. Without a stated kind, a span that names a model is an llm
+ * and any other span is custom.
  */
 export function readKind(fields: Fields): DialectKind {
   for (const dialect of dialects) {
