@@ -1,9 +1,9 @@
 /**
- * Lookups that share the way: only one batch is under way at a time, and lookups that are added meanwhile go with the
- * next one. So a flood of questions makes few queries.
+ * Batches lookups. Only one batch is in flight at a time, and lookups added meanwhile join the next batch, so a flood
+ * of lookups causes few queries.
  */
 
-/** A question, and the functions that settle it. */
+/** A lookup and the functions that settle it. */
 export interface Lookup<T> {
   resolve(found: T | undefined): void
   reject(error: unknown): void
@@ -16,7 +16,8 @@ export class SharedLookups<L extends Lookup<unknown>> {
   #isLookingUp = false
 
   /**
-   * `answer` resolves each lookup of a batch, of `most` at the most. If it fails, all that it has not resolved fail.
+   * `answer` resolves each lookup in a batch of at most `most`. If it fails, all unresolved lookups of the batch are
+   * rejected.
    */
   constructor(most: number, answer: (batch: readonly L[]) => Promise<void>) {
     this.#most = most
