@@ -44,9 +44,9 @@ export interface GrpcOptions extends AuthoriseOptions {
 }
 
 /**
- * Maximum number of messages that arrive at a time, in total and per project. A message may have MAX_MESSAGE_BYTES, and
- * gRPC does not announce its length, so memory cannot be reserved before it arrives. Messages of further calls are not
- * read until an earlier message has arrived; projects take turns.
+ * Maximum number of messages that arrive at a time, in total and per project. gRPC does not announce a message's
+ * length, so memory for up to MAX_MESSAGE_BYTES cannot be reserved in advance. Further calls' messages are not read
+ * until a slot is free; projects take turns.
  */
 const ARRIVING = { room: 32, each: 8 }
 /**
@@ -58,10 +58,7 @@ const ARRIVAL_MS = 20_000
 const MOST_CALLS = 100
 /** Maximum number of one project's calls that wait for their message to be read. */
 const MOST_WAITING = 1000
-/**
- * Time after which the library cuts off calls of a draining connection. `close` runs earlier and has its own grace
- * period.
- */
+/** Time after which the library cuts off calls of a draining connection. `close` is called earlier. */
 const DRAINED_MS = 3_600_000
 /** Interval at which the server pings the client of a silent connection. */
 const KEEPALIVE_MS = 60_000
@@ -113,7 +110,7 @@ export class GrpcServer {
   }
 
   /**
-   * Tells each connection to end (GOAWAY). Calls in flight are answered. Clients open new connections for further
+   * Tells clients to finish their connections (GOAWAY). Calls in flight are answered. Clients reconnect for further
    * calls, possibly to another server; new connections to this server are served until `close`.
    */
   drain(): void {

@@ -1,4 +1,4 @@
-/** Authenticates the key of an HTTP or gRPC request, and checks that the key has the route's scope. */
+/** Authenticates an HTTP or gRPC request's key and checks that the key has the route's scope. */
 import type { KeyRing } from '../access/auth.ts'
 import { Refusal } from '../errors.ts'
 import type { Access, Principal } from '../schema/principal.ts'
@@ -17,7 +17,7 @@ export async function authorise(
   authorization: string | undefined
 ): Promise<Principal> {
   requireConfigured(notConfigured)
-  // Routes that require a person do not get here (lib/http/people/admit.ts).
+  // Routes that require a person use lib/http/people/admit.ts instead.
   const access = route.access as Access
   const key = await keys.authenticate(route.readAuthorization?.(authorization) ?? authorization, access)
   if (access !== 'public' && access !== 'key' && !key.scopes.includes(access)) {

@@ -1,6 +1,6 @@
 /**
- * Determines the client's address for the log and for rate limits. Each proxy appends its caller's address to
- * X-Forwarded-For. Only entries written by trusted proxies (TRUST_PROXY) are used, because a client can forge the rest.
+ * Determines the client's address. Each proxy appends its caller's address to X-Forwarded-For. Only entries written by
+ * trusted proxies (TRUST_PROXY) are used, because clients can forge other entries.
  */
 import type { BlockList } from 'node:net'
 import { isIP } from 'node:net'

@@ -25,11 +25,11 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   readonly requestId = nextRequestId()
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** In ms of performance.now(). */
+  /** Start time, in ms of performance.now(). */
   readonly startedAt = performance.now()
   /** Undefined until the route is known. */
   route: Route | undefined
-  /** Unset on routes that do not require it and do not read it; `visitor` and `project` likewise. */
+  /** `key`, `visitor` and `project` are unset on routes that neither require nor read them. */
   key!: Principal
   visitor!: Visitor
   project!: VisitedProject

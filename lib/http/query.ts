@@ -13,7 +13,7 @@ const MAX_SHOWN_NAME = 100
 type Values = Readonly<Record<string, unknown>>
 
 /**
- * Returns a check for values that already have their types, with the reader's rules. The check throws
+ * Returns a check that applies the reader's rules to values that already have their types. The check throws
  * `invalid_request`. `exact` has the same values with numbers as written.
  */
 export function queryCheck(schema: TObject): (values: Values, exact?: Values) => void {

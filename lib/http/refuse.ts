@@ -1,4 +1,3 @@
-/** Refusals shared by many handlers. */
 import { Refusal } from '../errors.ts'
 import { unstorable } from '../schema/text.ts'
 

@@ -13,17 +13,11 @@ import { Content, JsonPieces, JsonText, type Reply } from './route.ts'
 
 const JSON_TYPE = 'application/json'
 
-/**
- * Bounds of `linger`: how long a connection stays open while its client keeps sending, how many bytes are discarded
- * meanwhile, and how long the client may be silent.
- */
+/** Limits of `linger`: the total time, the number of discarded bytes, and the time a client may be silent. */
 const LINGER = { ms: 20_000, bytes: 16 * 1024 * 1024, silenceMs: 2000 }
 
 const PIECE_BYTES = 65_536
-/**
- * Number of bytes written before other requests get a turn. Writing them takes half a millisecond if the client reads
- * quickly.
- */
+/** Bytes written before other requests get a turn, which takes half a millisecond if the client reads quickly. */
 const TURN_BYTES = 256 * 1024
 
 type Body = string | Uint8Array | readonly Uint8Array[]
@@ -184,7 +178,7 @@ function* cut(pieces: readonly (string | Uint8Array)[]): Generator<Uint8Array> {
 
 /**
  * Returns whether the connection must close because the rest of the request may be too long to read. Otherwise node
- * reads the rest, at most a body of the allowed size, and the connection stays open.
+ * reads the rest, which is at most MAX_BODY_BYTES, and the connection stays open.
  */
 function mustHangUp({ request, awaitsContinue }: Exchange): boolean {
   if (request.complete) return false
@@ -194,8 +188,7 @@ function mustHangUp({ request, awaitsContinue }: Exchange): boolean {
 
 /**
  * Closes a connection whose client is still sending. After an immediate close, the client's kernel would discard the
- * response. Instead, the whole response is sent first, incoming data is read and dropped, and then the connection
- * closes.
+ * response, so the connection closes only after the response is sent and incoming data has been read and dropped.
  */
 function linger({ request, response }: Exchange): void {
   let bytes = 0

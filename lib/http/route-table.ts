@@ -3,7 +3,6 @@ import findMyWay, { type HTTPMethod } from 'find-my-way'
 import { type QueryReader, queryReader } from './query.ts'
 import type { Route } from './route.ts'
 
-/** A route with its compiled schemas. */
 export interface Endpoint {
   readonly route: Route
   /** Undefined if the route has no query schema; query parameters are then ignored. */
@@ -17,7 +16,7 @@ export interface Match {
   readonly querystring: string
 }
 
-/** Longer than any path that node's parser accepts, because path-id.ts, not the router, checks the length of ids. */
+/** Exceeds any path that node's parser accepts, because path-id.ts, not the router, checks the length of ids. */
 const MAX_PARAM_LENGTH = 1 << 20
 
 export class RouteTable {
@@ -35,8 +34,7 @@ export class RouteTable {
   }
 
   /**
-   * Returns a request's route. Returns undefined if the path is unknown, cannot be decoded, or has no route with this
-   * method.
+   * Returns a request's route, or undefined if the path is unknown, undecodable, or without a route for this method.
    */
   find(method: string, url: string): Match | undefined {
     const found = this.#router.find(method as HTTPMethod, url)

@@ -7,7 +7,6 @@ import type { ErrorCode } from '../errors.ts'
 import type { PersonAccess, VisitedProject, Visitor } from '../people/visit.ts'
 import type { Access, Principal } from '../schema/principal.ts'
 
-/** The request passed to a handler. */
 export interface RequestOf<Q> {
   readonly requestId: string
   /** The key's principal, on API routes that require a key. */
@@ -29,7 +28,6 @@ export interface RequestOf<Q> {
   readonly payload: Uint8Array
   /** The request's headers, with lower-case names, for the few routes that need them (If-None-Match, Origin). */
   readonly headers: NodeJS.Dict<string | string[]>
-  /** The port that received the request. */
   readonly localPort: number
   /** The address of the connection's peer: the client or a proxy. */
   readonly peer: string
@@ -43,10 +41,7 @@ export interface RequestOf<Q> {
   readonly party: number | undefined
 }
 
-/**
- * Empty values for requests that do not come from a person over HTTP, such as tool calls, whose routes do not read
- * these fields.
- */
+/** Empty values for requests without a person, such as tool calls, whose routes do not read these fields. */
 export const NOBODY: Pick<
   RequestOf<unknown>,
   'visitor' | 'project' | 'spanId' | 'params' | 'querystring' | 'peer' | 'client' | 'party'
@@ -69,10 +64,7 @@ export class JsonText {
   }
 }
 
-/**
- * A body that is already JSON text but too long for a single string, as UTF-8 bytes. No piece ends within a JSON
- * string.
- */
+/** A body that is JSON text in UTF-8, too long for a single string. No piece ends within a JSON string. */
 export class JsonPieces {
   readonly pieces: readonly Uint8Array[]
   readonly byteLength: number
@@ -94,7 +86,7 @@ export class Content {
 
 export interface Reply {
   readonly status?: number
-  /** A list sends the header once per item. */
+  /** A list value sends the header once per item. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
   /** A value to serialise, JSON text, other content, or `undefined` for an empty body. */
   readonly body?: unknown
@@ -104,10 +96,7 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS'
   /** A path in find-my-way's syntax. API paths have no parameters except :traceId and :scoreId. */
   readonly path: string
-  /**
-   * The operationId in the OpenAPI document. Undefined for routes outside the document (docs page, health, MCP,
-   * dashboard).
-   */
+  /** The operationId in the OpenAPI document; undefined for undocumented routes (docs page, health, MCP, dashboard). */
   readonly operation?: string
   readonly access: Access | PersonAccess
   /** Headers of every response, including errors. */
@@ -140,8 +129,7 @@ export interface RouteOptions<Q extends TObject = TObject> {
   /** Descriptions of success statuses, by status. A status with a description but no schema has no body. */
   readonly outcomes?: Readonly<Record<number, string>>
   /**
-   * Operations that accept a value from a success reply: the operation, its parameter, and the value's location in the
-   * reply (a JSON pointer).
+   * Operations that accept a value from a success reply, their parameters, and the values' JSON pointers in the reply.
    */
   readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Descriptions of success replies' headers, by name, except the headers of every response. */
@@ -152,6 +140,6 @@ export interface RouteOptions<Q extends TObject = TObject> {
 }
 export type Route = RouteOptions
 
-/** Returns whether the route counts as a read in per-project limits. An MCP message may both read and write. */
+/** Returns whether per-project limits count the route as a read. An MCP message may both read and write. */
 export const isRead = ({ access, method }: Pick<Route, 'access' | 'method'>): boolean =>
   access === 'key' || access === 'traces:read' || method === 'GET'

@@ -50,22 +50,21 @@ export interface ServerOptions extends AuthoriseOptions, AdmitOptions {
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 20_000
 /**
- * Node measures this from a request's first byte, including the request's wait for its turn. The timeout therefore only
- * ends requests without another bound, such as a rejected request that keeps sending. BodyReservation limits bodies
- * being read.
+ * Node counts from a request's first byte, including the wait for its turn, so this timeout only ends requests without
+ * another limit, such as a rejected request that keeps sending. BodyReservation limits bodies that are being read.
  */
 const REQUEST_TIMEOUT_MS = 600_000
 /**
  * Maximum number of connections waiting to be accepted. Linux drops further connections, whose clients retry only after
- * a second (test/bench/RESULTS.md, "Many connections at once"). Linux caps this value at net.core.somaxconn, 4096 by
- * default.
+ * a second (test/bench/RESULTS.md, "Many connections at once"), and caps this value at net.core.somaxconn, by default
+ * 4096.
  */
 const BACKLOG = 4096
-/** How long a closing server keeps accepting waiting connections. */
+/** Maximum time that a closing server keeps accepting waiting connections. */
 const MOST_ACCEPTING_MS = 1000
 /** Interval at which a closing server closes idle connections. */
 const SWEEP_MS = 20
-/** How long a closing server waits for a request on an open but silent connection. */
+/** Time that a closing server waits for a request on an open but silent connection. */
 const SILENCE_MS = 250
 
 /** Logged status if the client disconnected before the response. */
@@ -142,9 +141,9 @@ export class HttpServer {
   }
 
   /**
-   * Keeps serving, but closes each connection after its next response and announces the close in that response. Clients
-   * then open a new connection, possibly to another server. If connections closed unannounced, clients might already
-   * have sent another request.
+   * Keeps serving, but closes each connection after its next response, which announces the close. Clients then
+   * reconnect, possibly to another server. Closing without announcement could lose requests that clients have already
+   * sent.
    */
   drain(): void {
     this.#isDraining = true
@@ -172,7 +171,7 @@ export class HttpServer {
 
   /**
    * Accepts waiting connections, which the kernel would reset when the port closes. Node accepts one connection per
-   * turn of the event loop, so none are left after a turn without one.
+   * turn of the event loop, so a turn without a connection means that none are left.
    */
   async #acceptWaiting(): Promise<void> {
     let accepted = 0
@@ -237,8 +236,7 @@ export class HttpServer {
   }
 
   /**
-   * Counts the request as in flight until its client has taken the response or disconnected. Throws
-   * `too_many_requests`.
+   * Counts the request as in flight until its response is taken or its client disconnects. Throws `too_many_requests`.
    */
   #countRead({ party, response }: Exchange): void {
     if (party === undefined) return
@@ -328,8 +326,8 @@ export class HttpServer {
   }
 
   /**
-   * Answers a request that node's parser rejected because it is not HTTP or its body was truncated or late. Earlier
-   * requests are answered first, and then the connection closes.
+   * Answers a request that node's parser rejected because it is not HTTP, or because its body was truncated or late.
+   * Earlier requests are answered first, and then the connection closes.
    */
   #refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
     // Node emits the error again for all further data on the connection.
@@ -363,8 +361,8 @@ export class HttpServer {
   }
 
   /**
-   * Logs once that X-Forwarded-For is ignored. Behind a proxy that TRUST_PROXY does not name, all clients look like a
-   * single one and share the limits on password attempts.
+   * Logs once that X-Forwarded-For is ignored. Behind a proxy that TRUST_PROXY does not name, all clients appear as one
+   * client and share its limit on password attempts.
    */
   #sayForwarded({ peer }: Exchange): void {
     const { trusted, log } = this.#options

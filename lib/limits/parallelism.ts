@@ -17,7 +17,7 @@ export interface Parallelism {
   readonly lanes: number
   /** Number of worker threads that prepare bodies. */
   readonly workers: number
-  /** Number of connections for reads, and (`writers`) for small writes. */
+  /** Number of connections for reads; `writers` is the number for small writes. */
   readonly readers: number
   /** Maximum number of read connections that one project may use at a time. */
   readonly readersOfOne: number

@@ -1,7 +1,7 @@
 /**
- * Shares the capacity for large work among parties (projects). No party gets all of it, so other parties' work does not
- * depend on when the first party finishes. Work that does not fit waits, and parties take turns with equal weight. Work
- * that has waited too long, or has too much of its party's work before it, is rejected.
+ * Shares the capacity for large work among parties (projects). No party gets all capacity, so a party never depends on
+ * when another one finishes. Work that does not fit waits, and parties take turns with equal weight. Work that has
+ * waited too long, or has too much of its party's work before it, is rejected.
  */
 import { Refusal } from '../errors.ts'
 
@@ -28,7 +28,7 @@ export class Places {
   readonly #bounds: PlaceBounds
   /** Admitted weight by party. */
   readonly #inside = new Map<unknown, number>()
-  /** In the order of arrival. */
+  /** Waiting work in order of arrival. */
   readonly #waiting = new Set<Waiting>()
   /** Position of each party's next work; empty while no work waits. */
   readonly #next = new Map<unknown, number>()
@@ -46,8 +46,9 @@ export class Places {
   }
 
   /**
-   * Calls `enter` when the work fits and it is the party's turn, immediately if possible, or calls `refuse` later.
-   * Throws `quota_exhausted` if too much of the party's work waits. The returned function leaves the slot or the line.
+   * Calls `enter` when the work fits and it is the party's turn, immediately if possible, or `refuse` if the wait is
+   * too long. Throws `quota_exhausted` if too much of the party's work waits. The returned function leaves the slot or
+   * the line.
    */
   join(party: unknown, weight: number, enter: () => void, refuse: (refusal: Refusal) => void): () => void {
     if (this.#countWaiting(party) >= this.#bounds.line) throw busy()

@@ -14,7 +14,7 @@ export interface Moment {
 }
 
 export class Remembered<T> {
-  /** In the order in which they were added. */
+  /** Results in insertion order. */
   readonly #found = new Map<string, { readonly value: T; readonly until: number }>()
   /** Incremented by each `forget`, so that results read earlier are not cached afterwards. */
   #epoch = 0

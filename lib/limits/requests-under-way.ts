@@ -1,7 +1,7 @@
 /** Limits the number of requests that each party (project) has in flight. */
 import { Refusal } from '../errors.ts'
 
-/** Four times the number of connections of a busy application, which is 64. */
+/** Maximum per party, four times the 64 connections of a busy application. */
 const MOST = 256
 
 export class RequestsUnderWay {

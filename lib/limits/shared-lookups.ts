@@ -1,7 +1,4 @@
-/**
- * Batches lookups. Only one batch is in flight at a time, and lookups added meanwhile join the next batch, so a flood
- * of lookups causes few queries.
- */
+/** Batches lookups. Only one batch is in flight at a time, and lookups added meanwhile join the next batch. */
 
 /** A lookup and the functions that settle it. */
 export interface Lookup<T> {
@@ -15,10 +12,7 @@ export class SharedLookups<L extends Lookup<unknown>> {
   #waiting: L[] = []
   #isLookingUp = false
 
-  /**
-   * `answer` resolves each lookup in a batch of at most `most`. If it fails, all unresolved lookups of the batch are
-   * rejected.
-   */
+  /** `answer` resolves a batch of at most `most` lookups. If it fails, the batch's unresolved lookups are rejected. */
   constructor(most: number, answer: (batch: readonly L[]) => Promise<void>) {
     this.#most = most
     this.#answer = answer

@@ -1,6 +1,6 @@
 /**
  * Splits long work on the main thread into slices, so that other requests are served in between. Work between two calls
- * of `next` should take at most one or two milliseconds.
+ * of `next` should take at most two milliseconds.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 

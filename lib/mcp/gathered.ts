@@ -1,6 +1,5 @@
 /**
- * Limits the total size of one message's results. A batch may have 50 calls, and all their results stay in memory until
- * it is answered.
+ * Limits the size of a message's results. A batch may have 50 calls, whose results stay in memory until it is answered.
  */
 import { Refusal } from '../errors.ts'
 import type { Result } from './long-result.ts'

@@ -36,8 +36,7 @@ export interface LargeMessage {
 export type LargeMessageParser = (bytes: Uint8Array) => Promise<LargeMessage>
 
 /**
- * Reads the message in a body. Resolves to a Refusal if the message is not JSON, too deep, too large, or too long a
- * batch.
+ * Reads the message in a body. Resolves to a Refusal if the message is not JSON, or too deep, large or long a batch.
  */
 export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessageParser): Promise<RpcMessage | Refusal> {
   try {

@@ -1,7 +1,6 @@
 /**
  * Controls which web pages may call the endpoint from a browser. A page can rebind its host name to this machine's
- * address, but the browser still sends the page's own origin in the Origin header. Other clients do not send this
- * header.
+ * address, but the browser's Origin header still names the page's own origin. Other clients do not send this header.
  */
 
 import type { Config } from '../config.ts'
@@ -23,8 +22,7 @@ const PREFLIGHT_HEADERS = {
 type Guarded = Pick<RequestOf<unknown>, 'headers' | 'localPort'>
 
 /**
- * Returns the guard, which runs before the key is checked. The guard returns headers for an allowed origin and rejects
- * other origins.
+ * Returns the guard, which runs before the key check. It returns headers for allowed origins and rejects other origins.
  */
 export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' | 'allowedOrigins'>) {
   const publicOrigin = baseUrl === undefined ? undefined : new URL(baseUrl).origin

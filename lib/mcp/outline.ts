@@ -1,6 +1,6 @@
 /**
- * Builds an outline of a trace for a reader that cannot take in the whole trace: the span tree with the beginnings of
- * its values. A cut value says how much is missing.
+ * Builds an outline of a trace for readers that cannot take in the whole trace: the span tree with the beginnings of
+ * its values. Each cut value says how much is missing.
  */
 import Type, { type Static } from 'typebox'
 import { SPAN_KINDS, STATUSES } from '../schema/input.ts'
@@ -65,12 +65,11 @@ interface Room {
   /** 0 hides span values. */
   readonly spanValue: number
   readonly name: number
-  /** Whether FACTS are shown. */
   readonly hasFacts: boolean
 }
 
 /**
- * Sizes in order of preference. The outline uses the first that makes it short enough; with the last, 200 spans with
+ * Sizes in order of preference. The first that makes the outline short enough is used; with the last, 200 spans with
  * short names fit.
  */
 const ROOMS: readonly Room[] = [
@@ -178,8 +177,8 @@ export function beginning(text: string, maxBytes: number): string {
 }
 
 /**
- * Describes how to read more and what the outline omits. The instructions come first because some clients show their
- * model only the first 500 characters.
+ * Describes how to read more, and then what the outline omits, because some clients show their model only the first 500
+ * characters.
  */
 function noteOf(bytes: number, { traceValue, spanValue, name, hasFacts }: Room, isText: boolean): string[] {
   const cut = [

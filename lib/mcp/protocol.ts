@@ -51,7 +51,7 @@ const INSTRUCTIONS =
 
 /**
  * A validator shared by all servers, because each would otherwise create its own, which is slow. It is never used,
- * because it only validates a server's requests to a client.
+ * because it only checks what a server requests from a client.
  */
 const validator = new AjvJsonSchemaValidator()
 
@@ -61,9 +61,9 @@ export async function answerWithTools(message: unknown, headers: RequestHeaders,
 }
 
 /**
- * Answers a single tool call without the SDK, in the same form. Most agent messages are single calls, and for each one
- * the SDK uses about as much CPU as PostgreSQL and node together use for a page of a list. Resolves to undefined if the
- * message is something else or invalid, so that the SDK answers it.
+ * Answers a single tool call without the SDK, in the same form. Most agent messages are single calls, and the SDK uses
+ * about as much CPU for each as PostgreSQL and node together use for a page of a list. Resolves to undefined if the
+ * message is something else or invalid; the SDK then answers it.
  */
 async function answerPlainCall(message: unknown, toolbox: Toolbox): Promise<Reply | undefined> {
   const call = readPlainCall(message)
@@ -91,8 +91,7 @@ async function answerBySdk(message: unknown, headers: RequestHeaders, toolbox: T
       if (params?.cursor !== undefined) throw invalid('The list has one page only')
       return { tools: toolbox.listings as never }
     })
-    // The handler is set only for calls, because the SDK rejects unknown methods itself, with a different status in
-    // each era.
+    // Set only for calls, because the SDK rejects unknown methods itself, with a different status in each era.
     if (calledTools({ value: message }).length > 0) server.fallbackRequestHandler = callTool
     return server
   }
@@ -178,10 +177,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const hasOnly = (value: object, names: readonly string[]): boolean =>
   Object.keys(value).every(key => names.includes(key))
 
-/**
- * Answers one POST with a new SDK server; the message is already parsed. No cleanup is needed, because a JSON response
- * leaves no streams or timers.
- */
+/** Answers one POST, already parsed, with a new SDK server. A JSON response leaves no streams or timers to close. */
 export async function answerPost(
   createServer: () => Server,
   message: unknown,
@@ -196,8 +192,7 @@ export async function answerPost(
 /** Answers according to protocol versions before 2026-07-28. */
 async function answerLegacy(createServer: () => Server, request: Request, message: unknown): Promise<Response> {
   const server = createServer()
-  // A cancellation can only refer to a call in the same POST. It is ignored, because the SDK would then never answer
-  // the POST.
+  // Ignored, because a cancellation can only refer to a call in the same POST, which the SDK would then never answer.
   server.setNotificationHandler('notifications/cancelled', () => {})
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
@@ -233,7 +228,7 @@ function takesJson(accept: RequestHeaders[string]): boolean {
 
 /**
  * Returns a request with these headers. If the client accepts JSON, the request also accepts streams, as the SDK
- * requires; the client never gets a stream.
+ * requires, although the client never gets one.
  */
 function requestWith(headers: RequestHeaders): Request {
   const { accept, 'mcp-protocol-version': version } = headers

@@ -29,14 +29,10 @@ export interface ToolText {
   readonly title: string
   readonly description: string
   readonly annotations: Annotations
-  /** Example arguments for the input schema. */
   readonly examples?: readonly Arguments[]
 }
 
-/**
- * Maximum number of route responses converted to tool results at a time, per project and in total. The responses can be
- * large, and all are in memory.
- */
+/** Maximum number of route responses converted to tool results at a time. All are in memory, and may be large. */
 const VIEWS = { share: 3, capacity: 6 }
 
 type PathId = 'traceId' | 'scoreId'
@@ -77,8 +73,7 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
       const parts = readRest(call, [...pathIds, ...options])
       const request = Object.assign(contextOf(call.request), ids, parts)
       const answer = async () => {
-        // Checked after the call has waited for its turn, because earlier calls in the batch have then added their
-        // results.
+        // Checked after the call's wait, because earlier calls in the batch have added their results by then.
         if (isRead(route)) call.gathered.check()
         const { body } = await route.handler(request)
         return body instanceof JsonPieces ? body : body instanceof JsonText ? body.text : JSON.stringify(body)
@@ -100,7 +95,7 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
     }
   }
 
-  /** Returns the route's whole response. */
+  /** Builds a result from the route's whole response. */
   async function whole(answer: string | JsonPieces, projectId: number): Promise<Result> {
     const pieces = typeof answer === 'string' ? [answer] : answer.pieces
     if (lengthOf(answer) <= MAX_TEXT_BYTES) return typeof answer === 'string' ? answer : textOf(answer)
@@ -159,8 +154,7 @@ function typeOf(field: TSchema): string {
 }
 
 /**
- * Returns a check for arguments that belong to no route. The check throws `invalid_request`. `exact` has numbers as
- * written.
+ * Returns a check for arguments outside any route. The check throws `invalid_request`. `exact` has numbers as written.
  */
 export function argumentCheck(schema: TObject): (args: Arguments, exact?: Arguments) => void {
   const { check, explain } = checker(schema)

@@ -1,5 +1,3 @@
-/** Orders spans as a tree. */
-
 interface Node {
   readonly id: string
   readonly parentSpanId: string | null

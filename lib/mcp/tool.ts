@@ -32,7 +32,7 @@ export interface ToolCall {
   readonly exactArgs: Arguments
   /** Whether `exactArgs` may contain LosslessNumbers. */
   readonly inexact: boolean
-  /** The arguments' JSON text, used in place of `args` if it was too large to parse. */
+  /** JSON text of arguments that were too large to parse, used instead of `args`. */
   readonly payload: Uint8Array | undefined
   /** The HTTP request that brought the call. */
   readonly request: RequestOf<unknown>

@@ -1,12 +1,9 @@
-/**
- * Matches JSON escapes: a surrogate pair, an unpaired surrogate, or any other escape. A backslash is matched together
- * with the character it escapes.
- */
+/** Matches a JSON escape: a surrogate pair, an unpaired surrogate, or a backslash with the character it escapes. */
 const ESCAPES = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)/g
 
 /**
- * Replaces unpaired surrogates in JSON text, which strict parsers reject although JSON allows them; Python clients
- * would fail on the whole response. In JSON, unpaired surrogates are always escaped.
+ * Replaces unpaired surrogates, which JSON allows but strict parsers reject; Python clients would fail on the whole
+ * response. In JSON, unpaired surrogates are always escaped.
  */
 export function wellFormed(json: string, replacement = '\ufffd'): string {
   if (!/\\u[dD][89a-fA-F]/.test(json)) return json

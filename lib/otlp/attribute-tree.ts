@@ -11,8 +11,7 @@ class Leaf {
 
 /**
  * Maximum number of steps in a path. The deepest known path, `0.message.contents.0.message_content.image.image.url`,
- * has eight. Attributes with longer names are not added to the tree, so a name's cost does not grow with its number of
- * dots.
+ * has eight. Longer names are not added to the tree, so a name's cost does not grow with its number of dots.
  */
 const MAX_STEPS = 8
 

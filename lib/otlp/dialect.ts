@@ -14,8 +14,8 @@ import type { OtlpEvent } from './wire/request.ts'
 export type DialectKind = (typeof SPAN_KINDS)[number]
 
 /**
- * Reads an input or output of a span of this kind from a single source and takes the attributes it uses. Returns
- * undefined if the source has no value.
+ * Reads a span's input or output from a single source and takes the attributes it uses. Returns undefined if the source
+ * has no value.
  */
 export type AttributeSource = (fields: Fields, events: readonly OtlpEvent[], kind: DialectKind) => FreeJson | undefined
 
@@ -24,7 +24,7 @@ export interface Dialect {
   readonly kind: (fields: Fields) => DialectKind | undefined
   readonly model?: readonly string[]
   readonly provider?: readonly string[]
-  /** Attributes, from any list of names here, whose string is encoded as JSON: `"m"` with quotation marks. */
+  /** Attributes, from any list here, whose string value is encoded as JSON: `"m"` with its quotation marks. */
   readonly quoted?: readonly string[]
   readonly inputTokens?: readonly string[]
   readonly outputTokens?: readonly string[]
@@ -33,7 +33,7 @@ export interface Dialect {
   readonly cost?: readonly string[]
   /** Parts of the cost, summed if the total cost is not stated. */
   readonly costParts?: readonly string[]
-  /** Attributes that hold token counts as a JSON object. `costDetails` hold costs. */
+  /** Attributes that hold token counts as a JSON object; `costDetails` lists those that hold costs. */
   readonly usageDetails?: readonly string[]
   readonly costDetails?: readonly string[]
   readonly input?: readonly AttributeSource[]
@@ -47,7 +47,7 @@ export interface Dialect {
 }
 
 export interface TraceNames {
-  /** Attributes that are true if a span is the first one sent of its trace although it has a parent. */
+  /** Attributes that are true on the first sent span of a trace even if the span has a parent. */
   readonly root?: readonly string[]
   readonly name?: readonly string[]
   /** Attributes that name the trace if the span is the trace's root. */
@@ -104,8 +104,8 @@ export function kindBy(
 }
 
 /**
- * Returns a source that rebuilds a list from attributes named `<prefix>.<index>.<path>`. An attribute whose name is a
- * prefix of another's stays an attribute.
+ * Returns a source that rebuilds a list from attributes named `<prefix>.<index>.<path>`. If one name is a prefix of
+ * another, the second attribute read stays an attribute.
  */
 export function indexed(prefix: string): AttributeSource {
   const beginning = `${prefix}.`

@@ -4,10 +4,7 @@ import type { Fields } from './fields.ts'
 
 const MODEL_NAMES = namesOf(dialect => dialect.model)
 
-/**
- * Returns the kind from the first dialect that states one. Without a stated kind, a span that names a model is an llm
- * and any other span is custom.
- */
+/** Returns the kind from the first dialect that states one; otherwise llm for spans that name a model, and custom. */
 export function readKind(fields: Fields): DialectKind {
   for (const dialect of dialects) {
     const kind = dialect.kind(fields)

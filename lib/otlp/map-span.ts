@@ -1,7 +1,7 @@
 /**
- * Maps an OTLP span to a spoor span, as a client would send it, and to its statements about its trace. Data without a
- * field is kept in `attributes`; OTLP's own fields appear there under the names that OpenTelemetry uses for non-OTLP
- * formats, such as `otel.scope.name`.
+ * Maps an OTLP span to a spoor span, as a client would send it, and to hints about its trace. Data without its own
+ * field is kept in `attributes`. OTLP's own fields use OpenTelemetry's names for non-OTLP formats, such as
+ * `otel.scope.name`.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
@@ -42,7 +42,7 @@ const NAMES = Object.fromEntries(SPAN_KINDS.map(kind => [kind, namesOf(({ names 
 const RAW = new Set(namesOf(({ raw }) => raw))
 const OTEL_KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer']
 const STATUSES = ['unset', 'ok', 'error'] as const
-/** Parent id that some senders give a root span. */
+/** Parent id that some senders set on root spans. */
 const NO_PARENT = '0'.repeat(16)
 
 /** Maps a span. The caller must have validated its ids and times. */
@@ -72,7 +72,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     events: events.slice(0, MAX_EVENTS).map(mapEvent),
     attributes: undefined as FreeJson | undefined
   }
-  // Attributes are described last, once the taken ones are known.
+  // Described last, because reading the other fields determines which attributes are taken.
   mapped.attributes = describeAttributes(span, mapped, fields, origin)
   const hints = readHints(span, fields, name, kind, parentSpanId, origin.resource)
   return { span: fitSpan(mapped as Reading<SpanInput>), hints }
@@ -140,7 +140,7 @@ export function readNeed(span: OtlpSpan): Needed {
   }
 }
 
-/** Describes the OTLP fields other than attributes. Includes the span's own name if another name replaced it. */
+/** Describes the OTLP fields other than attributes, including the span's own name if another name replaced it. */
 function describeSpan(span: OtlpSpan, name: string): Member[] {
   const { events, links, startMicros, endMicros } = span
   const more: [string, Json][] = []

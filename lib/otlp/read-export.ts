@@ -22,10 +22,7 @@ import { LAST_MICROS } from './wire/time.ts'
 export interface Export {
   /** Spans by trace id. Traces and spans are in the order of the request. */
   readonly traces: ReadonlyMap<string, readonly MappedSpan[]>
-  /**
-   * Portions of a large request, which has no `traces`. Portions are joined and then passed to readPortion in this
-   * order.
-   */
+  /** Portions of a large request, which has no `traces`. Each is joined and passed to readPortion, in this order. */
   readonly portions: readonly Portion[]
   readonly refusals: readonly SpanRefusal[]
 }
@@ -88,7 +85,7 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding): Expor
     for (let index = 0; index < source.spans.length; index++) {
       const head = source.spans.head(index)
       if (!faults.hasNone(head, head.lastEventMicros)) continue
-      // The whole span is read, because a portion must not have an unreadable span.
+      // Reads the whole span, because a portion must not have an unreadable span.
       const need = readNeed(source.spans.read(index))
       addTo(traces, head.traceId, { source, order: order++, index, need })
     }

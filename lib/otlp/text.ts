@@ -1,4 +1,4 @@
-/** Makes strings storable in PostgreSQL: limits their length and removes U+0000 and unpaired surrogates. */
+/** Makes strings storable in PostgreSQL by limiting their length and replacing U+0000 and unpaired surrogates. */
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 
 const REPLACEMENT = '\ufffd'
@@ -15,8 +15,8 @@ export function cutAttribute(text: string, length: number): string {
 }
 
 /**
- * Returns the value as a string of 1 to `length` characters, or undefined if it is neither a string nor a number or
- * would need to be changed.
+ * Returns a string or number as a string of 1 to `length` characters, or undefined if the value would have to be
+ * changed.
  */
 export function shortAttribute(value: Json, length: number): string | undefined {
   const plain = plainNumber(value)

@@ -1,7 +1,4 @@
-/**
- * Reads a span's statements about its trace. They also stay in the span's attributes, because a span has no fields for
- * them.
- */
+/** Reads a span's hints about its trace. Their attributes are kept, because spans have no fields for them. */
 import { MAX_NAME, MAX_TAG, MAX_TEXT } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'

@@ -18,9 +18,8 @@ const OUTPUTS = ['completion_tokens', 'output_tokens']
 const CACHED = ['cache_creation_input_tokens', 'cache_read_input_tokens']
 
 /**
- * Returns the counts in `details`. `countOf` parses a single value and returns undefined if the value is not a count.
- * Parts are added to their total because senders subtract them from it, unless `total` equals input plus output without
- * the parts.
+ * Returns the counts in `details`. `countOf` returns undefined for a value that is not a count. Parts are added to
+ * their total because senders subtract them from it, unless `total` equals input plus output without the parts.
  */
 export function readUsageCounts(details: Details, countOf: (value: Json) => number | undefined): Counts {
   const first = (names: readonly string[]) =>
@@ -44,8 +43,8 @@ export function readUsageCounts(details: Details, countOf: (value: Json) => numb
 }
 
 /**
- * Returns the keys of the parts. Only Langfuse's `input` and `output` have parts with prefixed keys; totals with other
- * names list their parts in a nested object.
+ * Returns the keys of the parts. Only parts of Langfuse's `input` and `output` have prefixed keys; other totals list
+ * their parts in a nested object.
  */
 function partsOf(details: Details, whole: 'input' | 'output', wholes: readonly string[]): readonly string[] {
   if (!Object.hasOwn(details, whole) && wholes.some(name => Object.hasOwn(details, name))) return []

@@ -43,8 +43,8 @@ export function readCost(fields: Fields): number | undefined {
 }
 
 /**
- * Reads an attribute that holds an object of counts or costs. The attribute is kept because it may contain more than
- * spoor's fields.
+ * Reads an attribute that holds counts or costs. The attribute is kept, because it may contain more than spoor's
+ * fields.
  */
 function readDetails(fields: Fields, names: readonly string[]): Details | undefined {
   const found = fields.find(names)

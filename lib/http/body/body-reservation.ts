@@ -6,9 +6,8 @@
  * and send nothing would shut out all others. A body at a fair pace keeps its full reservation; otherwise half-read
  * bodies would be rejected while the network is congested, and their retries would fare no better.
  *
- * A slow body may continue while it delays no other request. It is rejected if it holds a large-body slot that another
- * body waits for, or if it has been slow for too long. Time during which the server does not read the body does not
- * count.
+ * A slow body may continue while it delays no other request. A slow body is rejected if another body waits for its
+ * large-body slot, or if it has been slow for too long. Pauses in which the server does not read the body do not count.
  */
 import { Refusal } from '../../errors.ts'
 import type { Admission, Room } from '../../limits/admission.ts'
@@ -69,7 +68,7 @@ export class BodyReservation {
     this.#giveUp = giveUp
   }
 
-  /** Records the number of bytes received or decoded. Throws `quota_exhausted` if memory for them is not available. */
+  /** Records the number of bytes received or decoded. Throws `quota_exhausted` if their memory is not available. */
   grow(bytes: number): void {
     this.#received = bytes
     const wanted = reserved(bytes)
@@ -90,10 +89,7 @@ export class BodyReservation {
     this.#clock.refresh()
   }
 
-  /**
-   * Marks the body as fully received, so that it counts as a request from now on. Throws `quota_exhausted` if too many
-   * requests are in flight.
-   */
+  /** Counts a fully received body as a request. Throws `quota_exhausted` if too many requests are in flight. */
   settle(): void {
     clearInterval(this.#clock)
     if (this.#isCounted) return

@@ -74,9 +74,8 @@ export function contentLength(headers: IncomingHttpHeaders, limit = MAX_BODY_BYT
 export type Arrival = Pick<BodyReservation, 'onGiveUp' | 'grow' | 'pause' | 'resume' | 'settle'>
 
 /**
- * Reads and decodes the whole body. Throws `payload_too_large` as soon as the received or the decoded bytes exceed the
- * limit, `quota_exhausted` if memory is not available, `invalid_json` for a body that cannot be decoded, LateBody, and
- * ClientGone.
+ * Reads and decodes the whole body. Throws `payload_too_large` as soon as the received or decoded bytes exceed the
+ * limit, `quota_exhausted` if memory is exhausted, `invalid_json` if decoding fails, LateBody, and ClientGone.
  */
 export async function receiveBody(
   request: IncomingMessage,
@@ -104,10 +103,7 @@ export interface BodyBounds {
   readonly party: number | undefined
 }
 
-/**
- * Decodes a body when it is its project's turn. A body that proves large waits for a large-body slot and is decoded
- * again.
- */
+/** Decodes a body when its project's turn comes. A body that proves large waits for a slot and is decoded again. */
 async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: BodyBounds): Promise<Buffer> {
   const { limit = MAX_BODY_BYTES, large, memory, party } = bounds
   const most = large.isInside ? limit : Math.min(limit, LARGE_BODY_BYTES)
@@ -122,10 +118,7 @@ async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: Body
   return decodeInTurn(bytes, encoding, bounds)
 }
 
-/**
- * Limits concurrent decoding. A body's decoded length is unknown until it is decoded, so memory cannot be reserved
- * first.
- */
+/** Limits concurrent decoding. A body's decoded length is not known in advance, so memory cannot be reserved. */
 const decoding = new FairGate(8)
 
 function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBounds): Promise<Buffer> {
@@ -186,7 +179,7 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
 
 /**
  * Minimum size of a chunk that keeps its own Buffer. Smaller chunks are copied into a shared buffer, because a one-byte
- * chunk in its own Buffer would take a hundred times its size.
+ * Buffer takes a hundred times its size.
  */
 const SMALL_CHUNK = 1024
 const TAIL_BYTES = 16_384
@@ -229,7 +222,7 @@ class Chunks {
   }
 }
 
-/** Maximum output of a decoder at a time. */
+/** Maximum size of one chunk of a decoder's output. */
 const CHUNK_BYTES = 65_536
 
 /** Decodes the bytes. Returns undefined if the result exceeds the limit. */

@@ -11,7 +11,6 @@ const LEAST_BYTES = 16 * 1024 * 1024
 export class LargeMemory {
   readonly #idle = new Set<WeakRef<SharedArrayBuffer>>()
 
-  /** Returns a lease for one request. */
   lease(): MemoryLease {
     return new MemoryLease(this)
   }
@@ -30,7 +29,7 @@ export class LargeMemory {
       this.#idle.delete(idle)
       return buffer
     }
-    // The kernel allocates a page only when it is first written.
+    // The kernel allocates each page on its first write.
     return new SharedArrayBuffer(size)
   }
 }

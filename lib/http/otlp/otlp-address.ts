@@ -9,10 +9,7 @@ const ASKED = /^(?:\/v1\/(?:traces|metrics|logs)|\/api\/public\/otel|\/api\/v1\/
 
 export const isOtlpAddress = (url: string): boolean => ASKED.test(url)
 
-/**
- * Returns a hint with the OTLP address for a request at an unknown address, or undefined if the request is not for
- * OTLP.
- */
+/** Returns a hint with the OTLP address for an OTLP request at an unknown address, or undefined for other requests. */
 export function hintAtOtlp(url: string, baseUrl: string): string | undefined {
   if (!isOtlpAddress(url)) return undefined
   const endpoint = `${baseUrl}/api/v1/otlp`

@@ -1,6 +1,5 @@
 /**
- * Encodes OTLP errors as a `google.rpc.Status` in protobuf: the body of an HTTP error for a protobuf request, and the
- * detail of a gRPC error.
+ * Encodes errors as `google.rpc.Status` in protobuf, for OTLP over HTTP (as the body) and over gRPC (as the detail).
  */
 import protobuf from 'protobufjs'
 import { RETRY_AFTER_S, type Refusal, type RefusalCode } from '../../errors.ts'
@@ -18,8 +17,8 @@ const UNAVAILABLE = 14
 const UNAUTHENTICATED = 16
 
 /**
- * The gRPC code of each error. Exporters retry after RESOURCE_EXHAUSTED, OUT_OF_RANGE and UNAVAILABLE, among others, so
- * a body that is too large must not get one of these.
+ * gRPC code of each error. Exporters retry after codes such as RESOURCE_EXHAUSTED, OUT_OF_RANGE and UNAVAILABLE, so a
+ * body that is too large must get a different code.
  */
 const RPC_CODES: { readonly [code in RefusalCode]: number } = {
   invalid_json: INVALID_ARGUMENT,

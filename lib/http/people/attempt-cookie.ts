@@ -1,6 +1,6 @@
 /**
- * The cookie of an OpenID Connect sign-in in progress: the values that the provider must return and the requested page.
- * It belongs to one browser, lasts ten minutes, is used once, and is sent only to the sign-in routes.
+ * The cookie of an OpenID Connect sign-in in progress, with the values that the provider must return and the requested
+ * page. It belongs to one browser, lasts ten minutes, is used once, and is sent only to the sign-in routes.
  */
 import type { SignInAttempt } from '../../people/oidc/provider.ts'
 import { Cookie, type CookieHome } from './cookie.ts'

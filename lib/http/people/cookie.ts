@@ -1,10 +1,6 @@
-/** The dashboard's cookies. */
 import { createHmac } from 'node:crypto'
 
-/**
- * Configuration of the deployment that sets a cookie: BASE_URL, undefined for plain http without a path, and
- * KEY_DIGEST_SECRET.
- */
+/** BASE_URL, which is undefined for plain http without a path, and KEY_DIGEST_SECRET. */
 export interface CookieHome {
   readonly baseUrl: string | undefined
   readonly digestSecret: string | undefined
@@ -18,7 +14,7 @@ interface CookieOptions {
 }
 
 /**
- * A cookie of this deployment. Browsers send cookies to every port of a host, so the cookie's name is derived from
+ * A cookie of this deployment. Browsers send cookies to every port of a host, so the name is derived from
  * KEY_DIGEST_SECRET, which differs between deployments.
  */
 export class Cookie {
@@ -37,8 +33,8 @@ export class Cookie {
   }
 
   /**
-   * Returns the value from a Cookie header. If the cookie is repeated, the first one counts, because it has the most
-   * specific path.
+   * Returns the value from a Cookie header. The first of repeated cookies counts, because its path is the most
+   * specific.
    */
   read(header: string | undefined): string | undefined {
     for (const pair of (header ?? '').split(';')) {
@@ -60,8 +56,8 @@ export class Cookie {
 }
 
 /**
- * The session token's cookie, which lasts as long as an unused session. Its path is the dashboard's, so browsers never
- * send it to the API, which does not accept sessions.
+ * Returns the session token's cookie, which lasts as long as an unused session. Its path is the dashboard's, so
+ * browsers never send it to the API, which does not accept sessions.
  */
 export const sessionCookie = (home: CookieHome): Cookie =>
   new Cookie(home, { use: 'session', path: '/app', maxAgeS: 30 * 24 * 3600 })

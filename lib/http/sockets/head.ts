@@ -1,7 +1,4 @@
-/**
- * Rejects request heads that node's parser accepts but that are ambiguous. A proxy in front of this server may have
- * interpreted them differently.
- */
+/** Rejects ambiguous request heads that node's parser accepts, because a proxy may have read them differently. */
 import type { IncomingMessage } from 'node:http'
 
 /** Maximum number of headers that node reads by default. Node would silently drop further headers. */

@@ -24,8 +24,7 @@ export class Pipelining {
   }
 
   /**
-   * Calls `start` after all earlier requests of the connection are answered. If the connection closes first, `start` is
-   * never called.
+   * Calls `start` after all earlier requests of the connection are answered, or never if the connection closes first.
    */
   enter(exchange: Exchange, start: () => void): void {
     const { socket } = exchange.request
@@ -45,7 +44,6 @@ export class Pipelining {
     this.#unsent.countAhead(socket, REQUEST_BYTES)
   }
 
-  /** Returns the newest request of a connection. */
   newest(socket: Socket): Exchange | undefined {
     return this.#newest.get(socket)
   }

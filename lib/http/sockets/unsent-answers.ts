@@ -1,8 +1,8 @@
 /**
- * Bounds the memory used by clients that do not read their responses: responses that exceed the kernel's buffers, and
+ * Limits the memory used by clients that do not read their responses: responses that exceed the kernel's buffers, and
  * requests queued behind them (lib/http/sockets/pipelining.ts). A connection whose client takes no data for a while is
- * closed. If the total grows too large, connections of the party (project) with the most waiting bytes are closed,
- * longest idle first.
+ * closed. If the total is too large, connections of the party (project) with the most waiting bytes are closed, longest
+ * idle first.
  */
 import type { Socket } from 'node:net'
 
@@ -11,20 +11,16 @@ export interface Bounds {
   readonly bytes: number
   /** Maximum bytes of waiting requests on one connection. */
   readonly aheadBytes: number
-  /** How long a client may take no data of a waiting response. */
+  /** Maximum time without progress before a connection is closed. */
   readonly idleMs: number
 }
 
 const BOUNDS: Bounds = { bytes: 128 * 1024 * 1024, aheadBytes: 16 * 1024 * 1024, idleMs: 20_000 }
 /**
- * Number of checks per idleMs. Idleness is counted in checks rather than time, so that a process that was suspended
- * does not blame its clients.
+ * Number of checks per idleMs. Counting checks instead of time avoids blaming clients when the process was suspended.
  */
 const LOOKS = 20
-/**
- * Number of checks without progress after which a response counts as stalled. A closing server does not wait for
- * stalled responses.
- */
+/** Checks without progress after which a response counts as stalled. A closing server does not wait for it. */
 const STILL_LOOKS = 3
 
 /** Subset of node's http.ServerResponse. */
@@ -77,7 +73,7 @@ export class UnsentAnswers {
     return false
   }
 
-  /** Watches a response that is being sent. `bytes` is the memory it uses until fully taken. */
+  /** Watches a response that is being sent. `bytes` is the memory that the response uses until fully taken. */
   watch(socket: Socket, answer: Answer, bytes: number, party?: number): void {
     const isTaken = answer.writableEnded && answer.writableLength === 0
     if (isTaken || answer.closed || socket.destroyed) return

@@ -3,8 +3,8 @@
  * status and times always survive, and most strings stay readable. Base64 files are cut first. Next, the longest
  * strings are cut to one common length, the greatest that fits. If many small values make up the size, whole values are
  * cut as JSON text, and finally attributes are left out. Each cut string ends with a note, and the attribute
- * `spoor.truncated` lists the cut's place, the full size, and the original's SHA-256. Cutting is deterministic, so
- * resends are recognised.
+ * `spoor.truncated` lists the place, full size and SHA-256 of each cut value. Cutting is deterministic, so resends are
+ * recognised.
  */
 import { LosslessNumber } from 'lossless-json'
 import { MAX_DOCUMENT_BYTES, MAX_NAME, type SpanInput } from '../../schema/input.ts'
@@ -24,7 +24,7 @@ const EVENT_BYTES = 6 * MAX_NAME + 100
 /** Maximum number of listed cuts, largest first. */
 const MAX_MARKS = 100
 const MAX_PLACE_BYTES = 300
-/** Minimum size of a cut string, because the note would outweigh a smaller saving. */
+/** Minimum size to which a string is cut. Below this size, the note would take as much as the cut saves. */
 const LEAST_BYTES = 512
 /** Maximum length of a string that always fits in LEAST_BYTES. A character takes at most 6 bytes, as in `\u0001`. */
 const LEAST_LENGTH = Math.floor(LEAST_BYTES / 6)
@@ -32,10 +32,7 @@ const LEAST_LENGTH = Math.floor(LEAST_BYTES / 6)
 const FILE_BYTES = 128
 const FILE_LENGTH = 1024
 const DATA_URI = /^data:[^,]{0,200};base64,/
-/**
- * Matches a character that base64 does not use. A pattern over the whole string would need a stack as deep as the
- * string is long.
- */
+/** Matches a character not used in base64. A pattern for the whole string would need a stack as deep as its length. */
 const NO_BASE64 = /[^A-Za-z0-9+/_-]/
 
 type Span = Reading<SpanInput>

@@ -1,6 +1,6 @@
 /**
- * OpenTelemetry's conventions for generative AI. The table includes older names because libraries keep sending the
- * names that were current when they were written.
+ * OpenTelemetry's conventions for generative AI, with older names, because libraries keep sending the names that were
+ * current when they were written.
  */
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { type AttributeSource, composed, type Dialect, indexed, json, kindBy, loose } from '../dialect.ts'
@@ -103,8 +103,7 @@ export function withInstructions(fields: Fields, list: readonly Json[]): Json {
 const isSame = (one: Json, other: Json): boolean => one !== undefined && stringifyExact(one) === stringifyExact(other)
 
 /**
- * Returns the output messages, or undefined if no message has parts and the older attributes have content, as in
- * LiteLLM's tool calls.
+ * Returns the output messages, or undefined if none has parts and older attributes have content (LiteLLM's tool calls).
  */
 function readOutput(fields: Fields): Json {
   const messages = fields.find(['gen_ai.output.messages'])

@@ -20,8 +20,7 @@ export const pydanticAi: Dialect = {
 }
 
 /**
- * Returns the messages before this run's first response. The list begins with the messages of earlier runs, whose
- * number is in `new_message_index`.
+ * Returns the messages before this run's first response. `new_message_index` is the number of earlier runs' messages.
  */
 function readQuestion(fields: Fields): Json {
   const messages = readForm(fields.get(MESSAGES), 'json')

@@ -1,6 +1,6 @@
 /**
- * The Vercel AI SDK up to version 6. Version 7 uses OpenTelemetry's names except for `runtimeContext`, embeddings and
- * rankings.
+ * The Vercel AI SDK up to version 6. Version 7 uses OpenTelemetry's names, except for runtimeContext, embeddings and
+ * ranking.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { type AttributeSource, composed, type Dialect, json } from '../dialect.ts'

@@ -26,7 +26,7 @@ import {
 import type { Attributes, OtlpEncoding } from '../wire/request.ts'
 import { type Int64, microsOfInt64 } from '../wire/time.ts'
 
-/** A log record. Ids are lower-case hexadecimal strings, empty if the record belongs to no span. */
+/** Ids are lower-case hexadecimal strings, empty if the record belongs to no span. */
 export interface LogRecord {
   readonly traceId: string
   readonly spanId: string

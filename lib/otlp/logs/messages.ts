@@ -45,8 +45,8 @@ const textOf = (messages: readonly Json[] | undefined): string | null =>
   messages === undefined || messages.length === 0 ? null : stringifyExact(messages)
 
 /**
- * Cuts messages to a span's maximum size. A list that was cut as a whole, or is nested too deeply, becomes a list with
- * the remaining text as its only item.
+ * Cuts messages to a span's maximum size. A list that is cut as a whole, or nested too deeply, becomes a list of one
+ * string.
  */
 function fit({ input, output }: { input: string | null; output: string | null }) {
   const free = (text: string | null) => ({ stored: text, canonical: text ?? 'null' })
@@ -104,10 +104,7 @@ const only = (message: Json): readonly Json[] =>
 /** Event attributes that are not part of the message. */
 const NOT_SAID = new Set(['event.name', 'gen_ai.system', 'gen_ai.provider.name', 'CHAT_COMPLETION_INDEX'])
 
-/**
- * Builds a message from the body, which may be a string, or from the attributes if the body is empty. The event's name
- * supplies a missing role.
- */
+/** Builds a message from the body or, if empty, from the attributes. The event's name supplies a missing role. */
 function messageOf(said: Json, attributes: LogRecord['attributes'], role: string): Json {
   if (isObject(said)) return { role, ...said }
   if (said !== null && said !== '') return { role, content: said }

@@ -1,15 +1,12 @@
 /**
- * Finds the spans in a large JSON export, so that they can be parsed one at a time. Parsing them all at once would take
- * several times the size of their JSON text in memory.
+ * Finds the spans in a large JSON export, so that they can be parsed one at a time. Parsing all at once would take
+ * several times the memory of the JSON text.
  */
 import { Refusal } from '../../errors.ts'
 import type { ByteRange } from './request.ts'
 
 export interface DividedJson {
-  /**
-   * The export's JSON text, in which each list of spans is replaced by an array of one number: the list's index in
-   * `lists`.
-   */
+  /** The export's JSON, with each list of spans replaced by an array of one number, the list's index in `lists`. */
   readonly frame: Uint8Array
   readonly lists: readonly ByteRanges[]
 }

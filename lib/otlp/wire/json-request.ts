@@ -67,7 +67,7 @@ function checkJson(bytes: Uint8Array, ranges: ByteRanges): void {
   }
 }
 
-/** Reads spans by byte range. The caller must have read them once before, which validates them. */
+/** Reads spans by byte range. The caller must have validated the spans by reading them once. */
 export function readJsonSpans(bytes: Uint8Array, ranges: ByteRanges): SentSpans {
   startParts()
   return new SlicedJsonSpans(bytes, ranges, 'spans')
@@ -75,7 +75,7 @@ export function readJsonSpans(bytes: Uint8Array, ranges: ByteRanges): SentSpans 
 
 /**
  * Encodes the response to an export. Returns an empty object if nothing was rejected and the error message is empty.
- * `field` is the name of the count, which differs by signal.
+ * `field` names the count, which differs by signal.
  */
 export function encodeJson(rejected: number, errorMessage: string, field = 'rejectedSpans'): string {
   if (rejected === 0 && errorMessage === '') return '{}'
@@ -117,7 +117,7 @@ abstract class JsonSpans implements SentSpans {
   readonly #path: string
   readonly length: number
 
-  /** `path` is the path of the list. */
+  /** `path` locates the list in error messages. */
   constructor(path: string, length: number) {
     this.#path = path
     this.length = length

@@ -4,9 +4,8 @@ import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
 import { MAX_EXPORT_PARTS } from '../../schema/otlp.ts'
 
 /**
- * Maximum number of events and links read per span. Each event and link takes some of a document's bytes, so a span
- * that exceeds a maximum is larger than a document and is cut (lib/otlp/content/fit-span.ts). The rest are counted as
- * dropped, together with those the sender dropped.
+ * Maximum number of events and links read per span. A span that exceeds either is larger than a document and is cut
+ * anyway (lib/otlp/content/fit-span.ts). Unread events and links are counted as dropped.
  */
 export const MOST_EVENTS = MAX_EVENTS + Math.ceil(MAX_DOCUMENT_BYTES / 64)
 export const MOST_LINKS = Math.ceil(MAX_DOCUMENT_BYTES / 24)

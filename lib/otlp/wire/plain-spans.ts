@@ -1,6 +1,6 @@
 /**
  * Reads protobuf spans in the form that nearly all senders use, without allocating a message object per attribute and
- * value. Spans with rare or invalid fields are left to protobufjs (lib/otlp/wire/protobuf.ts), which also explains
+ * value. Spans with rare or invalid fields are left to protobufjs (lib/otlp/wire/protobuf.ts), which also reports
  * errors. A test compares the two decoders.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
@@ -21,8 +21,8 @@ const NO_EVENTS: readonly OtlpEvent[] = []
 const NO_LINKS: readonly OtlpLink[] = []
 
 /**
- * First bytes of fields. A field's first byte is its number times 8, plus its wire type: 0 for a varint, 1 for 64 bits,
- * 2 for a length prefix, 5 for 32 bits.
+ * First bytes of fields: the field's number times 8, plus 0 for a varint, 1 for 64 bits, 2 for a length prefix, or 5
+ * for 32 bits.
  */
 const SPAN = {
   ...{
@@ -62,10 +62,7 @@ export class PlainSpans {
     return this.#parts
   }
 
-  /**
-   * Reads the span between two positions. Returns undefined if the span is not plain or has more than `mostParts`
-   * parts.
-   */
+  /** Reads the span in a byte range. Returns undefined if the span is not plain or has more than `mostParts` parts. */
   read({ from, end }: ByteRange, mostParts: number): OtlpSpan | undefined {
     this.#at = from
     this.#parts = 0

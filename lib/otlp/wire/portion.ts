@@ -14,7 +14,6 @@ import { readJsonSpans } from './json-request.ts'
 import { readProtobufSpans } from './protobuf.ts'
 import type { ByteRange, DivisibleSpans, OtlpEncoding, SentSpans } from './request.ts'
 
-/** The spans of one origin. */
 export interface SpanSource<S extends SentSpans = SentSpans> {
   readonly from: DescribedOrigin
   readonly spans: S
@@ -42,15 +41,11 @@ interface Run {
 }
 
 /**
- * Maximum number of spans per portion. It somewhat exceeds a trace's maximum, so all storable spans of a trace share a
- * portion unless they are very large. In a larger trace, the spans with the highest priority for a slot come first
- * (lib/otlp/read-export.ts).
+ * Maximum number of spans per portion. It exceeds a trace's maximum, so all storable spans of a trace share a portion
+ * unless they are very large. In larger traces, the spans that take slots first come first (lib/otlp/read-export.ts).
  */
 const PORTION_SPANS = 256
-/**
- * Maximum bytes of spans per portion, unless a single span is larger. Two portions are prepared at a time
- * (lib/ingest/write-path.ts).
- */
+/** Maximum size of a portion of several spans. Two portions are prepared at a time (lib/ingest/write-path.ts). */
 const PORTION_BYTES = 4 * 1024 * 1024
 
 /** Returns whether an export of this size is cut. A full batch from the usual exporters has 512 spans. */
@@ -61,10 +56,7 @@ export function* cutPortions(traces: Iterable<readonly IndexedSpan[]>, encoding:
   for (const spans of deal(traces)) yield { encoding, runs: runsOf(spans) }
 }
 
-/**
- * Size of the length field. A joined portion consists of the description's length, the description, and the spans'
- * bytes.
- */
+/** Size of the length field. A joined portion is the description's length, the description, and the spans' bytes. */
 const LENGTH_BYTES = 4
 
 /** Returns a portion's bytes in the format that decodePortion reads. */
@@ -99,10 +91,7 @@ export function decodePortion(bytes: Uint8Array): SpanSource[] {
 const readSpans = (encoding: OtlpEncoding, bytes: Uint8Array, ranges: readonly ByteRange[]): SentSpans =>
   encoding === 'json' ? readJsonSpans(bytes, ByteRanges.of(ranges)) : readProtobufSpans(bytes, ranges)
 
-/**
- * Returns the portion with its origins in both number forms. `former` is the same portion with origins in the former
- * form.
- */
+/** Adds origins in the former number form. `former` is the same portion with all origins in that form. */
 export const withFormerOrigins = ({ encoding, runs }: Portion, former: Portion): Portion => ({
   encoding,
   runs: runs.map((run, i): Run => ({ ...run, formerFrom: former.runs[i]?.from }))

@@ -237,8 +237,8 @@ class ProtobufSpans implements DivisibleSpans {
 const NONE_LEFT: ReadonlyMap<number, number> = new Map()
 
 /**
- * Returns a span's bytes without the events and links beyond the maximum, and the number of skipped messages by field.
- * Returns undefined if the span does not exceed a maximum.
+ * Returns a span's bytes without the events and links beyond the maximum, and the number skipped per field. Returns
+ * undefined if nothing is skipped.
  */
 function shorten(bytes: Uint8Array, { from, end }: ByteRange) {
   const reader = protobuf.Reader.create(bytes)

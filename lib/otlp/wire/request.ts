@@ -66,8 +66,8 @@ export interface SentSpanHead extends SpanIdentity {
 }
 
 /**
- * Spans as sent, decoded on demand. A few bytes can encode many spans, which take a hundred times the memory when
- * decoded, and may never be stored.
+ * Spans as sent, decoded on demand. A few bytes can encode many spans that take a hundred times the memory when decoded
+ * but may never be stored.
  */
 export interface SentSpans {
   readonly length: number
