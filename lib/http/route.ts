@@ -101,7 +101,7 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly access: Access | PersonAccess
   /** Headers of every response, including errors. */
   readonly answerHeaders?: Readonly<Record<string, string>>
-  /** Checks a request before its key. Throws a Refusal or returns headers for every response to the request. */
+  /** Runs before the key is checked. Throws a Refusal or returns headers for every response to the request. */
   guard?(request: Pick<RequestOf<unknown>, 'headers' | 'localPort'>): Readonly<Record<string, string>>
   /** Converts the Authorization header to `Bearer KEY`, if clients of this route also send other forms. */
   readonly readAuthorization?: (header: string | undefined) => string | undefined

@@ -190,7 +190,7 @@ export class HttpServer {
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue, this.#options.trusted)
     this.#pipelining.enter(exchange, () => {
-      // While the request waited, non-HTTP data may have followed it. The request has then been answered already.
+      // A parser error may already have answered the request while it waited.
       if (response.headersSent) this.#report(exchange)
       else void this.#serve(exchange)
     })

@@ -156,7 +156,7 @@ export class Place {
     return this.#isInside
   }
 
-  /** Whether this work keeps waiting work out. */
+  /** Whether this work keeps other work waiting. */
   get isWanted(): boolean {
     return this.#isInside && this.#places.wants(this.#party, this.#weight)
   }

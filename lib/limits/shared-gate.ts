@@ -27,7 +27,7 @@ interface Own {
 }
 
 /**
- * Minimum wait after which disconnected clients are detected. Creating a request's signal costs more than most reads.
+ * Minimum wait after which the client's connection is checked, because creating a signal costs more than most reads.
  */
 const SHORT_WAIT_MS = 100
 

@@ -36,7 +36,8 @@ export interface LargeMessage {
 export type LargeMessageParser = (bytes: Uint8Array) => Promise<LargeMessage>
 
 /**
- * Reads the message in a body. Resolves to a Refusal if the message is not JSON, or too deep, large or long a batch.
+ * Reads the message in a body. Resolves to a Refusal if it is not JSON or exceeds a limit on size, depth or batch
+ * length.
  */
 export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessageParser): Promise<RpcMessage | Refusal> {
   try {

@@ -4,7 +4,9 @@ import type { Fields } from './fields.ts'
 
 const MODEL_NAMES = namesOf(dialect => dialect.model)
 
-/** Returns the kind from the first dialect that states one; otherwise llm for spans that name a model, and custom. */
+/**
+ * Returns the first kind that a dialect states, or else llm for a span that names a model and custom for other spans.
+ */
 export function readKind(fields: Fields): DialectKind {
   for (const dialect of dialects) {
     const kind = dialect.kind(fields)

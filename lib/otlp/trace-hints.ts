@@ -1,4 +1,6 @@
-/** Reads a span's hints about its trace. Their attributes are kept, because spans have no fields for them. */
+/**
+ * Reads a span's hints about its trace. The attributes with the hints are kept, because spans have no fields for them.
+ */
 import { MAX_NAME, MAX_TAG, MAX_TEXT } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'

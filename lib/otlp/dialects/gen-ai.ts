@@ -1,6 +1,6 @@
 /**
- * OpenTelemetry's conventions for generative AI, with older names, because libraries keep sending the names that were
- * current when they were written.
+ * OpenTelemetry's conventions for generative AI, with older names, because libraries keep sending the names they were
+ * written for.
  */
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { type AttributeSource, composed, type Dialect, indexed, json, kindBy, loose } from '../dialect.ts'

@@ -10,9 +10,9 @@ import { remembering } from '../../trace/remembering.ts'
 export type TextForm =
   /** A string stays a string. */
   | 'text'
-  /** A string is parsed as JSON if it is valid JSON. */
+  /** A string is parsed if it is valid JSON. */
   | 'json'
-  /** A string that looks like a JSON object or array is parsed if it is valid JSON. Other strings stay strings. */
+  /** A string that looks like a JSON object or array is parsed if it is valid JSON. */
   | 'loose'
 
 /** Maximum depth of JSON in an attribute, so that the enclosing document has at most 100 levels (MAX_JSON_DEPTH). */

@@ -30,7 +30,7 @@ export function attributesOf(object: JsonObject, path: string): Attributes {
   return attributes
 }
 
-/** Returns an AnyValue as JSON. Its numbers are read as integers and doubles, whether sent as numbers or as strings. */
+/** Returns an AnyValue as JSON. Integers and doubles may be sent as numbers or as strings. */
 export function readJsonValue(any: unknown, path: string): Json {
   if (any === undefined || any === null) return null
   const value = objectOf(any, path)

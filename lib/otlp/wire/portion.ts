@@ -42,7 +42,7 @@ interface Run {
 
 /**
  * Maximum number of spans per portion. It exceeds a trace's maximum, so all storable spans of a trace share a portion
- * unless they are very large. In larger traces, the spans that take slots first come first (lib/otlp/read-export.ts).
+ * unless they are very large. Larger traces are ordered by priority for slots (lib/otlp/read-export.ts).
  */
 const PORTION_SPANS = 256
 /** Maximum size of a portion of several spans. Two portions are prepared at a time (lib/ingest/write-path.ts). */
