@@ -56,8 +56,8 @@ const HEADERS_TIMEOUT_MS = 20_000
 const REQUEST_TIMEOUT_MS = 600_000
 /**
  * Maximum number of connections waiting to be accepted. Linux drops further connections, whose clients retry only after
- * a second (test/bench/RESULTS.md, "Many connections at once"), and caps this value at net.core.somaxconn, by default
- * 4096.
+ * a second (test/bench/RESULTS.md, "Many connections at once"), and caps the value at net.core.somaxconn (default
+ * 4096).
  */
 const BACKLOG = 4096
 /** Maximum time that a closing server keeps accepting waiting connections. */
@@ -142,8 +142,7 @@ export class HttpServer {
 
   /**
    * Keeps serving, but closes each connection after its next response, which announces the close. Clients then
-   * reconnect, possibly to another server. Closing without announcement could lose requests that clients have already
-   * sent.
+   * reconnect, possibly to another server. Closing without announcement could lose requests that are already sent.
    */
   drain(): void {
     this.#isDraining = true

@@ -46,9 +46,8 @@ export class Places {
   }
 
   /**
-   * Calls `enter` when the work fits and it is the party's turn, immediately if possible, or `refuse` if the wait is
-   * too long. Throws `quota_exhausted` if too much of the party's work waits. The returned function leaves the slot or
-   * the line.
+   * Calls `enter` when the work fits and its turn comes, immediately if possible, or `refuse` if the wait is too long.
+   * Throws `quota_exhausted` if too much of the party's work waits. The returned function leaves the slot or the line.
    */
   join(party: unknown, weight: number, enter: () => void, refuse: (refusal: Refusal) => void): () => void {
     if (this.#countWaiting(party) >= this.#bounds.line) throw busy()

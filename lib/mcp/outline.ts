@@ -177,8 +177,7 @@ export function beginning(text: string, maxBytes: number): string {
 }
 
 /**
- * Describes how to read more, and then what the outline omits, because some clients show their model only the first 500
- * characters.
+ * Describes how to read more, then what the outline omits. Some clients show their model only the first 500 characters.
  */
 function noteOf(bytes: number, { traceValue, spanValue, name, hasFacts }: Room, isText: boolean): string[] {
   const cut = [

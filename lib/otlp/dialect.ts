@@ -14,8 +14,8 @@ import type { OtlpEvent } from './wire/request.ts'
 export type DialectKind = (typeof SPAN_KINDS)[number]
 
 /**
- * Reads a span's input or output from a single source and takes the attributes it uses. Returns undefined if the source
- * has no value.
+ * Reads a span's input or output from one source and takes its attributes. Returns undefined if the source has no
+ * value.
  */
 export type AttributeSource = (fields: Fields, events: readonly OtlpEvent[], kind: DialectKind) => FreeJson | undefined
 

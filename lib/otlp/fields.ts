@@ -1,6 +1,5 @@
 /**
- * A span's attributes by name. An attribute that becomes a field of the span is marked as taken, so that it is not
- * stored twice.
+ * A span's attributes by name. An attribute that becomes a field is marked as taken, so that it is not stored twice.
  */
 import type { Json } from '../trace/json/exact-json.ts'
 import { remembering } from '../trace/remembering.ts'

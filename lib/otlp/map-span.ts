@@ -1,7 +1,6 @@
 /**
- * Maps an OTLP span to a spoor span, as a client would send it, and to hints about its trace. Data without its own
- * field is kept in `attributes`. OTLP's own fields use OpenTelemetry's names for non-OTLP formats, such as
- * `otel.scope.name`.
+ * Maps an OTLP span to a spoor span, as a client would send it, and to hints about its trace. `attributes` keeps data
+ * without its own field. OTLP's own fields use OpenTelemetry's names for other formats, such as `otel.scope.name`.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'

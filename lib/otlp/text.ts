@@ -14,10 +14,7 @@ export function cutAttribute(text: string, length: number): string {
   return [...text.slice(0, 2 * length)].slice(0, length).join('')
 }
 
-/**
- * Returns a string or number as a string of 1 to `length` characters, or undefined if the value would have to be
- * changed.
- */
+/** Returns a string or number as a string of 1 to `length` characters, or undefined if the value needs changes. */
 export function shortAttribute(value: Json, length: number): string | undefined {
   const plain = plainNumber(value)
   if (typeof plain === 'number') return String(plain)

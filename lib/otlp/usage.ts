@@ -43,8 +43,7 @@ export function readCost(fields: Fields): number | undefined {
 }
 
 /**
- * Reads an attribute that holds counts or costs. The attribute is kept, because it may contain more than spoor's
- * fields.
+ * Reads an attribute that holds counts or costs. The attribute is kept, because spoor may lack fields for some values.
  */
 function readDetails(fields: Fields, names: readonly string[]): Details | undefined {
   const found = fields.find(names)

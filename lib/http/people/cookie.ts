@@ -32,10 +32,7 @@ export class Cookie {
     this.#attributes = `Path=${base}${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
   }
 
-  /**
-   * Returns the value from a Cookie header. The first of repeated cookies counts, because its path is the most
-   * specific.
-   */
+  /** Returns the value from a Cookie header. The first of several counts, because its path is the most specific. */
   read(header: string | undefined): string | undefined {
     for (const pair of (header ?? '').split(';')) {
       const end = pair.indexOf('=')

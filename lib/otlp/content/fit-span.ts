@@ -3,7 +3,7 @@
  * status and times always survive, and most strings stay readable. Base64 files are cut first. Next, the longest
  * strings are cut to one common length, the greatest that fits. If many small values make up the size, whole values are
  * cut as JSON text, and finally attributes are left out. Each cut string ends with a note, and the attribute
- * `spoor.truncated` lists the place, full size and SHA-256 of each cut value. Cutting is deterministic, so resends are
+ * `spoor.truncated` lists the place, full size and SHA-256 of each cut. Cutting is deterministic, so resends are
  * recognised.
  */
 import { LosslessNumber } from 'lossless-json'

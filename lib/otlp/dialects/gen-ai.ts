@@ -1,7 +1,4 @@
-/**
- * OpenTelemetry's conventions for generative AI, with older names, because libraries keep sending the names they were
- * written for.
- */
+/** OpenTelemetry's conventions for generative AI. Older names are included, because libraries keep sending them. */
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { type AttributeSource, composed, type Dialect, indexed, json, kindBy, loose } from '../dialect.ts'
 import type { Fields } from '../fields.ts'

@@ -1,6 +1,5 @@
 /**
- * The Vercel AI SDK up to version 6. Version 7 uses OpenTelemetry's names, except for runtimeContext, embeddings and
- * ranking.
+ * The Vercel AI SDK up to version 6. Version 7 uses its own names only for `runtimeContext`, embeddings and rankings.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { type AttributeSource, composed, type Dialect, json } from '../dialect.ts'

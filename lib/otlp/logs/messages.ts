@@ -45,8 +45,7 @@ const textOf = (messages: readonly Json[] | undefined): string | null =>
   messages === undefined || messages.length === 0 ? null : stringifyExact(messages)
 
 /**
- * Cuts messages to a span's maximum size. A list that is cut as a whole, or nested too deeply, becomes a list of one
- * string.
+ * Cuts messages to a span's maximum size. A list cut as a whole, or nested too deeply, becomes a list of one string.
  */
 function fit({ input, output }: { input: string | null; output: string | null }) {
   const free = (text: string | null) => ({ stored: text, canonical: text ?? 'null' })

@@ -21,8 +21,7 @@ const NO_EVENTS: readonly OtlpEvent[] = []
 const NO_LINKS: readonly OtlpLink[] = []
 
 /**
- * First bytes of fields: the field's number times 8, plus 0 for a varint, 1 for 64 bits, 2 for a length prefix, or 5
- * for 32 bits.
+ * First bytes of fields: 8 times the field's number, plus 0 for a varint, 1 for 64 bits, 2 for a length, 5 for 32 bits.
  */
 const SPAN = {
   ...{
