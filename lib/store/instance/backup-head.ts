@@ -1,6 +1,7 @@
 /**
- * Everything of an instance but its traces, as a backup has it: who owns what, and who may do what. Sessions, links and
- * tried passwords are no part of it, nor is what follows from the traces (totals, families, floors of rankings).
+ * Reads everything that a backup stores of an instance besides its traces: who owns what, and who has access to what. A
+ * backup omits sessions, sign-in links and password attempts, and data derived from the traces (totals, families,
+ * ranking floors).
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
@@ -16,9 +17,9 @@ export interface BackupAccount {
   readonly createdAt: string
 }
 
-/** A saved view of a project. */
+/** A project's saved view. */
 export interface BackupView {
-  /** Null: it is shared. */
+  /** Null for a shared view. */
   readonly userId: number | null
   readonly name: string
   readonly page: string
@@ -42,7 +43,9 @@ export interface BackupMember {
   readonly accountId: number
   readonly userId: number
   readonly role: Role
-  /** Whether a provider of OpenID Connect gave it; left out by backups from before providers were supported. */
+  /**
+   * Whether an OpenID Connect provider granted the membership. Missing in backups from before providers were supported.
+   */
   readonly byClaim?: boolean
   readonly createdAt: string
 }
@@ -68,9 +71,9 @@ export interface BackupSecret {
   readonly madeAt: string
 }
 
-/** The parts of an instance that are small enough to be held in memory. */
+/** Parts of an instance that are small enough to hold in memory. */
 export interface InstanceHead {
-  /** The fingerprint of KEY_DIGEST_SECRET; null if no key was ever made. */
+  /** Fingerprint of KEY_DIGEST_SECRET; null if no key was ever created. */
   readonly secret: BackupSecret | null
   readonly accounts: readonly BackupAccount[]
   readonly projects: readonly BackupProject[]
@@ -118,7 +121,7 @@ async function readProjects(sql: Sql): Promise<BackupProject[]> {
   })
 }
 
-/** The number of traces of a project, and of the rows under them by the traces' own counts. */
+/** A project's number of traces, and of their spans and scores according to the counts stored with the traces. */
 export interface ProjectCounts {
   readonly traces: number
   readonly spans: number

@@ -1,14 +1,14 @@
-/** Reads and writes the tables of an instance that have no bound, besides its traces, a page at a time. */
+/** Reads and writes an instance's tables of unbounded length, other than traces, a page at a time. */
 import type { Sql } from 'postgres'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import type { Numbers, Restoration } from './restoration.ts'
 
-/** How many rows of a table without a bound are read at once. */
+/** Number of rows read at a time. */
 const PAGE_ROWS = 1000
 
 /**
- * Messages of log records whose trace is not there. They wait for their spans for some minutes, so there are few. Those
- * of traces are in the lines of an export.
+ * Reads messages of log records whose trace does not exist. They wait a few minutes for their spans, so there are few.
+ * Messages of existing traces are in the lines of the export.
  */
 export async function* readStrayMessages(sql: Sql, projectId: number): AsyncGenerator<readonly PlacedMessages[]> {
   let last: PlacedMessages | undefined
@@ -58,7 +58,7 @@ export interface StoredAuditEntry {
   readonly accountId: number | null
   readonly projectId: number | null
   readonly action: string
-  /** JSON text. */
+  /** JSON-encoded. */
   readonly detail: string | null
 }
 
@@ -74,7 +74,7 @@ export async function* readAuditRows(sql: Sql): AsyncGenerator<readonly StoredAu
   }
 }
 
-/** Writes who gave scores of a project. */
+/** Stores the authors of a project's scores. */
 export async function setAuthors(
   sql: Sql,
   projectId: number,
@@ -93,7 +93,8 @@ export async function setAuthors(
 }
 
 /**
- * Stores audit entries as they were. In a restore beside others, a number that the backup does not have is left out.
+ * Stores audit entries as they were. A restore beside existing rows maps their ids, and omits ids that the backup does
+ * not contain.
  */
 export async function insertAudit(
   sql: Sql,
