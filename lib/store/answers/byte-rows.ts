@@ -41,7 +41,7 @@ export class RowReader {
   }
 }
 
-/** Converts messages' strings so that each character is one byte of UTF-8. */
+/** Converts messages' strings to one character per UTF-8 byte. */
 export function bytewise<T extends { readonly input: string | null; readonly output: string | null }>(messages: T): T {
   const { input, output } = messages
   return { ...messages, input: asBytes(input), output: asBytes(output) }

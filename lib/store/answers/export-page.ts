@@ -32,16 +32,15 @@ export interface ExportPage {
   readonly scores: number
 }
 
-/** Limits of a page: its number of traces, and the document bytes after which no further trace is added. */
+/** Maximum number of traces per page, and document bytes after which no further trace is added. */
 const PAGE_TRACES = 250
 const PAGE_BYTES = 4 * 1024 * 1024
 
 const LOWEST_ID = '0'.repeat(32)
 
-/** Kind of a row, from the column `part`. */
 type Part = 'trace' | 'span' | 'score'
 
-/** Rows of a page, for `renderExportPage`. */
+/** A page's rows, which `renderExportPage` turns into lines. */
 export interface FetchedPage {
   readonly rows: readonly RawRow[]
   readonly reader: RowReader
@@ -89,7 +88,7 @@ export async function fetchExportPage(
   return last && { rows, reader, last: reader.row<ExportPlace>(last) }
 }
 
-/** Renders a page's lines one trace at a time, so that few strings are in memory besides the rows read. */
+/** Renders a page's lines one trace at a time, to keep few strings in memory besides the rows. */
 export async function renderExportPage(
   sql: Sql,
   projectId: number,

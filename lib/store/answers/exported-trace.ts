@@ -1,7 +1,7 @@
 /**
- * Renders one line of an export. A line is the trace detail, so that programs that read responses can read exports,
- * with two additions: the id of the key that recorded the trace, and under `recorded` the data that only a restore
- * needs. lib/schema/export-line.ts describes how lines are read.
+ * Renders one line of an export: the trace detail, which programs that read responses can read, plus the id of the key
+ * that recorded the trace, and under `recorded` the data that only a restore needs. lib/schema/export-line.ts describes
+ * how lines are read.
  */
 import { usageDocument } from '../../trace/document.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
@@ -10,7 +10,6 @@ import { plain } from './json-text.ts'
 import type { ScoreRow } from './score-json.ts'
 import { detailMembers, environmentMember, partMembers, type SpanRow, type StoredTraceRow } from './trace-json.ts'
 
-/** Columns of an exported trace. */
 export interface ExportedRow extends StoredTraceRow {
   readonly keyId: string | null
   readonly endHash: string | null
@@ -18,9 +17,7 @@ export interface ExportedRow extends StoredTraceRow {
   readonly ranks: string | null
 }
 
-/**
- * Renders one line, without the trailing line break. Free JSON is stored compact, so it contains no line breaks either.
- */
+/** Renders one line, without the trailing line break. Free-form JSON is stored without line breaks. */
 export function renderExportLine(
   trace: ExportedRow,
   spans: readonly SpanRow[],

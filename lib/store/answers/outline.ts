@@ -1,6 +1,7 @@
 /**
- * Reads what a trace's page requests: the outline, which has sizes instead of texts, then the selected span, and all
- * texts for the search. Each response is JSON with the same values as the trace detail.
+ * Serves the requests of a trace's page: first the outline, which has sizes instead of texts (input, output, attributes
+ * and events), then the selected span, and all texts for the search. Each response is JSON with the same values as the
+ * trace detail.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -30,8 +31,8 @@ export async function readOutline(
   traceId: string,
   { known, userId }: { readonly known?: string | undefined; readonly userId: number }
 ): Promise<string | undefined> {
-  // The version is read before the trace. If the trace changes in between, the page has the older version and requests
-  // the outline again.
+  // The version is read first. If the trace then changes, the page gets the older version and requests the outline
+  // again.
   const version = await readVersion(sql, projectId, traceId)
   if (version === undefined || version === known) return version && UNCHANGED
   const shown = await readSizedTrace(sql, projectId, traceId)
@@ -98,8 +99,8 @@ function outlineOf(span: SpanRow & Sizes, traceId: string): string {
 }
 
 /**
- * Returns a version that changes whenever the outline does. Messages received separately from their spans do not change
- * the trace's version, so their count is included.
+ * Returns a version that changes whenever the outline does. Separately received messages do not change the trace's
+ * version, so the result includes their count.
  */
 async function readVersion(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
   const [row] = await sql<{ version: number; messages: number }[]>`
@@ -110,7 +111,7 @@ async function readVersion(sql: Sql, projectId: number, traceId: string): Promis
   return row && `${row.version}.${row.messages}`
 }
 
-/** Returns the email addresses of the scores' authors, by user id. */
+/** Returns the email addresses of the scores' authors. */
 async function readAuthors(sql: Sql, { scores }: ShownTrace): Promise<ReadonlyMap<number, string>> {
   const ids = [...new Set(scores.map(({ authorId }) => authorId).filter(id => id !== null))]
   if (ids.length === 0) return new Map()

@@ -55,9 +55,9 @@ const SCORE_VALUES = [
 ] as const
 
 /**
- * Returns SQL for the scores in a trace's summary as one string, or null without scores. The trace is a row of traces
- * as t in project $1. The inner query has `order by`, and a limit that no trace exceeds, so that the planner uses the
- * primary key even while the table is empty.
+ * Returns SQL for the scores in a trace's summary as one string, or null if the trace has no scores. The trace is a row
+ * of traces as t in project $1. The inner query has `order by`, and a limit that no trace exceeds, so that the planner
+ * uses the primary key even while the table is empty.
  */
 export const scoreMapText = ({ scores }: TableNames): string => `case when t.score_count > 0 then (
   select string_agg(concat_ws(E'\\x02', ${SCORE_VALUES.join(', ')}), E'\\x02' order by name)
@@ -68,7 +68,7 @@ export const scoreMapText = ({ scores }: TableNames): string => `case when t.sco
   ) newest
 ) end`
 
-/** Renders the member `scores` from a string that `scoreMapText` selected, with null as the empty string. */
+/** Renders the member `scores` from the string that scoreMapText selects; an empty string means null. */
 export function readScoreMap(joined: string): string {
   if (joined === '') return '{}'
   const values = joined.split(SEPARATOR)

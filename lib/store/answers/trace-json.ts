@@ -1,13 +1,12 @@
 /**
- * Renders traces and spans as JSON for responses, assembled from columns. Free JSON is never parsed on output, which
- * keeps it exact and costs little more than copying (test/bench/RESULTS.md, "JSON text").
+ * Renders traces and spans as JSON for responses, assembled from columns. Free-form JSON is never parsed on output,
+ * which keeps it exact and costs little more than copying (test/bench/RESULTS.md, "JSON text").
  */
 import { UNASSIGNED } from '../../trace/environment.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
 import { list, plain, raw, text } from './json-text.ts'
 import { renderScore, renderScoreMap, type ScoreRow } from './score-json.ts'
 
-/** Columns of a trace summary. */
 export interface SummaryRow extends UsageFields {
   readonly id: string
   readonly name: string
@@ -103,7 +102,7 @@ export function summaryMembers(trace: SummaryRow, scores: string, environment = 
   )
 }
 
-/** JSON-encoded values of a summary's members. Only id, status and startedAt have no quotes. */
+/** JSON-encoded values of a summary's members, except that id, status and startedAt lack quotes. */
 export interface SummaryParts {
   readonly id: string
   readonly name: string
@@ -180,7 +179,7 @@ interface TraceAndScores {
   readonly scores: readonly ScoreRow[]
 }
 
-/** Renders the parts of a response from a whole trace, as JSON. The caller puts commas between the spans. */
+/** Renders the JSON parts of a whole trace's response. The caller puts commas between spans. */
 export interface PartTexts {
   head(shown: TraceAndScores): string
   span(span: SpanRow, traceId: string): string

@@ -1,4 +1,7 @@
-/** Reads one whole trace for a response. export-page.ts reads pages of whole traces. */
+/**
+ * Reads one whole trace for a response; export-page.ts reads pages of traces. Texts are the free-form JSON of a trace
+ * or span: input, output, attributes and events.
+ */
 import type { PendingQuery, Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
@@ -25,10 +28,9 @@ export type DetailRow<T extends StoredTraceRow, S extends ScoreRow = ScoreRow> =
 type SingleRow = DetailRow<StoredTraceRow & Apart, AuthoredScore>
 
 /**
- * Columns of whole traces, from the tables traces as t, spans as s and scores as c. A `full join on false` lists the
- * rows of the three tables one below the other. A single statement reads them all because it sees one snapshot, so no
- * write can come between a trace and its spans. Three statements would also use more of PostgreSQL's time
- * (test/bench/RESULTS.md, "JSON text").
+ * Columns of whole traces, from the tables traces as t, spans as s and scores as c. A `full join on false` concatenates
+ * the rows of the three tables. A single statement sees one snapshot, so no write can come between a trace and its
+ * spans. Three statements would also use more of PostgreSQL's time (test/bench/RESULTS.md, "JSON text").
  */
 const HEAD_COLUMNS = `
   case when t.seq is not null then 'trace' when s.id is not null then 'span' else 'score' end as part,
@@ -51,11 +53,9 @@ const HEAD_COLUMNS = `
   c.span_id as "spanId", c.data_type as "dataType", c.value, c.comment, c.source, c.evaluator_id as "evaluatorId",
   c.run_id as "runId", c.created_at as "createdAt"`
 
-/** A fragment of a statement. */
 // biome-ignore lint/suspicious/noExplicitAny: as the driver has it.
 type Fragment = PendingQuery<any>
 
-/** Texts of the trace and of all spans. */
 const TEXT_COLUMNS =
   'coalesce(t.input, s.input) as input, coalesce(t.output, s.output) as output, s.attributes, s.events'
 export const DETAIL_COLUMNS = `${HEAD_COLUMNS}, ${TEXT_COLUMNS}`
@@ -69,7 +69,7 @@ const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as
 /** Order of rows in responses: spans by start, scores newest first. */
 export const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
 
-/** Returns SQL for the column `hasMessages`, over traces of the project as t. */
+/** SQL for the column `hasMessages`, over traces of the project as t. */
 export const hasMessages = (sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES) => sql`exists (
   select from ${sql.unsafe(names.span_messages)} m where m.project_id = ${projectId} and m.trace_id = t.id
 ) as "hasMessages"`
@@ -140,7 +140,7 @@ export async function measureTrace(
   return row?.bytes
 }
 
-/** Returns SQL for the bytes of the documents and of separately received messages, over traces of the project as t. */
+/** SQL for the bytes of documents and separately received messages, over traces of the project as t. */
 const textBytes = (sql: Sql, projectId: number, names: TableNames) => sql`(estimated_bytes + coalesce((
   select sum(coalesce(octet_length(m.input::text), 0) + coalesce(octet_length(m.output::text), 0))
   from ${sql.unsafe(names.span_messages)} m where m.project_id = ${projectId} and m.trace_id = t.id
@@ -149,10 +149,7 @@ const textBytes = (sql: Sql, projectId: number, names: TableNames) => sql`(estim
 /** Renders the trace detail as pieces of JSON in UTF-8. */
 export const renderDetail = (fetched: FetchedTrace): Promise<readonly Buffer[]> => renderPieces(fetched, DETAIL_PARTS)
 
-/**
- * Renders a whole trace as pieces of JSON in UTF-8. Rendering yields to other requests at intervals, however long the
- * trace is.
- */
+/** Renders a whole trace as pieces of JSON in UTF-8, in slices that let other requests proceed. */
 export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Promise<readonly Buffer[]> {
   const { id, rows, reader, messages } = fetched
   const slices = new Slices()
@@ -185,10 +182,7 @@ export async function readShownTrace(
   return show(sql, projectId, traceId, names, await selectTraceDetail(sql, projectId, traceId, names))
 }
 
-/**
- * Returns one span as the trace shows it. Other spans are read only if packed, because the requested span may be packed
- * with them.
- */
+/** Returns one span as the trace shows it. Other spans are read only if packed, possibly with this span. */
 export async function readShownSpan(
   sql: Sql,
   projectId: number,
@@ -202,7 +196,7 @@ export async function readShownSpan(
   return shown?.spans.find(({ id }) => id === spanId)
 }
 
-/** Returns the trace itself. Spans' texts are read only if the trace's own texts may come from them. */
+/** Returns the trace without its spans. Spans' texts are read only if the trace's own texts may come from them. */
 export async function readOwnTexts(
   sql: Sql,
   projectId: number,
@@ -249,7 +243,7 @@ export async function readSizedTrace(
 
 type Sized = Pick<SpanRow, 'input' | 'output'> & Partial<Pick<SpanRow, 'attributes' | 'events'> & Sizes>
 
-/** Adds the sizes that PostgreSQL did not compute, because the texts were packed or were read. */
+/** Computes the sizes that a row lacks because its texts were packed or were read. */
 function withSizes<T extends Sized>(row: T): T & Sizes {
   return {
     ...row,
@@ -280,7 +274,7 @@ async function show(
   return showWith(rows, messages, 'utf8', () => slices.next())
 }
 
-/** Throws if the first row is not the trace's own. */
+/** Throws unless the first row is the trace. */
 async function showWith(
   [trace, ...rest]: readonly SingleRow[],
   messages: readonly PlacedMessages[],
@@ -296,7 +290,6 @@ async function showWith(
 
 /** Selects the parts of a trace to read. An omitted member selects everything. */
 interface Choice {
-  /** SQL columns for the texts. */
   readonly texts?: Fragment
   /** Further conditions on the trace as t, and on its spans, each with a leading `and`. */
   readonly which?: Fragment

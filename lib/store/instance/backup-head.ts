@@ -1,7 +1,6 @@
 /**
- * Reads everything that a backup stores of an instance besides its traces: who owns what, and who has access to what. A
- * backup omits sessions, sign-in links and password attempts, and data derived from the traces (totals, families,
- * ranking floors).
+ * Reads everything that a backup contains besides traces: who owns what, and who may do what. Backups exclude sessions,
+ * sign-in links and password attempts, and data derived from traces (totals, families, ranking floors).
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
@@ -17,7 +16,6 @@ export interface BackupAccount {
   readonly createdAt: string
 }
 
-/** A project's saved view. */
 export interface BackupView {
   /** Null for a shared view. */
   readonly userId: number | null
@@ -43,9 +41,7 @@ export interface BackupMember {
   readonly accountId: number
   readonly userId: number
   readonly role: Role
-  /**
-   * Whether an OpenID Connect provider granted the membership. Missing in backups from before providers were supported.
-   */
+  /** Whether an OpenID Connect provider granted the role. Absent in backups made before providers were supported. */
   readonly byClaim?: boolean
   readonly createdAt: string
 }
@@ -56,7 +52,7 @@ export interface BackupKey {
   readonly label: string
   readonly scopes: readonly Scope[] | null
   readonly environment: string | null
-  /** In hexadecimal digits. */
+  /** Hexadecimal. */
   readonly digest: string
   readonly createdAt: string
   readonly expiresAt: string | null
@@ -64,7 +60,7 @@ export interface BackupKey {
   readonly revokedAt: string | null
 }
 
-/** In hexadecimal digits. */
+/** Salt and fingerprint are hexadecimal. */
 export interface BackupSecret {
   readonly salt: string
   readonly fingerprint: string
@@ -121,7 +117,7 @@ async function readProjects(sql: Sql): Promise<BackupProject[]> {
   })
 }
 
-/** A project's number of traces, and of their spans and scores according to the counts stored with the traces. */
+/** Number of a project's traces, and the sums of their stored span and score counts. */
 export interface ProjectCounts {
   readonly traces: number
   readonly spans: number

@@ -7,8 +7,8 @@ import type { Numbers, Restoration } from './restoration.ts'
 const PAGE_ROWS = 1000
 
 /**
- * Reads messages of log records whose trace does not exist. They wait a few minutes for their spans, so there are few.
- * Messages of existing traces are in the lines of the export.
+ * Reads messages from log records whose trace does not exist. These messages wait a few minutes for their spans, so
+ * there are few. Messages of existing traces are in the export's lines.
  */
 export async function* readStrayMessages(sql: Sql, projectId: number): AsyncGenerator<readonly PlacedMessages[]> {
   let last: PlacedMessages | undefined
@@ -51,7 +51,6 @@ export async function* readAuthors(sql: Sql, projectId: number): AsyncGenerator<
   }
 }
 
-/** A row of `audit`. */
 export interface StoredAuditEntry {
   readonly at: string
   readonly userId: number | null
@@ -93,8 +92,7 @@ export async function setAuthors(
 }
 
 /**
- * Stores audit entries as they were. A restore beside existing rows maps their ids, and omits ids that the backup does
- * not contain.
+ * Stores audit entries unchanged. A restore beside existing rows maps their ids and omits ids unknown to the backup.
  */
 export async function insertAudit(
   sql: Sql,

@@ -1,6 +1,6 @@
 /**
- * Reads a restore's progress from the rows `restore.begin` and `restore.end` of `audit`, so that an interrupted restore
- * can continue. Also finds the rows that would conflict with a new restore.
+ * Reads a restore's progress from the `restore.begin` and `restore.end` rows of `audit`, so that an interrupted restore
+ * can continue. Also finds rows that would conflict with a new restore.
  */
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
@@ -44,6 +44,7 @@ export interface Occupation {
   readonly users: number
   /** Slugs of the backup that already exist here. */
   readonly slugs: readonly string[]
+  /** Ids of the backup's keys that already exist here. */
   readonly keys: readonly string[]
 }
 
@@ -57,20 +58,19 @@ export async function readOccupation(sql: Sql, { projects, keys }: InstanceHead)
 }
 
 /**
- * Takes the restore lock without waiting. Returns false if another connection holds the lock. The lock is held until
- * `unlockRestore` or until the connection closes.
+ * Takes the restore lock until `unlockRestore` is called or the connection closes. Returns false if the lock is held.
  */
 export async function lockRestore(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ locked: boolean }]>`select pg_try_advisory_lock(${ADVISORY_LOCK.restore}) as locked`
   return row.locked
 }
 
-/** Releases the restore lock. Ignores errors, because a lost connection has already released the lock. */
+/** Ignores errors, because a lost connection has already released the lock. */
 export async function unlockRestore(sql: Sql): Promise<void> {
   await sql`select pg_advisory_unlock(${ADVISORY_LOCK.restore})`.catch(() => {})
 }
 
-/** Whether the database has the fingerprint of a KEY_DIGEST_SECRET. */
+/** Whether a KEY_DIGEST_SECRET's fingerprint is stored. */
 export async function hasFingerprint(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ has: boolean }]>`select exists (select from key_digest_secret) as has`
   return row.has

@@ -1,6 +1,6 @@
 /**
- * Writes the contents of a backup other than traces. A restore begins with a transaction that creates the accounts,
- * projects and users, then imports the traces, and ends with a transaction that gives people and keys access.
+ * Writes a backup's contents other than traces. A restore begins with a transaction that creates the accounts, projects
+ * and users, then imports traces, and ends with a transaction that gives people and keys access.
  */
 import type { Sql } from 'postgres'
 import { NUMBERED_TABLES } from '../../database/tables.ts'
@@ -19,7 +19,7 @@ import { admitUsers, type BackupUser, insertUser } from './users.ts'
 
 /**
  * Creates the accounts, projects and users. Users get no passwords or memberships yet, so nobody can sign in. A user
- * whose email address exists here becomes the existing user. Must run in a transaction.
+ * whose address exists here is mapped to the existing user. Must run in a transaction.
  */
 export async function beginRestore(
   sql: Sql,
@@ -75,23 +75,21 @@ async function raiseSequences(sql: Sql): Promise<void> {
   }
 }
 
-/**
- * Rows that grant access (passwords, memberships, keys, the fingerprint of the keys' secret), and users' saved views.
- */
+/** Rows that grant access (passwords, memberships, keys and their secret's fingerprint), and users' saved views. */
 export interface Admissions {
-  /** Projects whose saved views and search settings are stored. */
+  /** Projects whose saved views and search settings are restored. */
   readonly projects: readonly BackupProject[]
   readonly users: readonly BackupUser[]
   readonly members: readonly BackupMember[]
   readonly keys: readonly BackupKey[]
-  /** Fingerprint to store. If undefined, the existing fingerprint stays. */
+  /** Fingerprint to store; undefined keeps the existing one. */
   readonly secret: BackupSecret | undefined
   readonly revokeKeys: boolean
 }
 
 const BATCH_ROWS = 1000
 
-/** Performs the last step of a restore. Must run in the transaction that stores the audit entries. */
+/** Completes a restore. Must run in the transaction that stores the audit entries. */
 export async function endRestore(sql: Sql, restoration: Restoration, admissions: Admissions): Promise<void> {
   const { users, members, keys, secret, revokeKeys } = admissions
   const { backup, accounts, projects } = restoration

@@ -9,7 +9,7 @@ export interface BackupUser {
   /** Stored hash, never the password itself. */
   readonly password: string | null
   readonly createdAt: string
-  /** Identities at OpenID Connect providers. Missing in backups from before identities were stored. */
+  /** Identities at OpenID Connect providers. Absent in backups made before identities were stored. */
   readonly identities?: BackupIdentity[]
   /** Time until which an identity is linked by email address alone (sql/0012-identities.sql). */
   readonly oidcEmailUntil?: string | null
@@ -33,10 +33,7 @@ export async function readUsers(sql: Sql): Promise<BackupUser[]> {
   return users.map(user => ({ ...user, identities: byUser.get(user.id) ?? [] }))
 }
 
-/**
- * Creates a user without a password and returns the id. A user whose email address exists here becomes the existing
- * user.
- */
+/** Creates a user without a password. A user whose address exists here is mapped to the existing user. */
 export async function insertUser(sql: Sql, { id, email, name, createdAt }: BackupUser, into: boolean): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
     insert into users (id, email, name, created_at) overriding system value
@@ -49,7 +46,7 @@ export async function insertUser(sql: Sql, { id, email, name, createdAt }: Backu
 
 /**
  * Gives users their passwords and identities, before any user belongs to an account. `restored` maps users' ids in the
- * backup to ids here. A user who existed here before keeps their own.
+ * backup to ids here. Users who already belong to an account here keep their own.
  */
 export async function admitUsers(
   sql: Sql,
@@ -65,7 +62,7 @@ export async function admitUsers(
       returning id`
     if (changed !== undefined) await insertIdentities(sql, own, identities ?? [])
   }
-  // Backups without identities predate the migration, so their users get the same treatment as in the migration.
+  // A backup without identities predates sql/0012-identities.sql, so its users are treated as in that migration.
   const before = users.filter(({ identities }) => identities === undefined).map(({ id }) => id)
   const claimed = members.filter(({ userId, byClaim }) => byClaim === true && before.includes(userId))
   await sql`
@@ -74,7 +71,7 @@ export async function admitUsers(
       and not exists (select from memberships m where m.user_id = u.id)`
 }
 
-/** Stores a user's identities. An identity that is already linked here stays with its user. */
+/** Stores identities. An identity already linked here stays with its user. */
 async function insertIdentities(sql: Sql, userId: number, identities: readonly BackupIdentity[]): Promise<void> {
   for (const { issuer, subject, linkedAt } of identities) {
     await sql`

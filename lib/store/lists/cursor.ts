@@ -1,6 +1,6 @@
 /**
  * Encodes where a page of a list ended, as an opaque string. A cursor is a position in one list under one sort, not a
- * page. It therefore works with other filters and limits, and stays valid when rows are added or deleted.
+ * page. A cursor therefore works with other filters and limits, and stays valid when rows are added or deleted.
  */
 
 /** A position in a list: a row's sort key, and its id or number to break ties. The row may have been deleted. */
@@ -34,6 +34,6 @@ export function decodeCursor(order: Order, cursor: string): Edge | undefined {
   const [, , side, key = '', tie = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split(' ')
   if (!order.isKey(key) || !order.isTie(tie)) return undefined
   const edge = { key, tie, inclusive: side === AT }
-  // The decoder ignores characters outside base64url, so accept only the spelling that encodeCursor produces.
+  // The decoder ignores characters outside base64url, so only the spelling that encodeCursor produces is accepted.
   return encodeCursor(order, edge) === cursor ? edge : undefined
 }

@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 
-/** Number of newest traces and scores searched for names, and maximum number of values per filter. */
+/** Numbers of newest traces and scores searched for names, and maximum number of values per filter. */
 const LOOKED_AT = 1000
 const SCORES_LOOKED_AT = 3000
 const MOST = 200
@@ -15,7 +15,7 @@ export interface Facets {
 }
 
 /**
- * Reads the statuses, models and environments of the project's families, which its traces have or once had, and the
+ * Reads the statuses, models and environments that the project's traces have or once had, from its families, and the
  * names of its newest traces, most frequent first.
  */
 export async function readFacets(sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES): Promise<Facets> {
@@ -42,7 +42,7 @@ export async function readFacets(sql: Sql, projectId: number, names: TableNames 
 export interface ScoreNameFacet {
   readonly name: string
   readonly dataType: string
-  /** Number of the newest scores with this name and data type. */
+  /** Occurrences among the newest scores. */
   readonly count: number
 }
 

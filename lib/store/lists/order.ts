@@ -1,4 +1,7 @@
-/** Defines the orders of lists, and the edge at which a page begins. Sort keys and tie-breaking ids are descending. */
+/**
+ * Defines the orders of lists, and the edge at which a page begins. All orders are descending, including tie-breaking
+ * ids.
+ */
 
 import { isBefore, parseTimestamp } from '../../trace/timestamp.ts'
 import type { Edge, Order } from './cursor.ts'
@@ -46,8 +49,8 @@ export const SCORE_ORDER: ListOrder = {
 
 /**
  * Returns the edge at which a walk down a list begins: its top, the inclusive upper bound `to` (in orders by time) or
- * the cursor, whichever is lowest. One edge replaces two conditions, because PostgreSQL enters an index at only one
- * condition and may choose the one further away.
+ * the cursor, whichever is lowest. A single edge replaces two conditions, because PostgreSQL starts an index scan at
+ * just one condition, possibly the one further away.
  */
 export function edgeBelow(order: ListOrder, cursor: Edge | undefined, to: string | undefined): Edge {
   if (cursor !== undefined && (to === undefined || !isBefore(to, cursor.key))) return cursor
@@ -60,5 +63,5 @@ export function edgeAbove(order: ListOrder, cursor: Edge, from: string | undefin
   return { key: from, tie: order.lowestTie, inclusive: true }
 }
 
-/** Returns the same position as the edge of the rows on its other side. */
+/** Returns the edge at the same position for the rows on the other side. */
 export const behindEdge = (edge: Edge): Edge => ({ ...edge, inclusive: !edge.inclusive })

@@ -47,8 +47,8 @@ interface Row extends ScoreRow {
 
 /**
  * Returns SQL for a score's trace. The query has `order by` and `limit`, despite selecting one row, so that PostgreSQL
- * uses the index of `seq`. While the tables are empty, the planner rates other indexes equally, and a connection keeps
- * its plan.
+ * uses the index of `seq`. While the tables are empty, the planner considers other indexes equally good, and a
+ * connection keeps its plan.
  */
 const traceOfScore = ({ traces }: TableNames): string => `select id, environment from ${traces}
   where project_id = $1 and seq >= s.trace_seq and seq <= s.trace_seq order by seq limit 1`
@@ -68,7 +68,7 @@ export async function listScores(
   const conditions = [`s.project_id = ${bind(projectId)}`]
   if (name !== undefined) conditions.push(`s.name = ${bind(name)}`)
   if (from !== undefined) conditions.push(`s.created_at >= ${bind(from)}`)
-  // "is true" keeps PostgreSQL from looking up traces by environment, because an environment can have very many.
+  // "is true" keeps PostgreSQL from finding traces by environment, because an environment can have very many traces.
   const inEnvironment = environment === undefined ? '' : `and (t.environment = ${bind(environment)}) is true`
   const isPicked = picked === undefined ? [] : pickingConditions(picked, bind)
   const beyond = edge.inclusive ? '<=' : '<'

@@ -14,8 +14,8 @@ import { environmentMember, joinSummary, renderUsage, type SummaryParts } from '
 const SEPARATOR = '\u0001'
 
 /**
- * Values of a trace, over a row of traces as t, with null as the empty string. readSummary expects this order, followed
- * by the string of the trace's scores.
+ * SQL for a trace's values, over a row of traces as t; null becomes the empty string. readSummary expects this order,
+ * followed by the string of the trace's scores.
  */
 const COLUMNS = [
   't.id',
@@ -44,7 +44,7 @@ const VALUES = COLUMNS.join(", E'\\x01', ")
 
 /**
  * Returns SQL for the aggregate that builds a page's string. Its rows are traces of project $1 as t, in page order. The
- * string is null without rows.
+ * string is null if there are no rows.
  */
 export const pageText = (names: TableNames): string =>
   `string_agg(concat(${VALUES}, E'\\x01', ${scoreMapText(names)}), E'\\x01')`

@@ -1,6 +1,7 @@
 /**
- * Finds pages of the slowest and costliest traces that lie deeper than a ranking (lib/store/rankings/rankings.ts), or
- * that a ranking cannot fill because traces of its top were deleted. Tries three ways:
+ * Finds pages of the slowest and costliest traces that lie deeper than a ranking reaches
+ * (lib/store/rankings/rankings.ts), or that a ranking cannot fill because traces of its top were deleted. Tries three
+ * ways:
  *
  * 1. Walks a short way along the index of all the project's slowest or costliest traces, which has no floor. If many
  *    traces match, this fills the page.
@@ -15,7 +16,7 @@ import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
 import { walkNear, walkTraces } from './trace-walk.ts'
 
-/** Maximum numbers of traces that the first way examines and that the second way sorts. */
+/** Maximum number of traces that the first way examines, and that the second way sorts. */
 export const DEPTH = { near: 2_000, few: 2_000 }
 
 export async function readDeep(

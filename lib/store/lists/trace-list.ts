@@ -4,9 +4,9 @@
  *
  * - The list without filters, and a session's list, are read along one index (lib/store/lists/trace-walk.ts).
  * - A list with filters is merged from the lists of the matching families (lib/store/lists/trace-merge.ts).
- * - Deep pages of the slowest and costliest traces with filters are found separately (lib/store/lists/trace-depth.ts).
+ * - Deep pages of slowest or costliest traces with filters are found in other ways (lib/store/lists/trace-depth.ts).
  *
- * A statement's text determines which indexes it uses, regardless of the values. Each statement can therefore be
+ * A statement's text determines which indexes it uses, regardless of its parameters. Each statement can therefore be
  * planned once per connection (plan_cache_mode of the readers), which saves CPU on every page (test/bench/RESULTS.md,
  * "Reading lists").
  */
@@ -79,7 +79,7 @@ async function findPage(
 ): Promise<FoundTraces> {
   const isNewest = query.sort === 'newest'
   const isMerged = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
-  // Only the order newest can fall back to a walk, so only its number of merged families is limited.
+  // Only the order newest has a walk as its alternative, so only that order limits the number of merged families.
   const most = isNewest ? mostFamilies : ALL_FAMILIES
   const page = isMerged && (await mergeLists(sql, projectId, query, start, most, names))
   if (page) return page

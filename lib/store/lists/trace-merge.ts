@@ -38,7 +38,7 @@ export const MOST_FAMILIES = 5000
 const FREQUENT = 4
 const SAMPLE = 100
 
-/** Reads the page. Returns undefined if too many families match or the page is deeper than the rankings. */
+/** Reads the page. Returns undefined if too many families match or the page lies deeper than the rankings reach. */
 export async function mergeLists(
   sql: Sql,
   projectId: number,
@@ -105,11 +105,10 @@ export async function mergeLists(
   return fits ? found : undefined
 }
 
-/** SQL for the merged lists. */
 interface Lists {
   /** Number of a family or named family, as an expression over trace_families. */
   readonly list: string
-  /** Returns the number by which a list's traces are found: its family with the query's tag and user. */
+  /** Returns the number by which a list's traces are found: its family combined with the query's tag and user. */
   listed(list: string): string
   /** Returns a query for the (key, id) of a list's traces nearest an edge, within a bound if one is given. */
   nearest(list: string, down: boolean, edge: Edge, limit: string, bound?: string): string

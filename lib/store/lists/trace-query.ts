@@ -37,7 +37,7 @@ export interface Start {
 }
 
 export interface FoundTraces {
-  /** The page and the trace after it, if any, nearest the edge first; a string for readSummaries. */
+  /** The page and, if any, the trace after it, as a string for readSummaries, nearest the edge first. */
   readonly page: string | null
   /** Whether a trace exists on the other side of the edge. */
   readonly behind: boolean

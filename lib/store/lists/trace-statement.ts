@@ -80,8 +80,8 @@ export class TraceStatement {
   }
 
   /**
-   * Returns an expression for whether a query of at most one row finds the row. `exists` would ignore the query's
-   * order, and PostgreSQL might use another index.
+   * Returns an expression that is true if the query, of at most one row, returns a row. `exists` would ignore the
+   * query's order, and PostgreSQL might use another index.
    */
   hasRow(query: string): string {
     return `coalesce((select true from (${query}) found), false)`

@@ -24,7 +24,7 @@ export async function walkTraces(
   return found
 }
 
-/** Reads the page by walking past at most `most` traces. Returns undefined if they do not fill the page. */
+/** Reads the page by walking past at most `most` traces. Returns undefined if those traces do not fill the page. */
 export async function walkNear(
   sql: Sql,
   projectId: number,
@@ -44,7 +44,7 @@ export async function walkNear(
   return isFull ? found : undefined
 }
 
-/** Builds the pieces of the statement. `page` takes the maximum number of traces to examine; by default, no maximum. */
+/** Builds the pieces of the statement. `page` takes the maximum number of traces to examine, unlimited by default. */
 function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, limit }: Start, names: TableNames) {
   const statement = new TraceStatement(projectId, query, names)
   const filters = statement.columnFilters()

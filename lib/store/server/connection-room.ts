@@ -8,8 +8,8 @@ export interface ConnectionRoom {
 }
 
 /**
- * Reads the lowest limit of the role, the database and the server. PostgreSQL stores -1 for no limit, and exempts
- * superusers from the limits of roles and databases.
+ * Reads the lowest limit of role, database and server. -1 in a catalog means no limit. Only the server limits
+ * superusers.
  */
 export async function readConnectionRoom(sql: Sql): Promise<ConnectionRoom> {
   const [row] = await sql<[ConnectionRoom]>`

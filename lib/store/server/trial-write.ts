@@ -1,9 +1,9 @@
 /**
  * Checks whether the database would accept a write, without leaving data behind. Each check is a statement that returns
- * nothing, so it can run on any connection, including connections for COPY. The statement fails if a write would.
+ * nothing, so it can run on any connection, including connections for COPY. The statement fails if a write would fail.
  */
 
-/** Fails with 25006, read_only_sql_transaction, on a standby and on a read-only server. */
+/** Fails with 25006, read_only_sql_transaction, on a standby or a read-only server. */
 export const CHECK_ACCESS = `do $$ begin
   if current_setting('transaction_read_only')::bool then raise sqlstate '25006'; end if;
 end $$`

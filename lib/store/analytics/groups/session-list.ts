@@ -1,8 +1,8 @@
 /**
- * Lists a project's sessions, ordered by their last trace, newest first. No table stores sessions: a session takes the
- * position of its last trace in the trace list, and its sums are computed from the index of its traces. Recording a
- * trace therefore costs nothing extra, and the list stays correct after any change or deletion. In return, a page
- * examines a limited number of traces, and may be short or empty before the last page.
+ * Lists a project's sessions, ordered by their last trace, newest first. No table stores sessions: a session takes its
+ * last trace's position in the trace list, and its sums are computed from the index of its traces. Recording a trace
+ * therefore costs nothing extra, and any change or deletion leaves the list correct. In return, a page examines a
+ * limited number of traces, and may be short or empty before the last page.
  */
 import type { Sql } from 'postgres'
 import type { Edge } from '../../lists/cursor.ts'
@@ -16,7 +16,7 @@ export const MOST_ADDED_UP = 500
 export interface SessionQuery {
   /** Prefix of the session id. A session whose id equals the prefix comes first, regardless of its age. */
   readonly prefix?: string | undefined
-  /** Selects sessions with a trace in this environment, positioned by their last trace there. */
+  /** Selects sessions with a trace in this environment, and orders them by their last trace there. */
   readonly environment?: string | undefined
   readonly limit: number
   /** Position in the list of traces, newest first. */
@@ -27,7 +27,7 @@ export interface SessionQuery {
 export interface SessionGroupSums {
   readonly id: string
   readonly traces: number
-  /** Whether the session or user has more traces than were summed. */
+  /** Whether more traces exist than were summed. */
   readonly isMore: boolean
   readonly errors: number
   readonly inputTokens: number
@@ -46,7 +46,7 @@ type Row = SessionGroupSums & { readonly traceId: string }
 
 /**
  * Returns SQL for the sums of sessions. `from` yields each session's last trace (id, session_id, started_at); $1 is the
- * project. Queries of a session's traces have an order so that PostgreSQL uses the index of sessions.
+ * project. Queries for a session's traces are ordered so that PostgreSQL uses the index of sessions.
  */
 const sumsOf = (from: string) => `
   select last.session_id as id, last.id as "traceId", last.started_at as "lastAt", s.*, (

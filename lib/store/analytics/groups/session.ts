@@ -1,4 +1,4 @@
-/** Reads one session (a conversation) of an application: its traces in the order in which they started. */
+/** Reads one session (a conversation) of an application: its traces in the order of their start. */
 import type { Sql } from 'postgres'
 import { list } from '../../answers/json-text.ts'
 import type { Edge } from '../../lists/cursor.ts'
@@ -19,7 +19,7 @@ export interface SessionSums {
   readonly outputTokens: number
   /** Null if no trace has a cost. */
   readonly costUsd: number | null
-  /** Total duration of the session's traces. */
+  /** Sum of the traces' durations. */
   readonly durationMs: number
   readonly firstAt: string
   /** Start of the session's last trace. */
@@ -59,7 +59,7 @@ export interface SessionPage {
 
 const BEGINNING: Edge = { key: TRACE_ORDERS.newest.lowestKey, tie: TRACE_ORDERS.newest.lowestTie, inclusive: true }
 
-/** Reads the page of traces after `after`, or the first page if `after` is undefined. */
+/** Reads the traces after `after`, or the first page. */
 export async function readSessionTraces(
   sql: Sql,
   projectId: number,

@@ -1,8 +1,8 @@
 /**
  * Lists a project's users, ordered by their last trace, newest first, with the sums of their traces over a period. A
- * user takes the position of their last trace in the trace list. Sums are stored by day
- * (lib/store/analytics/rollups/users.ts), so the cost of reading them does not depend on a user's number of traces. A
- * page examines a limited number of traces, and may be short or empty before the last page.
+ * user takes their last trace's position in the trace list. Sums are stored by day
+ * (lib/store/analytics/rollups/users.ts), so reading them costs the same for any number of traces. A page examines a
+ * limited number of traces, and may be short or empty before the last page.
  */
 import type { Sql } from 'postgres'
 import { toDollars } from '../../../rollups/amounts.ts'
@@ -17,7 +17,7 @@ import { readSessionSums, type SessionGroupSums } from './session-list.ts'
 export const MOST_USERS_LOOKED_AT = 5000
 
 export interface UserQuery {
-  /** Prefix of the user id. A user whose id equals the prefix comes first, regardless of their last trace's age. */
+  /** Prefix of the user id. A user whose id equals the prefix comes first, however old their last trace is. */
   readonly prefix?: string | undefined
   /** Restricts users, their positions and their sums to traces in this environment. */
   readonly environment?: string | undefined
@@ -33,7 +33,6 @@ export interface UserListPage {
   readonly next: Edge | undefined
 }
 
-/** A user and their last trace. */
 interface Seen {
   readonly id: string
   readonly traceId: string
@@ -42,14 +41,14 @@ interface Seen {
 
 type Bind = (value: string | number) => string
 
-/** SQL for the project's families, limited to an environment if one is given. */
+/** Returns SQL for the project's families, optionally limited to an environment. */
 const familiesOf = (environment: string | undefined, bind: Bind) =>
   `(select family, environment from trace_families where project_id = $1
     ${environment === undefined ? '' : `and environment = ${bind(environment)}`})`
 
 /**
  * Returns SQL for a user's last trace across all families. The order includes the list number so that PostgreSQL uses
- * its index.
+ * the index by that number.
  */
 const lastTraceOf = (user: string, families: string) => `(
   select t.id, t.started_at from ${families} f cross join lateral (
@@ -69,9 +68,8 @@ export async function listTracedUsers(
   const values: (string | number)[] = [projectId]
   const bind: Bind = value => `$${values.push(value)}`
   const [key, tie] = [bind(edge.key), bind(edge.tie)]
-  // Excludes users with a trace closer to the top, whom an earlier page lists. The first page excludes nobody.
-  // (`exists` would ignore the order and the limit, and PostgreSQL would read all of a user's traces closer to the
-  // top.)
+  // Whether an earlier page lists the user, who then has a trace closer to the top. (`exists` would ignore the order
+  // and the limit, and PostgreSQL would read all traces closer to the top.)
   const wasSeen =
     after === undefined
       ? 'false'
@@ -124,7 +122,7 @@ export async function listTracedUsers(
   return { groups: await addUp(sql, projectId, [...exact, ...shown], query), next }
 }
 
-/** Reads a user's last trace, as an array that is empty if the user has no traces. */
+/** Reads a user's last trace, as an array of at most one element. */
 async function readLast(sql: Sql, projectId: number, id: string, environment?: string): Promise<Seen[]> {
   const values: (string | number)[] = [projectId]
   const bind: Bind = value => `$${values.push(value)}`
@@ -149,8 +147,8 @@ interface SumsRow {
 }
 
 /**
- * Sums users' ended traces, in the order of `users`, from the stored sums and the news in one snapshot. `firstAt` is
- * the start of the day (UTC) of the first counted trace, or of the last trace if none is counted.
+ * Sums users' ended traces, in the order of `users`, from stored sums and news in one snapshot. `firstAt` is the start
+ * of the day (UTC) of the first counted trace, or of the last trace if none is counted.
  */
 async function addUp(
   sql: Sql,
@@ -211,11 +209,11 @@ async function addUp(
 }
 
 export interface UserSums extends SessionGroupSums {
-  /** Sessions found among the user's newest traces, each summed over its own traces. */
+  /** Sessions of the user's newest traces, each summed over its own traces. */
   readonly sessions: readonly SessionGroupSums[]
 }
 
-/** Number of the user's newest traces that are searched for sessions: one page of a list. */
+/** Number of a user's newest traces that are searched for sessions: one page of a list. */
 const LOOKED_AT_FOR_SESSIONS = 200
 const MOST_SESSIONS = 20
 

@@ -1,4 +1,4 @@
-/** Computes an environment's key, under which rollups that do not belong to a family are stored. */
+/** Computes environment keys, under which rollups that do not belong to a family are stored. */
 import { hashInSql } from '../../../rows/list-numbers.ts'
 
 /** Returns SQL for an environment's key. The environment may be null. */

@@ -16,7 +16,7 @@ export interface FacetCounts {
   readonly names: readonly ValueCount[]
 }
 
-/** Maximum number of values per filter. Values with the most traces are kept. */
+/** Maximum number of values per filter, those with the most traces. */
 const MOST_VALUES = 200
 const MOST_FAMILIES = 10_000
 

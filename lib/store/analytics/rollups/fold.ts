@@ -1,7 +1,6 @@
 /**
- * The fold moves amounts from rollup_news to rollups. The fold is a single transaction, so every snapshot has a trace's
- * amounts in exactly one of the two tables, and readers add both. Only one fold per project runs at a time, across all
- * processes.
+ * Moves amounts from rollup_news to rollups. A fold is one transaction, so every snapshot has a trace's amounts in
+ * exactly one of the two tables, and readers add both. Only one fold per project runs at a time, across all processes.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -21,14 +20,12 @@ export function readWaiting(sql: Sql): Promise<{ projectId: number; rows: number
     select project_id as "projectId", count(*) as rows from rollup_news group by project_id order by project_id`
 }
 
-/** A row to add to rollups. Sums of type numeric are strings. */
+/** A row to add to rollups. Sums of type `numeric` are strings. */
 interface Addition extends RollupPart {
   readonly traces: number
 }
 
-/**
- * Folds up to `most` of a project's rows of news and returns their count; 0 also if another transaction holds the lock.
- */
+/** Folds up to `most` of a project's rows of news. Returns their count; 0 if another transaction holds the lock. */
 export async function foldNews(sql: Sql, projectId: number, most: number): Promise<number> {
   return inTransaction(sql, async () => {
     if (!(await tryLockRollups(sql, projectId))) return 0
@@ -106,7 +103,7 @@ const ADD = `
   on conflict (project_id, level, within, start, list) do update
     set ${AMOUNTS.map(name => `${name} = ${held(name, `r.${name}::numeric + excluded.${name}`)}`).join(', ')}`
 
-/** Assigns each part to the row that counts it. Most hours and days have capacity for more names. */
+/** Assigns each part to the row that counts it. Most hours and days have capacity left. */
 async function withRoom<T extends RollupPart>(
   sql: Sql,
   projectId: number,

@@ -1,7 +1,7 @@
 /**
- * Fortnights sum 14 days of rollups once more, for queries over a year. Folds mostly change the current day, so a
- * fortnight is computed from its days once it is over, and any transaction that changes one of its days deletes it. In
- * every snapshot, a fortnight either equals the sum of its days or does not exist.
+ * Fortnights sum the rollups of 14 days, for queries over a year. Folds mostly change the current day, so a fortnight
+ * is computed from its days once it is over, and any transaction that changes one of its days deletes it. In each
+ * snapshot, a fortnight either equals the sum of its days or does not exist.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -11,14 +11,13 @@ import { lockRollups } from './lock.ts'
 import { held, ORIGIN } from './news.ts'
 
 /**
- * Returns SQL for the fortnight level, as a string, that sums a level of days. The SQL avoids `case level when`, which
+ * Returns SQL, of type text, for the fortnight level that sums a level of days. Avoids `case level when`, which
  * test/fixtures/statements/lint.ts rejects.
  */
 export const fortnightLevelOf = (level: string): string => {
   const cases = GROUPS.map(group => `when ${level} = '${LEVELS.day[group]}' then '${LEVELS.fortnight[group]}'`)
   return `case ${cases.join(' ')} end`
 }
-/** SQL array of the day levels. */
 export const DAY_LEVELS = levelArray(levelsOf('day'))
 const FORTNIGHT_LEVELS = levelArray(levelsOf('fortnight'))
 
@@ -28,7 +27,7 @@ export const fortnightOf = (time: string): string => `date_bin('14 days', ${time
 /** Delay between a fortnight's end and its computation. Most late traces have arrived by then. */
 const PAUSE_MS = 86_400_000
 
-/** Finds the newest fortnight that has traces, is over and has not been computed. */
+/** Finds the newest fortnight that has traces, is over and is not computed yet. */
 const FIND = `
   select ${fortnightOf('d.start')}::text as start from rollups d
   where d.project_id = $1::int and d.level = '${LEVELS.day.environment}'
@@ -69,7 +68,7 @@ const FORGET = `
   where project_id = $1::int and level = any (${FORTNIGHT_LEVELS})
     and start = any (array(select distinct ${fortnightOf('time')} from unnest($2::timestamptz[]) as time))`
 
-/** Returns the ids of all projects, because any project may lack fortnights. */
+/** Returns all projects, because any project may lack fortnights. */
 export async function readProjectIds(sql: Sql): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`select id from projects order by id`
   return rows.map(({ id }) => id)

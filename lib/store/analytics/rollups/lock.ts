@@ -1,6 +1,6 @@
 /**
- * Locks a project's rollups. Every transaction that changes them takes this lock, so only one such transaction runs at
- * a time, across all processes.
+ * Locks a project's rollups. Every transaction that changes rollups takes this lock, so that only one such transaction
+ * runs at a time, across all processes.
  */
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../../database/advisory-locks.ts'
@@ -10,7 +10,7 @@ export async function lockRollups(sql: Sql, projectId: number): Promise<void> {
   await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK.rollups}, ${projectId})`
 }
 
-/** Takes the lock without waiting. Returns false if another transaction holds the lock. */
+/** Takes the lock if no other transaction holds it. Returns whether the lock was taken. */
 export async function tryLockRollups(sql: Sql, projectId: number): Promise<boolean> {
   const [row] = await sql<
     [{ locked: boolean }]

@@ -1,7 +1,7 @@
 /**
- * News are amounts not yet included in rollups. New and changed traces add their news by COPY
- * (lib/store/write/copy-batch.ts). Other statements that delete or move traces return the summed news, and a second
- * statement in the same transaction writes them, because test/fixtures/statements/lint.ts forbids an insert alongside a
+ * News are amounts not yet included in rollups. New and changed traces add theirs by COPY
+ * (lib/store/write/copy-batch.ts). Other statements that delete or move traces return summed news, which a second
+ * statement in the same transaction writes, because test/fixtures/statements/lint.ts forbids an insert alongside a
  * deletion.
  */
 import type { Sql } from 'postgres'
@@ -12,23 +12,19 @@ export const ORIGIN = `'2000-01-01T00:00:00Z'::timestamptz`
 export const hourOf = (time: string): string => `date_bin('1 hour', ${time}, ${ORIGIN})`
 export const dayOf = (time: string): string => `date_bin('1 day', ${time}, ${ORIGIN})`
 
-/** Clamps sums of tokens and costs to the range of bigint. Trace counts never come near its limits. */
+/** Clamps sums of tokens and costs to the range of bigint. Trace counts stay far within that range. */
 export const held = (name: Amount, sum: string): string =>
   WIDE.includes(name) ? `greatest(least(${sum}, ${MOST}), -${MOST})::bigint` : sum
 const WIDE: readonly Amount[] = ['input_tokens', 'output_tokens', 'cost']
 const MOST = '9000000000000000000'
 
-/** Columns of rollup_news, apart from the project. */
+/** Columns of rollup_news, except the project. */
 export const NEWS = ['started_at', 'family', 'name', 'user_id', ...AMOUNTS] as const
-/** SQL columns for the summed amounts. */
 export const SUMS = AMOUNTS.map(name => `sum(${name}) as ${name}`).join(', ')
 /** SQL condition that at least one of a group's sums is not zero. */
 export const ANYTHING = AMOUNTS.map(name => `sum(${name}) <> 0`).join(' or ')
 
-/**
- * Returns SQL for an ended trace's columns of news, apart from the project. `one` is 1 to add the trace, -1 to subtract
- * it.
- */
+/** Returns SQL for the news columns of an ended trace, except the project. `one` is -1 to subtract the trace. */
 export function newsInSql(trace: string, one: 1 | -1, family = `${trace}.family`): string {
   const amounts = amountsInSql(trace, one)
   const cells = AMOUNTS.map(name => `${amounts[name]} as ${name}`).join(', ')
@@ -40,17 +36,14 @@ export function newsInSql(trace: string, one: 1 | -1, family = `${trace}.family`
 export const NEWS_SOURCES =
   'started_at, ended_at, duration_ms, name, user_id, status, family, input_tokens, output_tokens, cost_usd'
 
-/**
- * Returns SQL for news summed by hour, as a JSON string; null if there are none. The rows of the query `news` have the
- * columns that newsInSql returns.
- */
+/** Returns SQL for news summed by hour, as a JSON string or null. The query `news` has the columns of newsInSql. */
 export const newsAsJson = (news: string): string => `(
   select json_agg(told)::text from (
     select started_at, family, name, user_id, ${SUMS} from (${news}) each
     group by started_at, family, name, user_id having ${ANYTHING}
   ) told)`
 
-/** Writes news that newsAsJson returned. Must run in the same transaction as that statement. */
+/** Writes the news that a newsAsJson statement returned. Must run in the same transaction as that statement. */
 export async function addNews(sql: Sql, projectId: number, news: string | null): Promise<void> {
   if (news !== null) await sql.unsafe(ADD_NEWS, [projectId, news], { prepare: true })
 }
@@ -73,7 +66,7 @@ const ADD_NEWS = `
   select $1::int, ${NEWS.join(', ')} from json_to_recordset($2::json) as told (
     ${NEWS.map(name => `${name} ${TYPES[name]}`).join(', ')})`
 
-/** Counts the rows of news that wait to be folded, across all projects. */
+/** Counts the rows of news to be folded, across all projects. */
 export async function countNews(sql: Sql): Promise<number> {
   const [row] = await sql<[{ rows: number }]>`select count(*) as rows from rollup_news`
   return row.rows

@@ -7,7 +7,7 @@ import { type ChartFilters, sumsOf } from './sums.ts'
 export const SPLITS = ['model', 'name', 'status', 'environment'] as const
 export type Split = (typeof SPLITS)[number]
 
-/** Maximum number of groups listed individually. Groups with the most traces are kept. */
+/** Maximum number of groups listed individually, those with the most traces. */
 const MOST_GROUPS = 60
 
 const ADDED = `sum(traces)::float8 as traces, sum(errors)::float8 as errors, sum(priced)::float8 as priced,
@@ -30,7 +30,7 @@ export async function readSeries(
     from (${sumsOf(sql, projectId, { period, filters })}) s group by 1`
 }
 
-/** Reads the sums of the matching traces over the whole period: one row, or none without traces. */
+/** Reads the sums of the matching traces over the whole period, as at most one row. */
 export async function readTotal(sql: Sql, projectId: number, period: Period, filters: ChartFilters): Promise<Sums[]> {
   return sql<Sums[]>`
     select ${sql.unsafe(ADDED)}

@@ -3,9 +3,8 @@
  *
  * A comparison is one statement and therefore sees one snapshot. A recount of a day is one transaction: it deletes the
  * day's rollups and writes the difference between the day's traces and news as news, which the next fold takes. The
- * result is exact even with concurrent writes. Each write changes traces and news by the same amount in one
- * transaction, so the difference is the same in every snapshot. The lock on the project's rollups keeps folds out
- * meanwhile.
+ * result is exact even with concurrent writes: each write changes traces and news by the same amount in one
+ * transaction, so the difference is the same in every snapshot, and the lock on the project's rollups keeps folds out.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -24,9 +23,7 @@ const ENVIRONMENT_HOURS = arrayOf(hour.environment, hour.nameInEnvironment)
 const listed = AMOUNTS.join(', ')
 const taken = AMOUNTS.map(name => `-${name}`).join(', ')
 
-/**
- * SQL for the amounts that rollups should contain: the traces from $2 (inclusive) to $3 (exclusive), minus the news.
- */
+/** SQL for the amounts that rollups should contain: traces started in [$2, $3), minus news. */
 const WANTED = `
   select t.project_id, ${newsInSql('t', 1)} from traces t
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
@@ -35,12 +32,12 @@ const WANTED = `
   select project_id, ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
-/** Lists the amounts to compare with users' sums, which have no latency. */
+/** Lists the amounts of user sums, which have no latency. */
 const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
 
 /**
- * Compares fortnights with their days. Compares names by their total per environment or family, because the capacity at
- * the time determined which names have a row. Compares users by their total.
+ * Compares fortnights with their days, names by their total per environment or family, and users by their total. Names
+ * are not compared individually, because which names have rows depends on the capacity when they arrived.
  */
 const WRONG_DAYS = `
   with hours as materialized (
@@ -85,8 +82,8 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
 }
 
 /**
- * Takes each row's project from the rows read, not from $1, so that the statement runs entirely on the project's server
- * (test/fixtures/statements/lint.ts).
+ * Takes each row's project from the rows read, not from $1, so that in a cluster the project's node runs the entire
+ * statement (test/fixtures/statements/lint.ts).
  */
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})
@@ -109,9 +106,7 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
 }
 const DAY_MS = 86_400_000
 
-/**
- * Returns the time before which traces are not counted yet, possibly `infinity`; undefined if all traces are counted.
- */
+/** Returns the time before which traces are uncounted, possibly `infinity`; undefined if all are counted. */
 async function readUncounted(sql: Sql, projectId: number): Promise<string | undefined> {
   const [row] = await sql<{ uncounted: string }[]>`
     select uncounted::text from rollup_history where project_id = ${projectId}`

@@ -1,7 +1,7 @@
 /**
- * Builds SQL for the sums that readers see: rollups plus the news not yet folded into them, in one statement and
- * therefore one snapshot. Periods of a few hours are read from the traces themselves, exact to the minute, unless there
- * are too many. Totals over a period are read from the longest rows that fit into it: fortnights, days and hours.
+ * Builds SQL for the sums that readers see: rollups plus the news not yet folded, in one statement and therefore one
+ * snapshot. Periods of a few hours are read from the traces themselves, exact to the minute, unless there are too many.
+ * Totals over a period are read from the longest rows that fit into it: fortnights, days and hours.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
@@ -23,7 +23,7 @@ export type ChartField = keyof ChartFilters
 /** Maximum number of traces in a period read by the minute. Periods with more traces are read by the hour. */
 const MOST_TRACES = 20_000
 
-/** Returns whether a period has few enough traces to read each trace. */
+/** Whether a period has few enough traces to read each one. */
 export async function hasFewTraces(
   sql: Sql,
   projectId: number,
@@ -43,7 +43,7 @@ function between(sql: Sql, column: string, from: number, to: number) {
   return sql`${time} >= to_timestamp(${from / 1000}::float8) and ${time} < to_timestamp(${to / 1000}::float8)`
 }
 
-/** Returns the group with the fewest rollups that have the given fields. */
+/** Returns the rollup group with the fewest rows among groups that have the given fields. */
 function groupOf(fields: readonly ChartField[]): { group: RollupGroup; isOfFamilies: boolean } {
   const isOfFamilies = fields.includes('status') || fields.includes('model')
   if (fields.includes('name')) return { group: isOfFamilies ? 'nameInFamily' : 'nameInEnvironment', isOfFamilies }
@@ -51,19 +51,18 @@ function groupOf(fields: readonly ChartField[]): { group: RollupGroup; isOfFamil
 }
 
 const amounts = (row: string) => AMOUNTS.map(name => `${row}.${name}`).join(', ')
-/** Casts amounts of news and traces, which are numeric, to the types of rollups. */
+/** Casts numeric amounts of news and traces to the types of rollups. */
 const asBigint = (name: Amount, amount: string) => (name === 'latency' ? amount : `least(${amount}, ${MOST})::bigint`)
 const MOST = '9000000000000000000'
 const ofNews = AMOUNTS.map(name => asBigint(name, `n.${name}`)).join(', ')
 const ofTrace = AMOUNTS.map(name => `${asBigint(name, amountsInSql('t', 1)[name])} as ${name}`).join(', ')
 
-/** Selects the traces to sum and the form of the result. */
 export interface SumsAsked {
   readonly period: Period
   readonly filters: ChartFilters
   /** Fields that the statement uses. Other fields may be null. */
   readonly fields?: readonly ChartField[]
-  /** Whether to sum over the whole period. Otherwise each row belongs to a step and starts in it. */
+  /** Whether to sum over the whole period. If not, each row starts in the step that it belongs to. */
   readonly isWhole?: boolean
 }
 
@@ -140,7 +139,6 @@ function piecesInSql(sql: Sql, projectId: number, pieces: readonly PeriodPiece[]
       select from rollups where project_id = ${projectId} and level = ${madeLevel} and start = to_timestamp(since))`
 }
 
-/** Returns SQL for the matching families. */
 function familiesOf(sql: Sql, projectId: number, { status, environment, model }: ChartFilters) {
   return sql`
     select family, status, environment, model from trace_families where project_id = ${projectId}
@@ -149,10 +147,9 @@ function familiesOf(sql: Sql, projectId: number, { status, environment, model }:
       ${model === undefined ? sql`` : sql`and model = ${model}`}`
 }
 
-/** Maximum number of running traces counted per family. */
 const MOST_RUNNING = 1000
 
-/** Counts a period's running traces, up to MOST_RUNNING per family. */
+/** Counts a period's running traces, at most MOST_RUNNING per family. */
 export async function countRunning(
   sql: Sql,
   projectId: number,
@@ -173,7 +170,7 @@ export async function countRunning(
   return row.running
 }
 
-/** Returns the start time from which traces are counted; null if all traces are counted. */
+/** Returns the time from which traces are counted; null if all are counted. */
 export async function readCountedFrom(sql: Sql, projectId: number): Promise<string | null> {
   const [row] = await sql<{ from: string }[]>`
     select case when isfinite(uncounted) then uncounted else now() end as "from"

@@ -1,7 +1,7 @@
 /**
- * Stores sums of each user's traces, by day and environment. They are folded from the same news as rollups, in the same
- * transaction. A project can have as many users as traces, so the sums do not pass through Node.js. Instead, one
- * statement adds them to a table with one index and no latencies (test/bench/RESULTS.md, "Users").
+ * Sums each user's traces by day and environment, folding the same news as rollups in the same transaction. A project
+ * can have as many users as traces, so the sums do not pass through Node.js: one statement adds them to a table with
+ * one index and no latencies (test/bench/RESULTS.md, "Users").
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -21,8 +21,8 @@ export async function foldUsers(sql: Sql, projectId: number, rowIds: string): Pr
 }
 
 /**
- * Takes each row's project from the news, not from $1, so that the statement runs entirely on the project's server
- * (test/fixtures/statements/lint.ts).
+ * Takes each row's project from the news, not from $1, so that in a cluster the project's node runs the entire
+ * statement (test/fixtures/statements/lint.ts).
  */
 const ADD_USERS = `
   insert into user_sums as u (project_id, list, start, ${USER_AMOUNTS.join(', ')})

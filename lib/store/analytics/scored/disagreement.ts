@@ -9,7 +9,7 @@ type Value = number | string | boolean
 /** Two sources' newest scores of the same trace or span. */
 export interface Verdicts {
   readonly traceSeq: number
-  /** Null if the scores apply to the trace as a whole. */
+  /** Null for scores of the whole trace. */
   readonly spanId: string | null
   readonly dataType: string
   readonly a: SummarySource
@@ -22,16 +22,16 @@ export interface Pair {
   readonly a: SummarySource
   readonly b: SummarySource
   readonly dataType: string
-  /** Number of traces and spans that both sources scored. */
+  /** Number of traces and spans scored by both sources. */
   readonly both: number
-  /** Number of traces and spans on which the sources differ. */
+  /** Number of traces and spans that the sources scored differently. */
   readonly differing: number
-  /** Mean of b − a and of |b − a|. Null if the values are not numbers or the mean is not finite. */
+  /** Means of b − a and of |b − a|; null unless the values are numbers and the mean is finite. */
   readonly meanDifference: number | null
   readonly meanDistance: number | null
 }
 
-/** Compares each pair of sources by data type. Pairs with the most differing scores come first. */
+/** Compares each pair of sources by data type, most differing scores first. */
 export function pairsOf(all: readonly Verdicts[]): Pair[] {
   const pairs = new Map<string, Verdicts[]>()
   for (const each of all) {
@@ -127,7 +127,7 @@ export async function readDisagreement(
   }
 }
 
-/** Maps internal trace numbers to trace ids. Traces deleted in the meantime are missing. */
+/** Maps internal trace numbers to ids, omitting traces deleted in the meantime. */
 async function readIds(sql: Sql, projectId: number, numbers: readonly number[]): Promise<ReadonlyMap<number, string>> {
   if (numbers.length === 0) return new Map()
   const rows = await sql<{ seq: number; id: string }[]>`

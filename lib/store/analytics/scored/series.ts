@@ -31,14 +31,14 @@ export interface ScoreSeries {
   readonly offset: number
   readonly starts: readonly string[]
   readonly names: readonly ScoreSummary[]
-  /** Number of scores counted, if the range may contain older scores; otherwise null. */
+  /** Number of scores counted, if the range may contain more; otherwise null. */
   readonly newest: number | null
 }
 
 /** Separates JSON values, which cannot contain this character. */
 const SEPARATOR = '\u0001'
 
-/** A null name means that no examined score counts. */
+/** `name` is null if no examined score counts. */
 type Row = { readonly examined: number } & (
   | (Omit<ScoreGroup, 'values'> & { readonly values: string })
   | { readonly name: null }
@@ -47,13 +47,13 @@ type Row = { readonly examined: number } & (
 const isoOf = (ms: number): string => new Date(ms).toISOString()
 
 /**
- * Returns SQL for a `with` list of the newest scores that match the query: `examined`, which is bounded, and `counted`,
- * the examined scores in the environment. `bind` adds a parameter; $1 is the project.
+ * Returns SQL for a `with` list of the newest matching scores: `examined`, which is bounded, and `counted`, the
+ * examined scores in the environment. `bind` adds a parameter; $1 is the project.
  */
 export function newestScores(query: ScoresQuery, bind: (value: string | number) => string): string {
   const { name, environment, from, to } = query
   const most = environment === undefined ? MOST_COUNTED_SCORES : MOST_COUNTED_OF_ENVIRONMENT
-  // As in score-list.ts, the lookup of the trace has an order and a limit so that PostgreSQL uses the index of `seq`.
+  // As in score-list.ts, the query for the trace has an order and a limit so that PostgreSQL uses the index of `seq`.
   const inEnvironment =
     environment === undefined
       ? ''
@@ -72,7 +72,7 @@ export function newestScores(query: ScoresQuery, bind: (value: string | number) 
     ), counted as materialized (select s.* from examined s ${inEnvironment})`
 }
 
-/** Whether the number of examined scores has reached its limit, so that the range may contain more. */
+/** Whether the examined scores reached their limit, so that the range may contain more. */
 export const isFull = ({ environment }: Pick<ScoresQuery, 'environment'>, examined: number): boolean =>
   examined >= (environment === undefined ? MOST_COUNTED_SCORES : MOST_COUNTED_OF_ENVIRONMENT)
 

@@ -1,4 +1,4 @@
-/** Summarises the scores of each name: their count, sources, distribution and change over time. Contains no SQL. */
+/** Summarises each name's scores: count, sources, distribution and change over time. Contains no SQL. */
 
 export const SOURCES = ['api', 'annotation', 'eval'] as const
 export type SummarySource = (typeof SOURCES)[number]
@@ -24,25 +24,25 @@ export interface ScoreSummary {
   readonly name: string
   readonly dataType: string
   readonly count: number
-  /** Mean over all scores: the share of true for booleans, null for categories. */
+  /** Overall mean: the share of true for booleans, null for categories. */
   readonly average: number | null
   /** Mean per step; null for steps without scores and for categories. For booleans, the share of true. */
   readonly mean: readonly (number | null)[]
   /** Counts per step of the most frequent values, for categories and booleans. */
   readonly shares: Readonly<Record<string, readonly number[]>>
-  /** Counts per step of the categories and booleans not in `shares`, combined. */
+  /** Combined counts per step of the categories and booleans that `shares` omits. */
   readonly other: readonly number[]
   /** Distribution of numeric values; empty for other data types. */
   readonly histogram: readonly HistogramBar[]
   readonly sources: Readonly<Record<SummarySource, number>>
 }
 
-/** Maximum number of names in a response, and of values per name. The most frequent are kept. */
+/** Maximum number of names in a response, and of values per name, most frequent first. */
 const MOST_NAMES = 200
 const MOST_VALUES = 20
 /** Maximum number of counts per name, over all values and steps. With more steps, fewer values are listed. */
 const MOST_COUNTS = 8000
-/** Maximum number of distinct values that get one bar each. More values are grouped into about MOST_BARS bars. */
+/** Maximum number of distinct values with one bar each. Larger sets of values get about MOST_BARS bars. */
 const MOST_SINGLE = 12
 const MOST_BARS = 20
 
@@ -126,7 +126,7 @@ export function histogramOf(numbers: readonly number[]): HistogramBar[] {
   return bars
 }
 
-/** Rounds up to the nearest of …, 0.5, 1, 2, 5, 10, 20, …. */
+/** Rounds up to 1, 2 or 5 times a power of ten. */
 function roundWidth(width: number): number {
   const power = 10 ** Math.floor(Math.log10(width))
   const digit = [1, 2, 5].find(each => each * power >= width) ?? 10
