@@ -1,23 +1,25 @@
 /**
- * The audit log: what people, commands and keys did other than recording. Each entry is a row, written in the statement
- * that does it, or in its transaction where that is about traces (lib/store/transactions.ts). Rows stay until somebody
- * deletes them.
+ * The audit log records what people, commands and keys did other than recording traces. Each entry is a row, written by
+ * the same statement as the action. If the action concerns traces, the entry is written in the action's transaction
+ * instead (lib/store/transactions.ts). Entries are never deleted automatically.
  */
 import type { Fragment, Sql } from 'postgres'
 
-/** One entry of the audit log. */
 export interface AuditEntry {
-  /** The user who did it; null for a command or a key; `source`: whom the rows of the statement name in user_id. */
+  /**
+   * The acting user's id; null for a command or a key. With `source`, the id comes from the user_id column of the
+   * statement's rows.
+   */
   readonly by: number | null | 'source'
   readonly action: Action
   readonly accountId?: number | null
-  /** `source`: that of the statement's rows, in project_id. */
+  /** With `source`, the id comes from the project_id column of the statement's rows. */
   readonly projectId?: number | null | 'source'
   /** Further facts about the change; never a secret. */
   readonly detail?: Readonly<Record<string, unknown>>
   /**
-   * The fact that the detail takes from the statement's rows: `user` is the user in user_id, with their address; any
-   * other is the column of that name.
+   * Fact to copy from the statement's rows into the detail. `user` adds the user in user_id and the user's email
+   * address; any other value names the column to copy.
    */
   readonly adding?: 'user' | 'proof' | 'reason'
 }
@@ -57,7 +59,7 @@ export type Action =
   | 'trace.import'
   | 'score.delete'
 
-/** A step of a statement that writes the entry, if `source`, the rows that an earlier step changed, has any. */
+/** Builds a statement step that writes the entry if `source`, the rows changed by an earlier step, is not empty. */
 export function auditOf(sql: Sql, audit: AuditEntry, source: ReturnType<Sql>) {
   const { by, action, accountId = null, projectId = null, detail, adding } = audit
   const given = sql`${detail === undefined ? null : JSON.stringify(detail)}`
@@ -70,30 +72,30 @@ export function auditOf(sql: Sql, audit: AuditEntry, source: ReturnType<Sql>) {
     from ${source} limit 1`
 }
 
-/** The address is looked up here, since a user who is gone later has none. */
+/** Looks up the email address now, because a user who is deleted later no longer has an address. */
 const addition = (sql: Sql, adding: NonNullable<AuditEntry['adding']>) =>
   adding === 'user'
     ? sql`jsonb_build_object('user', user_id, 'email', (select u.email from users u where u.id = user_id))`
     : sql`jsonb_build_object(${adding}::text, ${sql(adding)})`
 
-/** The setting of a command's connection that names the user of the system who gave the command. */
+/** Connection setting with the name of the operating system user who ran the command. */
 const SYSTEM_USER = 'spoor.system_user'
 
-/** Says to this connection for whom a command acts. */
+/** Records on this connection which operating system user runs the command. */
 export async function noteSystemUser(sql: Sql, name: string): Promise<void> {
   await sql`select set_config(${SYSTEM_USER}, ${name}, false)`
 }
 
-/** The detail with the user of the system, where one was noted. */
+/** Adds the operating system user to the detail, if one is recorded. */
 const withSystemUser = (sql: Sql, detail: Fragment) => sql`nullif(
   coalesce(${detail}::jsonb, '{}') || jsonb_strip_nulls(jsonb_build_object(
     'systemUser', nullif(current_setting(${SYSTEM_USER}, true), ''))), '{}')::json`
 
-/** The same as the last step of a `with` whose step `source` has what was changed; nothing if there is no entry. */
+/** Like `auditOf`, but as the last step of a `with` clause. Empty if `audit` is undefined. */
 export const auditStep = (sql: Sql, audit: AuditEntry | undefined, source: ReturnType<Sql> = sql`gone`) =>
   audit === undefined ? sql`` : sql`, audited as (${auditOf(sql, audit, source)})`
 
-/** Writes the entry of what other statements do. Returns its number. */
+/** Writes an entry for changes made by other statements. Returns the entry's id. */
 export async function writeAudit(sql: Sql, audit: AuditEntry): Promise<number> {
   const [row] = await sql<[{ id: number }]>`
     ${auditOf(sql, audit, sql`(select ${null}::int as user_id) one`)} returning id`
@@ -101,36 +103,36 @@ export async function writeAudit(sql: Sql, audit: AuditEntry): Promise<number> {
 }
 
 /**
- * Adds what has been done so far to the entry of work that takes many transactions. Each of them amends the entry, so
- * that it is right wherever the work ends.
+ * Updates an entry with the counts so far, for work that takes many transactions. Each transaction amends the entry, so
+ * the entry is correct wherever the work stops.
  */
 export async function amendAudit(sql: Sql, id: number, detail: Readonly<Record<string, number>>): Promise<void> {
   await sql`
     update audit set detail = (coalesce(detail::jsonb, '{}') || ${JSON.stringify(detail)}::jsonb)::json where id = ${id}`
 }
 
-/** An entry as it was written. What is gone since is null, and stays in `detail`. */
+/** A stored entry. Users, projects and accounts deleted since are null here but remain in `detail`. */
 export interface AuditRow {
   readonly id: number
   readonly at: string
   readonly action: string
-  /** The address of the user; null for a command or a key, or if the user is gone. */
+  /** The user's email address; null for a command, a key or a deleted user. */
   readonly email: string | null
   readonly project: string | null
   readonly account: string | null
-  /** JSON text. */
+  /** A JSON string. */
   readonly detail: string | null
 }
 
-/** Which entries are read: those in a project, and those since a time. */
+/** Limits which entries are read, by project and by earliest time. */
 export interface AuditSelection {
   readonly projectId?: number | undefined
   readonly since?: string | undefined
 }
 
 /**
- * The newest entries, at most `most`, in the order of their times: a restored backup has older ones with higher
- * numbers.
+ * Returns the newest `most` entries, oldest first. Entries are sorted by time because a restored backup contains older
+ * entries with higher ids.
  */
 export async function readAudit(sql: Sql, { projectId, since }: AuditSelection, most: number): Promise<AuditRow[]> {
   return sql<AuditRow[]>`
