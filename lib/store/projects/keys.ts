@@ -1,20 +1,20 @@
 /**
- * API keys. Every statement that changes a key also notifies all server processes (`pg_notify`), so that they forget
- * what they remember of the key. The notice is only a hint: a process that is not connected at that moment does not
- * get it.
+ * API keys. Every statement that changes a key also notifies all server processes (`pg_notify`), so that they discard
+ * what they have cached about the key. The notice is only a hint, because a process that is disconnected at that moment
+ * does not receive it.
  */
 import type { Sql } from 'postgres'
 import type { Scope } from '../../schema/scopes.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
 
-/** The payload of a notice is the id of the key that changed. */
+/** A notice's payload is the changed key's id, or a string with spaces for other changes. */
 export const KEYS_CHANNEL = 'spoor_keys'
 
 export interface KeyForAuth {
   readonly id: string
   readonly label: string
   readonly projectId: number
-  /** Null for a key from before scopes existed. */
+  /** Null for a key created before scopes existed. */
   readonly scopes: Scope[] | null
   readonly environment: string | null
   readonly digest: Buffer
@@ -26,7 +26,7 @@ export interface KeyForAuth {
   readonly accountType: 'owner' | 'trial'
 }
 
-/** A key as commands show it: all fields but the digest. */
+/** A key as shown by commands: all fields except the digest. */
 export interface KeyRow {
   readonly id: string
   readonly projectId: number
@@ -52,16 +52,18 @@ export interface NewKey {
   readonly expiresInDays: number | null
 }
 
-/** A key with the id that was looked up. If no key has that id, it is another key, which must not be accepted. */
+/**
+ * A looked-up id and the key that was found. For an unknown id, `key` is a different key, which must not be accepted.
+ */
 export interface KeyLookup {
   readonly wanted: string
   readonly key: KeyForAuth
 }
 
 /**
- * Reads what authentication needs of the keys with these ids. An id that no key has takes as much work as every other:
- * it gets the row of some key, the same for all, so that the time it takes does not tell whether an id exists. Both are
- * looked for in either case (`offset 0` keeps the two columns from being joined into the one question).
+ * Reads what authentication needs to know about the keys with these ids. An unknown id takes as much work as a known
+ * id: the result contains a key, always the same, so that timing does not reveal whether an id exists. Both keys are
+ * looked up in either case (`offset 0` keeps PostgreSQL from merging the two lookups into the join condition).
  */
 export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Promise<KeyLookup[]> {
   const rows = await sql<(Omit<KeyForAuth, 'digest'> & { wanted: string; digest: string })[]>`
@@ -81,9 +83,8 @@ export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Prom
 }
 
 /**
- * Marks keys as used now, unless another process did so in the last five minutes, and returns when each key was last
- * used. The rows are locked in the order of their ids, so that two processes with the same keys never wait for each
- * other.
+ * Marks keys as used now, unless they were marked in the last five minutes, and returns when each key was last used.
+ * The rows are locked in the order of their ids, so that two processes with the same keys cannot deadlock.
  */
 export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ id: string; lastUsedAt: string }[]> {
   return sql<{ id: string; lastUsedAt: string }[]>`
@@ -99,7 +100,7 @@ export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ 
     from held left join touched on touched.id = held.id`
 }
 
-/** Stores a new key. `audit` is written down with it, here and below. */
+/** Stores a new key. Here and below, the same statement writes `audit`. */
 export async function insertKey(sql: Sql, key: NewKey, audit?: AuditEntry): Promise<KeyRow> {
   const [row] = await sql<[KeyRow]>`
     with stored as (
@@ -113,13 +114,13 @@ export async function insertKey(sql: Sql, key: NewKey, audit?: AuditEntry): Prom
   return row
 }
 
-/** The key with this id, revoked or not; undefined if there is none. */
+/** Returns the key with this id, revoked or not; undefined if there is none. */
 export async function readKey(sql: Sql, keyId: string): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`${keyRows(sql, sql`api_keys`)} where k.id = ${keyId}`
   return row
 }
 
-/** All keys of one project, or of all projects, in the order in which they were made. */
+/** Returns all keys of one project or of all projects, in order of creation. */
 export async function readKeys(sql: Sql, projectId?: number): Promise<KeyRow[]> {
   return sql<KeyRow[]>`
     ${keyRows(sql, sql`api_keys`)}
@@ -128,8 +129,8 @@ export async function readKeys(sql: Sql, projectId?: number): Promise<KeyRow[]> 
 }
 
 /**
- * Revokes a key and stores another with the same label, scopes, environment and expiry: both or neither. Undefined, and
- * nothing is changed, if the key does not exist, is revoked or has expired.
+ * Revokes a key and stores a replacement with the same label, scopes, environment and expiry, or does neither. Returns
+ * undefined if the key does not exist, is revoked or has expired.
  */
 export async function insertRotatedKey(
   sql: Sql,
@@ -153,8 +154,8 @@ export async function insertRotatedKey(
 }
 
 /**
- * Revokes a key. One that was revoked before stays as it is, and no audit entry is written down for it. Undefined if
- * there is no such key.
+ * Revokes a key. A key that is already revoked stays unchanged and gets no audit entry. Returns undefined if the key
+ * does not exist.
  */
 export async function setKeyRevoked(sql: Sql, keyId: string, audit?: AuditEntry): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
@@ -167,7 +168,7 @@ export async function setKeyRevoked(sql: Sql, keyId: string, audit?: AuditEntry)
   return row ?? readKey(sql, keyId)
 }
 
-/** Revokes all keys of a project that are not revoked, and returns them. */
+/** Revokes a project's keys that are not revoked yet, and returns these keys. */
 export async function setKeysRevoked(sql: Sql, projectId: number, audit: AuditEntry): Promise<KeyRow[]> {
   return sql<KeyRow[]>`
     with changed as (
@@ -180,7 +181,7 @@ export async function setKeysRevoked(sql: Sql, projectId: number, audit: AuditEn
 }
 
 /**
- * Changes the environment of what a key records from now on. Undefined if there is no such key, or if it is revoked.
+ * Changes the environment that a key records from now on. Returns undefined if the key does not exist or is revoked.
  */
 export async function writeKeyEnvironment(
   sql: Sql,
@@ -198,20 +199,20 @@ export async function writeKeyEnvironment(
   return row
 }
 
-/** Makes the connection receive notices from now on. */
+/** Subscribes the connection to notices. */
 export async function listenToKeys(sql: Sql): Promise<void> {
   await sql.unsafe(`listen ${KEYS_CHANNEL}`)
 }
 
-/** Tells the listeners, from the `returning` list of a statement, which key it changed. */
+/** Returns a column for a `returning` list that notifies the listeners of the changed key. */
 function announcement(sql: Sql) {
   return sql`pg_notify(${KEYS_CHANNEL}, id) as announced`
 }
 
-/** The notice that is no key's id, which has no spaces. */
+/** Key ids contain no spaces, so this notice cannot be mistaken for a key id. */
 const PROJECT_CHANGED = 'a project has changed'
 
-/** Tells the listeners, from a list of columns, that they may remember what a project is no longer. */
+/** Returns a column that makes listeners discard what they have cached about projects. */
 export const announceProject = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PROJECT_CHANGED}) as announced`
 
 function keyRows(sql: Sql, source: ReturnType<Sql>) {

@@ -1,16 +1,16 @@
 /**
- * Compare and set, for the small writes (metadata, scores, deletion): a statement takes only while the trace has the
- * version that it found. Each round that one writer loses, another one won.
+ * Compare-and-set for small writes (metadata, scores, deletion). A statement takes effect only if the trace still has
+ * the version that the statement found. A writer loses a round only to another writer that succeeds.
  */
 import type { Attempts } from '../../database/sql-access.ts'
 
-/** The trace changed between the look and the write: nothing was written. */
+/** Outcome of a round that wrote nothing because the trace changed between the read and the write. */
 export const CHANGED = Symbol('changed')
 
-/** Runs a statement that writes. While it is under way, the attempts are marked as sent. */
+/** Runs a statement that writes. While the statement is in flight, the attempts are marked as sent. */
 export type Send = <T>(statement: () => Promise<T>) => Promise<T>
 
-/** Runs rounds until one does not end with CHANGED, and returns its result. */
+/** Runs rounds until one ends with a result other than CHANGED, and returns that result. */
 export async function compareAndSet<T>(
   attempts: Attempts,
   round: (send: Send) => Promise<T | typeof CHANGED>
@@ -19,7 +19,8 @@ export async function compareAndSet<T>(
     const { sent } = attempts
     attempts.sent = true
     const result = await statement()
-    // If the statement throws, the mark stays, because only a later attempt can know whether it was committed.
+    // If the statement throws, the mark stays, because only a later attempt can find out whether the statement was
+    // committed.
     attempts.sent = sent
     return result
   }

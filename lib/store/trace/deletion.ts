@@ -9,12 +9,12 @@ import { addTotals, hasTotals, makeTotals } from '../write/totals.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 
 /**
- * Deletes a trace, its spans, its scores and its tags, and corrects the project's totals and sums over time. False if
- * there is no such trace. `audit` is written down with it.
+ * Deletes a trace with its spans, scores and tags, and corrects the project's totals and sums over time. Writes `audit`
+ * in the same transaction. Returns false if the trace does not exist.
  *
- * A span or score that arrives at the same moment must not be left over. So the statement deletes only if the trace
- * still has the version that the statement found; any write moves the version. If it has moved, the statement is sent
- * again.
+ * A span or score that arrives concurrently must not be left behind. The statement therefore deletes the trace only if
+ * the trace still has the version that the statement found, because every write changes the version. If the version has
+ * changed, the statement is sent again.
  */
 export async function deleteTrace(
   sql: Sql,
@@ -24,8 +24,7 @@ export async function deleteTrace(
   audit?: AuditEntry
 ): Promise<boolean> {
   return compareAndSet(attempts, async send => {
-    // The trace is looked for first. If a later attempt finds it gone after one was sent, the earlier one has deleted
-    // it.
+    // Looks for the trace first. If the trace is gone after an earlier attempt was sent, that attempt has deleted it.
     const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
     if (present === undefined) return attempts.sent
     const remove = async () => {
@@ -37,7 +36,7 @@ export async function deleteTrace(
   })
 }
 
-/** Deletes something by one statement, and writes its audit entry, if there is one. */
+/** Deletes something with one statement, and writes the audit entry, if any, in the same transaction. */
 export function removeAudited(
   sql: Sql,
   audit: AuditEntry | undefined,
@@ -52,8 +51,8 @@ export function removeAudited(
 }
 
 /**
- * SQL of the steps of a statement that delete what is under the traces of the step `gone`, which has seq, id, family,
- * started_at and tags. `returning` is what the step `spans_gone` gives.
+ * Returns SQL for the steps that delete everything under the traces of the step `gone`, which has the columns seq, id,
+ * family, started_at and tags. `returning` is the returning clause of the step `spans_gone`.
  */
 export const removingParts = (project: string, returning = '') => `
   tags_gone as (
@@ -81,7 +80,7 @@ const REMOVE_TRACE = `
   select exists (select from gone) as "isDeleted",
     ${newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)} as news`
 
-/** Deletes the trace. False if it is gone, or has changed since the statement began. */
+/** Deletes a trace. Returns false if the trace is gone or has changed since the statement began. */
 async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
   const [{ isDeleted, news }] = await sql.unsafe<[{ readonly isDeleted: boolean; readonly news: string | null }]>(
     REMOVE_TRACE,

@@ -1,4 +1,4 @@
-/** Messages that came as log records, apart from the spans that they belong to (lib/trace/span-messages.ts). */
+/** Messages received as log records, separately from the spans they belong to (lib/trace/span-messages.ts). */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { MAX_DOCUMENT_BYTES } from '../../schema/input.ts'
@@ -8,14 +8,14 @@ import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
 /**
- * Adds messages of a project. Those that are stored already are left as they are, so a resend changes nothing. Where
- * the project is searched, the words of their traces are to be indexed anew.
+ * Adds messages to a project. Messages that are already stored stay unchanged, so a resend changes nothing. If search
+ * is on for the project, the messages' traces are noted to be indexed again.
  */
 export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
   if (!(await isSearched(sql, projectId))) return insertMessages(sql, projectId, messages)
   await inTransaction(sql, async () => {
     await insertMessages(sql, projectId, messages)
-    // A trace that comes later brings news itself.
+    // A trace that arrives later adds news itself.
     await sql`
       insert into search_news (project_id, seq, version)
       select project_id, seq, ${freshVersion()}::bigint from traces
@@ -38,8 +38,8 @@ async function insertMessages(sql: Sql, projectId: number, messages: readonly Pl
 }
 
 /**
- * The messages of these traces, in their order. Of a span with more than a document may have, the first that make one
- * are read.
+ * Returns the messages of these traces, in order. If a span's messages exceed the maximum document size, only the first
+ * messages within that size are returned.
  */
 export function readMessages(
   sql: Sql,
@@ -58,17 +58,17 @@ export function readMessages(
     order by trace_id, span_id, micros, place, digest`
 }
 
-/** The most waiting messages that one sweep reads. */
+/** Maximum number of waiting messages that one sweep reads. */
 const MOST_SWEPT = 1000
 
 export interface Swept {
-  /** How many were looked at. If it is MOST_SWEPT, there may be more. */
+  /** Number of messages examined. If it equals MOST_SWEPT, more may be waiting. */
   readonly looked: number
-  /** Those whose span never came, by project. They are deleted. */
+  /** Numbers of deleted messages, whose spans never arrived, by project. */
   readonly leftOut: readonly { readonly projectId: number; readonly count: number }[]
 }
 
-/** Checks messages that have waited for `afterMs`: whether their span has come by now. */
+/** Checks whether spans have arrived for messages that have waited for `afterMs`. */
 export async function sweepMessages(sql: Sql, afterMs: number): Promise<Swept> {
   const old = await sql<WaitingMessage[]>`
     select project_id as "projectId", trace_id as "traceId", span_id as "spanId", digest
@@ -92,7 +92,7 @@ interface WaitingMessage {
   readonly digest: string
 }
 
-/** Marks those whose span has come, deletes the others, and returns how many these were. */
+/** Marks messages whose span has arrived, deletes the rest, and returns the number of deleted messages. */
 async function sweepProject(sql: Sql, projectId: number, messages: readonly WaitingMessage[]): Promise<number> {
   const [row] = await sql<[{ count: number }]>`
     with old as materialized (
@@ -118,5 +118,5 @@ async function sweepProject(sql: Sql, projectId: number, messages: readonly Wait
   return row.count
 }
 
-/** Whether a sweep read as many as it may, so that others may be left for the next one. */
+/** Whether a sweep read its maximum, so that more messages may be waiting. */
 export const isUnfinished = ({ looked }: Swept): boolean => looked === MOST_SWEPT

@@ -1,11 +1,11 @@
-/** Conditions on traces that commands take, as SQL: a trace must meet every one that is set. */
+/** Conditions on traces that commands accept, as SQL. A trace must meet every condition that is set. */
 import type { Sql } from 'postgres'
 
 export interface TraceConditions {
-  /** Canonical timestamps: traces that started at `from` or later, and earlier than `before`. */
+  /** Canonical timestamps. Traces match if they started at or after `from` and before `before`. */
   readonly from?: string | undefined
   readonly before?: string | undefined
-  /** As it is stored. */
+  /** The environment's stored form. */
   readonly environment?: string | undefined
   readonly tag?: string | undefined
   readonly status?: string | undefined
@@ -15,11 +15,11 @@ export interface TraceConditions {
   readonly userId?: string | undefined
 }
 
-/** The conditions on the start. */
+/** Returns the conditions on the start time. */
 export const started = (sql: Sql, { from = '-infinity', before = 'infinity' }: TraceConditions) =>
   sql`started_at >= ${from} and started_at < ${before}`
 
-/** The other conditions. */
+/** Returns the remaining conditions. */
 export function fitting(sql: Sql, { environment, tag, status, name, model, sessionId, userId }: TraceConditions) {
   return sql`
     true
