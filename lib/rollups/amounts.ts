@@ -1,4 +1,4 @@
-/** Amounts that one ended trace adds to each rollup sum, for the write path and as SQL for stored traces. */
+/** Amounts that an ended trace adds to each rollup sum, for the write path and as SQL for stored traces. */
 import { latencyInSql } from './latency.ts'
 
 export interface CountedTrace {
@@ -6,18 +6,18 @@ export interface CountedTrace {
   readonly userId: string | null
   readonly status: string
   readonly startedAt: string
-  /** Null while the trace is running. A running trace is not counted. */
+  /** Null while the trace is running and therefore not counted. */
   readonly endedAt: string | null
   readonly inputTokens: number | null
   readonly outputTokens: number | null
   readonly costUsd: number | null
 }
 
-/** Maximum cost counted per trace, in dollars. The cap keeps a cost in billionths of a dollar an exact integer. */
+/** Maximum cost counted per trace, in dollars, so that the cost is an exact integer in billionths. */
 const MOST_USD = 100_000
 const NANOS = 1_000_000_000
 
-/** Returns a cost in billionths of a dollar, capped at MOST_USD; 0 if the cost is null. */
+/** Returns billionths of a dollar, at most MOST_USD. */
 export const nanoDollars = (costUsd: number | null): number =>
   costUsd === null ? 0 : Math.floor(Math.min(costUsd, MOST_USD) * NANOS + 0.5)
 
@@ -27,7 +27,7 @@ export const toDollars = (nanos: number): number => nanos / NANOS
 export const AMOUNTS = ['traces', 'errors', 'priced', 'input_tokens', 'output_tokens', 'cost', 'latency'] as const
 export type Amount = (typeof AMOUNTS)[number]
 
-/** Returns SQL for the amounts of a stored trace. `one` is 1 to add the trace, or -1 to subtract it. */
+/** Returns SQL for a stored trace's amounts. `one` is 1 to add the trace, or -1 to subtract it. */
 export const amountsInSql = (trace: string, one: 1 | -1): Readonly<Record<Amount, string>> => ({
   traces: `${one}`,
   errors: `${one} * (${trace}.status = 'error')::int`,

@@ -16,15 +16,13 @@ const STEPS = 4
 /** A multiple of four, because PostgreSQL stores a numeric in groups of four decimal digits. */
 const DIGITS = 12
 
-/**
- * Lower bound of each bucket in ms, except the first, which holds durations under 1 ms. The last bucket is unbounded.
- */
+/** Lower bounds in ms of all buckets except the first, which starts at 0. The last bucket has no upper bound. */
 export const BOUNDS: readonly number[] = [
   ...new Set(Array.from({ length: OCTAVES * STEPS + 1 }, (_, step) => Math.ceil(2 ** (step / STEPS))))
 ]
 export const BUCKETS = BOUNDS.length + 1
 
-/** Returns the bucket of a duration in ms, like PostgreSQL's width_bucket(ms, BOUNDS). */
+/** Returns a duration's bucket, like PostgreSQL's width_bucket(ms, BOUNDS). */
 export function bucketOf(ms: number): number {
   let [low, high] = [0, BOUNDS.length]
   while (low < high) {
@@ -38,16 +36,16 @@ export function bucketOf(ms: number): number {
 /** Returns the power of ten that counts one trace in a bucket. */
 export const exponentOf = (bucket: number): number => bucket * DIGITS
 
-/** Returns SQL for the histogram of one trace, given its duration in ms; 0 if the duration is null. */
+/** Returns SQL for the histogram of one trace with a duration in ms; 0 if the duration is null. */
 export const latencyInSql = (ms: string): string =>
   `coalesce(('1e' || ${DIGITS} * width_bucket(${ms}, '{${BOUNDS.join(',')}}'::bigint[]))::numeric, 0)`
 
-/** Trace counts, indexed by bucket. */
+/** Counts by bucket. */
 export type Histogram = readonly number[]
 
 /**
  * Reads a histogram's counts from its decimal digits. A count may be negative after traces were subtracted. In the
- * digits, a negative count has borrowed from the next higher count; this function reverses the borrow.
+ * digits, it has borrowed from the next higher count; this function reverses the borrow.
  */
 export function readHistogram(digits: string): Histogram {
   const isNegative = digits.startsWith('-')
@@ -64,7 +62,7 @@ export function readHistogram(digits: string): Histogram {
 }
 const HALF = 10 ** DIGITS / 2
 
-/** Adds the counts of one histogram to another in place. */
+/** Adds one histogram to another in place. */
 export function addHistogram(sum: number[], counts: Histogram): void {
   for (const [bucket, count] of counts.entries()) sum[bucket] = (sum[bucket] ?? 0) + count
 }
@@ -72,7 +70,7 @@ export function addHistogram(sum: number[], counts: Histogram): void {
 export const PERCENTILES = { p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99 } as const
 export type Percentiles = Readonly<Record<keyof typeof PERCENTILES, number | null>>
 
-/** Returns percentiles in ms; null if no trace has a duration. */
+/** Returns percentiles in ms; null without durations. */
 export function percentilesOf(counts: Histogram): Percentiles {
   const total = counts.reduce((sum, count) => sum + count, 0)
   const at = (share: number) => (total > 0 ? middleOf(bucketAt(counts, Math.ceil(share * total))) : null)

@@ -4,7 +4,7 @@
  */
 
 export const GROUPS = ['environment', 'family', 'nameInEnvironment', 'nameInFamily'] as const
-/** A rollup sums the traces of an environment or a family, either in total or for one trace name. */
+/** A rollup sums the traces of an environment or a family, in total or for one name. */
 export type RollupGroup = (typeof GROUPS)[number]
 
 export const LEVELS = {
@@ -18,5 +18,4 @@ export type RollupLevel = (typeof LEVELS)[RollupLength][RollupGroup]
 export const levelsOf = (...lengths: readonly RollupLength[]): RollupLevel[] =>
   lengths.flatMap(length => GROUPS.map(group => LEVELS[length][group]))
 
-/** Returns an SQL array of levels. */
 export const levelArray = (levels: readonly string[]): string => `'{${levels.join(',')}}'::"char"[]`

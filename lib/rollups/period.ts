@@ -1,7 +1,7 @@
 /**
  * Periods of trace and score charts, divided into steps. Short periods use steps of five minutes, read from the traces
- * themselves; periods up to two weeks use hours; longer periods use days in the visitor's time zone. A period starts
- * and ends on a step boundary, so its last step may still be in progress.
+ * themselves; periods up to two weeks use hours; longer periods use the visitor's days. A period starts and ends on a
+ * step boundary, so its last step may still be in progress.
  */
 
 const MINUTE = 60_000
@@ -24,13 +24,13 @@ export type Range = keyof typeof RANGES
 /** Ranges of at least a week, for user counts, which are summed by day. */
 export const DAY_RANGES = ['7d', '30d', '90d', '1y'] as const satisfies readonly Range[]
 
-/** The westernmost and easternmost time zones, in minutes east of UTC. */
+/** Westernmost and easternmost time zones, in minutes east of UTC. */
 export const ZONES = { west: -12 * 60, east: 14 * 60 } as const
 
 /** Longest periods with five-minute and with hourly steps, in milliseconds. */
 const MOST_MINUTES = 6 * HOUR
 const MOST_HOURS = 14 * DAY
-/** Maximum length of a period, in days (ten years). */
+/** Maximum length of a period in days (ten years). */
 export const MOST_DAYS = 3660
 
 /** A time range in milliseconds since 1970, excluding `to`. */
@@ -38,7 +38,7 @@ export interface Period {
   readonly from: number
   readonly to: number
   readonly step: PeriodStep
-  /** Offset of the time zone whose midnights begin days, in minutes east of UTC. */
+  /** Time zone in which days begin, in minutes east of UTC. */
   readonly offset: number
 }
 
@@ -46,9 +46,8 @@ const stepOf = (length: number): PeriodStep =>
   length <= MOST_MINUTES ? 'minute5' : length <= MOST_HOURS ? 'hour' : 'day'
 
 /**
- * Rounds an offset to whole hours. Sums are kept by UTC hour, so a half-hour time zone uses the days of the nearest
- * whole-hour zone. The offset is constant throughout a period, so daylight saving time does not move the start of a
- * day.
+ * Rounds to whole hours. Sums are kept by UTC hour, so a half-hour time zone uses the days of the nearest whole-hour
+ * zone. The offset is constant throughout a period, regardless of daylight saving time.
  */
 const wholeHours = (offset: number): number => Math.round(offset / 60) * 60
 
@@ -64,7 +63,7 @@ function aligned(from: number, to: number, step: PeriodStep, offset: number): Pe
   }
 }
 
-/** Returns the period that covers a time range. `offset` is the visitor's time zone, in minutes east of UTC. */
+/** Returns the period that covers a time range. `offset` is the visitor's, in minutes east of UTC. */
 export const periodBetween = (from: number, to: number, offset = 0): Period =>
   aligned(from, to, stepOf(to - from), wholeHours(offset))
 
@@ -75,7 +74,7 @@ export function periodOf(range: Range, now: number, offset = 0, step: PeriodStep
   return { ...period, from: period.to - RANGES[range] }
 }
 
-/** Returns the period in hourly steps, for use when there are too many traces to read. */
+/** Returns the period in hours, for when there are too many traces to read. */
 export const byTheHour = ({ from, to, offset }: Period): Period => aligned(from, to, 'hour', offset)
 
 /** Returns the preceding period of the same length. */
@@ -90,6 +89,5 @@ export const hasUtcDays = ({ step, offset }: Period): boolean => step === 'day' 
 
 export const countSteps = ({ from, to, step }: Period): number => (to - from) / STEPS[step]
 
-/** Returns the start of each step. */
 export const startsOf = (period: Period): number[] =>
   Array.from({ length: countSteps(period) }, (_, i) => period.from + i * STEPS[period.step])

@@ -6,14 +6,14 @@ export const FORTNIGHT = 14 * DAY
 /** Fortnights begin at multiples of their length from this time. */
 export const ORIGIN_MS = Date.UTC(2000, 0, 1)
 
-/** The part of a period that is summed from rows of one length. Milliseconds since 1970; `to` is excluded. */
+/** Part of a period summed from rows of one length. Milliseconds since 1970; `to` is excluded. */
 export interface PeriodPiece {
   readonly length: 'hour' | 'day' | 'fortnight'
   readonly from: number
   readonly to: number
 }
 
-/** Splits a period of hourly or daily steps into pieces. */
+/** Splits a period of hours or days into pieces. */
 export function piecesOf({ from, to }: Pick<Period, 'from' | 'to'>): PeriodPiece[] {
   return split(from, to, 'hour', (from, to) =>
     split(from, to, 'day', (from, to) => [{ length: 'fortnight', from, to }])
@@ -22,7 +22,7 @@ export function piecesOf({ from, to }: Pick<Period, 'from' | 'to'>): PeriodPiece
 
 const LONGER = { hour: DAY, day: FORTNIGHT } as const
 
-/** Splits a time range into the longer steps that lie wholly within it, and the remainders before and after. */
+/** Splits a time range into the longer steps wholly within it, and the remainders before and after. */
 function split(
   from: number,
   to: number,

@@ -1,11 +1,11 @@
 /**
- * Limits the number of names that are counted separately per hour and per day. Otherwise, clients that invent a name
- * for every trace would create a row for every trace. A name beyond the limit is counted in its environment's or
- * family's row for all remaining names.
+ * Limits the number of names counted separately per hour and per day. Otherwise, clients that invent a name for every
+ * trace would create a row for every trace. Further names are counted in their environment's or family's row for all
+ * other names.
  */
 import { LEVELS } from './levels.ts'
 
-/** Maximum number of rows per hour and per day, for each level that counts by name. */
+/** Maximum number of rows per hour and per day, by level. */
 const { hour, day } = LEVELS
 export const ROOM = {
   [hour.nameInEnvironment]: 500,
@@ -28,10 +28,7 @@ export interface RollupPart {
 const isNameLevel = (level: string): level is NameLevel => level in ROOM
 const keyOf = ({ level, start }: Pick<RollupPart, 'level' | 'start'>) => `${level}/${start}`
 
-/**
- * Returns the hours and days that may lack capacity for the new parts. `rows` gives the number of rows that each
- * already has.
- */
+/** Returns the hours and days that may lack capacity for the new parts. `rows` has their current row counts. */
 export function findFull<T extends RollupPart>(
   parts: readonly T[],
   rows: readonly { readonly level: string; readonly start: string; readonly rows: number }[]
@@ -50,9 +47,9 @@ export function findFull<T extends RollupPart>(
 }
 
 /**
- * Assigns each part to the row that counts it: its own row if the row exists or capacity remains, otherwise the row of
- * its environment or family. An amount is therefore later subtracted from the row it was added to, as long as rows are
- * kept. `full` lists the rows of the hours and days that may lack capacity.
+ * Assigns each part to its own row if the row exists or capacity remains, otherwise to the row of its environment or
+ * family. An amount is therefore later subtracted from the row it was added to, as long as rows are kept. `full` lists
+ * the rows of the hours and days that may lack capacity.
  */
 export function findRoom<T extends RollupPart>(
   parts: readonly T[],

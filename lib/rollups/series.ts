@@ -34,7 +34,7 @@ export type SeriesTotal = Readonly<Counts> & Percentiles
 /** One number per step for each count and percentile. */
 export type Lists = Readonly<Record<(typeof COUNTS)[number], number[]>> &
   Readonly<Record<(typeof QUANTILES)[number], (number | null)[]>>
-/** The series of all traces in a period. */
+/** All traces of a period. */
 export type Series = { readonly key: null } & Lists & { readonly total: SeriesTotal }
 export type SeriesGroup = { readonly key: string | null; readonly total: SeriesTotal }
 
@@ -70,7 +70,7 @@ export function seriesOf(rows: readonly StepSums[], steps: number): Series {
 
 const histogramsOf = (rows: readonly Sums[]) => rows.map(({ latency }) => readHistogram(latency))
 
-/** Returns the total of `rows`. `histograms` are the histograms of the rows. */
+/** `histograms` must be the histograms of `rows`. */
 export function totalOf(rows: readonly Sums[], histograms = histogramsOf(rows)): SeriesTotal {
   const sum: Counts = { traces: 0, errors: 0, inputTokens: 0, outputTokens: 0, costUsd: 0, priced: 0 }
   let cost = 0

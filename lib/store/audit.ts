@@ -1,25 +1,22 @@
 /**
- * The audit log records what people, commands and keys did other than recording traces. Each entry is a row, written by
- * the same statement as the action. If the action concerns traces, the entry is written in the action's transaction
- * instead (lib/store/transactions.ts). Entries are never deleted automatically.
+ * The audit log records what people, commands and keys did other than recording traces. The statement that acts also
+ * writes the entry. For actions on traces, the entry is written in the same transaction (lib/store/transactions.ts).
+ * Entries stay until somebody deletes them.
  */
 import type { Fragment, Sql } from 'postgres'
 
 export interface AuditEntry {
-  /**
-   * The acting user's id; null for a command or a key. With `source`, the id comes from the user_id column of the
-   * statement's rows.
-   */
+  /** The acting user's id; null for a command or a key; `source` for the user_id of the statement's rows. */
   readonly by: number | null | 'source'
   readonly action: Action
   readonly accountId?: number | null
-  /** With `source`, the id comes from the project_id column of the statement's rows. */
+  /** `source` stands for the project_id of the statement's rows. */
   readonly projectId?: number | null | 'source'
   /** Further facts about the change; never a secret. */
   readonly detail?: Readonly<Record<string, unknown>>
   /**
-   * Fact to copy from the statement's rows into the detail. `user` adds the user in user_id and the user's email
-   * address; any other value names the column to copy.
+   * A fact that the detail takes from the statement's rows: `user` adds the user in user_id with their email address,
+   * and other values name a column.
    */
   readonly adding?: 'user' | 'proof' | 'reason'
 }
@@ -59,7 +56,7 @@ export type Action =
   | 'trace.import'
   | 'score.delete'
 
-/** Builds a statement step that writes the entry if `source`, the rows changed by an earlier step, is not empty. */
+/** Returns a step that writes the entry if `source`, the rows that an earlier step changed, is not empty. */
 export function auditOf(sql: Sql, audit: AuditEntry, source: ReturnType<Sql>) {
   const { by, action, accountId = null, projectId = null, detail, adding } = audit
   const given = sql`${detail === undefined ? null : JSON.stringify(detail)}`
@@ -72,7 +69,7 @@ export function auditOf(sql: Sql, audit: AuditEntry, source: ReturnType<Sql>) {
     from ${source} limit 1`
 }
 
-/** Looks up the email address now, because a user who is deleted later no longer has an address. */
+/** The address is read now, because a deleted user has none. */
 const addition = (sql: Sql, adding: NonNullable<AuditEntry['adding']>) =>
   adding === 'user'
     ? sql`jsonb_build_object('user', user_id, 'email', (select u.email from users u where u.id = user_id))`
@@ -81,7 +78,7 @@ const addition = (sql: Sql, adding: NonNullable<AuditEntry['adding']>) =>
 /** Connection setting with the name of the operating system user who ran the command. */
 const SYSTEM_USER = 'spoor.system_user'
 
-/** Records on this connection which operating system user runs the command. */
+/** Records the operating system user who runs the command on this connection. */
 export async function noteSystemUser(sql: Sql, name: string): Promise<void> {
   await sql`select set_config(${SYSTEM_USER}, ${name}, false)`
 }
@@ -95,7 +92,7 @@ const withSystemUser = (sql: Sql, detail: Fragment) => sql`nullif(
 export const auditStep = (sql: Sql, audit: AuditEntry | undefined, source: ReturnType<Sql> = sql`gone`) =>
   audit === undefined ? sql`` : sql`, audited as (${auditOf(sql, audit, source)})`
 
-/** Writes an entry for changes made by other statements. Returns the entry's id. */
+/** Writes an entry for changes by other statements. Returns its id. */
 export async function writeAudit(sql: Sql, audit: AuditEntry): Promise<number> {
   const [row] = await sql<[{ id: number }]>`
     ${auditOf(sql, audit, sql`(select ${null}::int as user_id) one`)} returning id`
@@ -103,8 +100,8 @@ export async function writeAudit(sql: Sql, audit: AuditEntry): Promise<number> {
 }
 
 /**
- * Updates an entry with the counts so far, for work that takes many transactions. Each transaction amends the entry, so
- * the entry is correct wherever the work stops.
+ * Updates the counts in an entry for work that takes many transactions. Each transaction amends the entry, so the entry
+ * is correct wherever the work stops.
  */
 export async function amendAudit(sql: Sql, id: number, detail: Readonly<Record<string, number>>): Promise<void> {
   await sql`
@@ -124,16 +121,13 @@ export interface AuditRow {
   readonly detail: string | null
 }
 
-/** Limits which entries are read, by project and by earliest time. */
+/** Limits entries by project and by earliest time. */
 export interface AuditSelection {
   readonly projectId?: number | undefined
   readonly since?: string | undefined
 }
 
-/**
- * Returns the newest `most` entries, oldest first. Entries are sorted by time because a restored backup contains older
- * entries with higher ids.
- */
+/** Returns the newest `most` entries, oldest first. Ids may not follow time after a backup was restored. */
 export async function readAudit(sql: Sql, { projectId, since }: AuditSelection, most: number): Promise<AuditRow[]> {
   return sql<AuditRow[]>`
     select * from (

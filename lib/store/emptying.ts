@@ -1,4 +1,4 @@
-/** Deletes all of a project's rows from given tables. */
+/** Deletes a project's rows from tables. */
 import type { ProjectTable } from '../database/tables.ts'
 
 /** Returns a statement that deletes the rows of project $1 from these tables. */

@@ -1,7 +1,6 @@
 /**
- * Finds traces that an evaluator has not judged yet, and stores the evaluator's verdicts as scores with the source
- * `eval`. A verdict applies to one content of a trace, so a trace that has grown since (from OpenTelemetry) is judged
- * again.
+ * Finds traces that an evaluator has not judged yet, and stores its verdicts as scores with the source `eval`. A
+ * verdict applies to one content of a trace, so a trace that has grown since (from OpenTelemetry) is judged again.
  */
 import type { Sql } from 'postgres'
 import { MAX_SCORES } from '../schema/input.ts'
@@ -10,7 +9,7 @@ import { newScoreId } from './trace/scores.ts'
 import { fitting, started, type TraceConditions } from './trace/trace-conditions.ts'
 import { freshVersion } from './write/trace-numbers.ts'
 
-/** A trace to judge, and the position after which the search continues. */
+/** A trace to judge; also the position after which the search continues. */
 export interface Unjudged {
   readonly id: string
   readonly startedAt: string
@@ -18,7 +17,7 @@ export interface Unjudged {
   readonly hash: string
 }
 
-/** Returns an SQL condition that is true if the evaluator has a verdict on the trace's current content. */
+/** Returns SQL for whether the evaluator has a verdict on the trace's current content. */
 const judged = (sql: Sql, projectId: number, evaluatorId: string) => sql`exists (
   select from scores s
   where s.project_id = ${projectId} and s.trace_seq = t.seq and s.evaluator_id = ${evaluatorId}
@@ -54,7 +53,7 @@ export interface EvalScore {
 }
 
 /**
- * Outcome of adding a verdict. `judged`: another run was first. `changed`: the trace was changed or deleted after it
+ * Outcome of adding a verdict. `judged`: another run was first. `changed`: the trace has changed or is gone since it
  * was read. `full`: the trace has the maximum number of scores.
  */
 export type Stored = 'added' | 'judged' | 'changed' | 'full'

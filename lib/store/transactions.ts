@@ -1,7 +1,7 @@
 /**
- * Groups several statements of one connection. Most writes are a single statement, which is atomic by itself. A
- * statement writes either to a project's tables or to the remaining tables, which may be on another server
- * (lib/database/tables.ts), so a write to both needs two statements.
+ * Several statements on one connection. Most writes are a single statement, which is atomic by itself. A statement
+ * writes either to a project's tables or to the remaining tables, which may be on another server
+ * (lib/database/tables.ts), so a write to both takes two statements.
  */
 import type { Sql } from 'postgres'
 
@@ -21,8 +21,8 @@ export async function inTransaction<T>(sql: Sql, work: () => Promise<T>): Promis
 
 /**
  * Awaits statements that were sent together. If any fails, throws the first failure after all have settled. Each item
- * must be the promise of an async function. A statement on a lost connection throws synchronously, which would leave
- * the rejections of earlier statements unhandled and end the process.
+ * must be an async function's promise: on a lost connection, a statement throws synchronously, which would leave
+ * earlier statements' rejections unhandled and end the process.
  */
 export async function allAnswered<T>(statements: readonly PromiseLike<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(statements)

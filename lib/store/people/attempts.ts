@@ -1,19 +1,16 @@
-/** Counts password attempts by user and by network. */
+/** Counts password attempts by person, device and network. */
 import type { Sql } from 'postgres'
 
 /** How long attempts are remembered. */
 export const WINDOW_MINUTES = 15
 
-/** A user or a network that attempts are counted for, and the maximum number of attempts within the window. */
+/** A person, device or network, and its maximum number of attempts within the window. */
 export interface Subject {
   readonly name: string
   readonly most: number
 }
 
-/**
- * Returns the number of seconds until another attempt is allowed; undefined if an attempt is allowed now. Writes
- * nothing.
- */
+/** Returns the seconds until another attempt is allowed; undefined if one is allowed now. Writes nothing. */
 export async function readWait(sql: Sql, subjects: readonly Subject[]): Promise<number | undefined> {
   const [row] = await sql<[{ waitS: number | null }]>`
     select ${waitS(sql)} from ${asked(sql, subjects)} join sign_in_attempts using (subject)
@@ -21,15 +18,15 @@ export async function readWait(sql: Sql, subjects: readonly Subject[]): Promise<
   return seconds(row.waitS)
 }
 
-/** Maximum number of expired rows that each counted attempt deletes. */
+/** Maximum number of expired rows that a counted attempt deletes. */
 const FORGOTTEN_AT_ONCE = 100
 
 /**
- * Counts an attempt for each subject before the attempt is made. Returns the number of seconds until another attempt is
- * allowed; undefined if this attempt is allowed. If any subject has no attempts left, nothing is counted.
+ * Counts an attempt for each subject before the attempt is made. Returns the seconds until another attempt is allowed;
+ * undefined if this attempt is allowed. If a subject has no attempts left, nothing is counted.
  */
 export async function countAttempt(sql: Sql, subjects: readonly Subject[]): Promise<number | undefined> {
-  // A separate statement, so that its locks are released before the next statement waits for locks.
+  // A separate statement releases its locks before the next statement waits for locks.
   await sql`
     delete from sign_in_attempts where subject in (
       select subject from sign_in_attempts where until <= now() order by until limit ${FORGOTTEN_AT_ONCE}
@@ -56,7 +53,7 @@ export async function countAttempt(sql: Sql, subjects: readonly Subject[]): Prom
   return seconds(row.waitS)
 }
 
-/** Sorts the subjects, so that all statements lock the rows in the same order. */
+/** Sorts subjects, so that all statements lock rows in the same order. */
 function asked(sql: Sql, subjects: readonly Subject[]) {
   const ordered = subjects.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   return sql`unnest(${ordered.map(({ name }) => name)}::text[], ${ordered.map(({ most }) => most)}::int[]) as a (subject, most)`
@@ -64,9 +61,6 @@ function asked(sql: Sql, subjects: readonly Subject[]) {
 
 const waitS = (sql: Sql) => sql`ceil(extract(epoch from max(until) - now()))::int as "waitS"`
 
-/**
- * Limits the result to the window's length. A statement that waited for another began earlier, so it would compute a
- * longer wait.
- */
+/** Caps the wait at the window's length, because a statement that waited for another computes a longer wait. */
 const seconds = (waitS: number | null): number | undefined =>
   waitS === null ? undefined : Math.min(Math.max(1, waitS), WINDOW_MINUTES * 60)

@@ -1,7 +1,7 @@
 /**
- * Serializes changes of memberships, and of the members' links and passwords. The rule that an owner gets no access to
- * other owners' accounts depends on memberships that a statement reads, and a statement does not see rows committed
- * after it began. The lock is therefore taken first, in a separate statement.
+ * Serializes changes of memberships, and of members' links and passwords. The rule that owners get no access to each
+ * other's accounts depends on memberships that a statement reads. A statement does not see rows committed after it
+ * began, so a separate statement takes the lock first.
  */
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'

@@ -4,7 +4,7 @@ import type { Attempts } from '../../database/sql-access.ts'
 import { auditOf } from '../audit.ts'
 import { makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** Lifetimes of links. The recipient of an invitation may not read it until a day later. */
+/** Lifetimes of links. The recipient of an invitation may read it a day later. */
 export const LINK_MINUTES = 15
 export const INVITATION_MINUTES = 24 * 60
 
@@ -13,7 +13,7 @@ export const storingLink = (sql: Sql, digest: string, minutes: number, source: R
   insert into sign_in_links (digest, user_id, expires_at)
   select ${digest}::bytea, user_id, now() + ${minutes} * interval '1 minute' from ${source}`
 
-/** Creates a link for a user, and deletes expired links. */
+/** Stores a link for a user and deletes expired links. */
 export async function insertLink(sql: Sql, userId: number, digest: string, by: number | null): Promise<void> {
   await sql`
     with expired as (
@@ -27,8 +27,8 @@ export async function insertLink(sql: Sql, userId: number, digest: string, by: n
 }
 
 /**
- * Uses up a link and creates a session, or does neither. Returns the user; undefined if the link is unknown, used,
- * expired, or belongs to a user other than `only`.
+ * Uses up a link and creates a session, or does neither. Returns undefined if the link is unknown, used, expired, or
+ * belongs to a user other than `only`.
  */
 export async function signInByLink(
   sql: Sql,

@@ -1,7 +1,6 @@
 /**
- * Members of an account, as an owner sees and changes them. Owners get no access to each other's accounts. An owner
- * cannot add a user who is a member of another owner's account, or get a link for that user, because the link would
- * open the other account too.
+ * Members of an account, as an owner sees and changes them. An owner can neither add a member of another owner's
+ * account nor get a link for that user, because the link would open the other account too.
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
@@ -15,10 +14,10 @@ export interface MemberRow {
   readonly email: string
   readonly name: string
   readonly role: Role
-  /** Whether an OpenID Connect provider assigned the role. The provider then updates the role at every sign-in. */
+  /** Whether an OpenID Connect provider assigned the role, which every sign-in then updates. */
   readonly byClaim: boolean
   readonly createdAt: string
-  /** Latest use of any of the user's sessions; null if there is none. */
+  /** Latest use of the user's sessions; null if there are none. */
   readonly seenAt: string | null
 }
 
@@ -28,7 +27,7 @@ export interface Acting {
   readonly accountId: number
 }
 
-/** Returns an account's members, in the order in which they joined. */
+/** Returns an account's members, in order of joining. */
 export async function listMembers(sql: Sql, accountId: number): Promise<MemberRow[]> {
   return sql<MemberRow[]>`${memberRows(sql)} where m.account_id = ${accountId} order by m.created_at, m.user_id`
 }
@@ -47,9 +46,9 @@ function memberRows(sql: Sql) {
 }
 
 /**
- * Invites a person: creates the user if necessary, and adds a membership and a link. Returns the user's id; `known` if
- * the person is already a member; `elsewhere` if the person is a member of an account that the acting owner does not
- * own. A user without any membership is treated as new.
+ * Invites a person: creates the user if necessary, and stores a membership and a link. Returns the user's id; `known`
+ * if the person is already a member; `elsewhere` if the person is in an account that the acting owner does not own. A
+ * user without memberships is treated as new.
  */
 export async function inviteMember(
   sql: Sql,
@@ -91,14 +90,10 @@ export async function inviteMember(
   return row!.isKnown ? 'known' : 'elsewhere'
 }
 
-/** Returns SQL for the accounts that a user owns. */
 const ownedBy = (sql: Sql, userId: number) => sql`
   select account_id from memberships where user_id = ${userId} and role = 'owner'`
 
-/**
- * Creates another link for a member. Returns false if there is no such member, or if the member also belongs to an
- * account that the acting owner does not own.
- */
+/** Stores another link for a member. Returns false if the member does not exist or is in another owner's account. */
 export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: number, link: string): Promise<boolean> {
   const [row] = await inTurn(
     sql,
@@ -120,8 +115,8 @@ export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: nu
 export type MemberChange = 'done' | 'missing' | 'last'
 
 /**
- * Returns steps that find the account's other owners. The rows are locked and read again, so that one owner remains if
- * two owners leave at the same time.
+ * Returns steps that find the account's other owners. The rows are locked and read again, so that one owner stays if
+ * two leave at the same time.
  */
 const otherOwners = (sql: Sql, accountId: number, userId: number) => sql`
   owners as (
@@ -137,7 +132,7 @@ interface Actor {
   readonly keep?: string | null
 }
 
-/** Gives a member another role, which a provider no longer updates, and ends the member's sessions except `keep`. */
+/** Sets a member's role, which sign-ins then no longer update, and ends the member's sessions except `keep`. */
 export async function setRole(
   sql: Sql,
   { by, accountId, keep = null }: Actor,

@@ -6,10 +6,7 @@ import { auditOf } from '../audit.ts'
 import { inTurn } from './in-turn.ts'
 import { announcePeople, makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/**
- * A person at a provider. `authTime` is when the person proved their identity to the provider, in seconds since 1970;
- * undefined if the provider does not state the time.
- */
+/** A person at a provider. `authTime` is when they last proved who they are, in seconds since 1970, if stated. */
 export interface Identity {
   readonly issuer: string
   readonly subject: string
@@ -20,34 +17,30 @@ export interface Identity {
 export interface Person {
   readonly email: string
   /**
-   * Why the email address is accepted: the provider verified it, or OIDC_TRUST_EMAIL trusts the provider. If undefined,
-   * the address is not accepted as the person's.
+   * Why the email address counts: the provider verified it, or OIDC_TRUST_EMAIL trusts it. Undefined if it does not.
    */
   readonly proof: 'verified' | 'trusted' | undefined
   readonly name: string
-  /** The highest role that a rule gives; undefined if no rule gives a role. */
+  /** The highest role that a rule gives; undefined if no rule applies. */
   readonly role: Role | undefined
 }
 
 /**
- * Why a person gets no session. `unknown`: nobody has added the person, and no rule gives them a role. `taken`: the
- * email address belongs to a user who signs in with another identity. `unproven`: nothing proves that the address
- * belongs to the person.
+ * Why a person gets no session. `unknown`: nobody added the person, and no rule gives them a role. `taken`: the email
+ * address belongs to a user with another identity. `unproven`: nothing proves that the address is theirs.
  */
 export type Refused = 'unknown' | 'taken' | 'unproven'
 
 /**
  * Creates a session for a person, identified by issuer and subject. A new identity is linked, once, to the user with
- * its email address if that address is proven, or if the user signed in through a provider before identities were
- * stored (`oidc_email_until`). If there is no such user, a role and a proven address create one.
+ * its email address, if the address is proven or the user signed in through a provider before identities were stored
+ * (`oidc_email_until`). If there is no such user, a role and a proven address create one.
  *
- * The role determines the person's membership of the oldest owner account, which is added, changed or removed
- * accordingly. A membership that was given by hand stays unchanged. If the person is then not a member of any account,
- * the result is `unknown`.
+ * The role decides the membership in the oldest owner account, which is added, changed or removed unless it was given
+ * by hand. A person who is then not a member of any account is `unknown`.
  *
- * An existing user who gains the membership is signed out everywhere else and loses their password, because the owner
- * of another of the user's accounts may have signed in as that user with a link. A user whose role changes or ends is
- * also signed out.
+ * An existing user who gains the membership is signed out everywhere else and loses their password, because another
+ * account's owner may have signed in as them with a link. A user whose role changes or ends is signed out too.
  */
 export async function signInByOidc(
   sql: Sql,
@@ -153,7 +146,7 @@ export async function signInByOidc(
   return row!.userId ?? row!.refused
 }
 
-/** Deletes a user's identities, and ends the user's sessions and links. Returns the number of deleted identities. */
+/** Deletes a user's identities, and ends the user's sessions and links. Returns the number of identities. */
 export async function unlinkIdentities(sql: Sql, userId: number): Promise<number> {
   const [row] = await inTurn(
     sql,

@@ -5,7 +5,7 @@ import { auditOf } from '../audit.ts'
 import { inTurn } from './in-turn.ts'
 import { announcePeople, makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** Returns the user with this email address, and the stored password. */
+/** Returns the user with this email address and the stored password. */
 export async function readPassword(
   sql: Sql,
   email: string
@@ -20,23 +20,17 @@ export async function hasPasswords(sql: Sql): Promise<boolean> {
   return row.has
 }
 
-/** A password that was verified. */
+/** A verified password. */
 export interface Proven {
   readonly userId: number
   /** Stored form that the password was compared with. */
   readonly password: string
-  /**
-   * All attempts of the subject `own` are forgotten. Only this attempt is forgotten for `network`, because others may
-   * be guessing from the same network.
-   */
+  /** All attempts of `own` are forgotten, but only this attempt of `network`, where others may be guessing. */
   readonly own: string
   readonly network: string | undefined
 }
 
-/**
- * Creates a session and returns the user. Returns undefined if the stored password has changed since the check, or if
- * the user is gone.
- */
+/** Creates a session. Returns undefined if the stored password has changed since the check or the user is gone. */
 export async function signInByPassword(
   sql: Sql,
   { userId, password, own, network }: Proven,
@@ -62,8 +56,8 @@ export async function signInByPassword(
 }
 
 /**
- * Sets or removes (null) a user's password, deletes all of the user's links, and ends every session except `keep`.
- * Returns false if the user or the session to keep is gone.
+ * Sets or removes (null) a user's password, deletes the user's links, and ends all sessions except `keep`. Returns
+ * false if the user or the session to keep is gone.
  */
 export async function setPassword(
   sql: Sql,

@@ -1,6 +1,6 @@
 /**
- * Sessions of signed-in users. A write that changes what a session may do also notifies all server processes on the
- * keys' channel, so that they discard what they have cached.
+ * Sessions of signed-in users. A write that changes what a session may do also notifies all server processes, on the
+ * keys' channel, to discard what they have cached.
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
@@ -12,16 +12,13 @@ export const SESSION_DAYS = 30
 const MOST_DAYS = 90
 const MAX_AGENT = 200
 
-/** Notice on KEYS_CHANNEL. Key ids contain no spaces, so the notice cannot be mistaken for a key id. */
+/** Notice on KEYS_CHANNEL. Key ids contain no spaces, so no key has this id. */
 const PEOPLE_CHANGED = 'people have changed'
 
-/** Returns an SQL expression that notifies the listeners that people or sessions have changed. */
+/** Returns SQL that notifies the listeners that people or sessions have changed. */
 export const announcePeople = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PEOPLE_CHANGED})`
 
-/**
- * A visitor, identified by the digest of a session or by the email address that a trusted proxy states, and the
- * requested project.
- */
+/** A visitor, known by a session's digest or by the email address from a proxy, and the requested project. */
 export interface Visiting {
   readonly digest: string | null
   readonly email: string | null
@@ -29,7 +26,7 @@ export interface Visiting {
 }
 
 export interface VisitRow {
-  /** Position in the list of requested visits, from 1. */
+  /** Position in the list of visits, from 1. */
   readonly place: number
   readonly userId: number
   readonly email: string
@@ -40,13 +37,13 @@ export interface VisitRow {
   readonly expiresAt: string | null
   /** Time of the user's last proof of identity; null if unknown. */
   readonly provenAt: string | null
-  /** Null if no project was requested, the project does not exist, or the user is not a member of its account. */
+  /** Null unless the requested project exists and the user is a member of its account. */
   readonly projectId: number | null
   readonly accountId: number | null
   readonly role: Role | null
 }
 
-/** Reads the users of several visits, and their roles in the projects. Visits without a user are omitted. */
+/** Reads the users of several visits and their roles in the projects. Visits without a user are omitted. */
 export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<VisitRow[]> {
   return sql<VisitRow[]>`
     select a.place::int as place, u.id as "userId", u.email, u.name, u.password is not null as "hasPassword",
@@ -95,17 +92,11 @@ export type Proof =
   | { readonly means: 'link' | 'password' }
   | { readonly means: 'oidc'; readonly authTime: number | undefined }
 
-/**
- * Limits the time to now, because the provider's clock may be ahead. A missing time stays null; `least` would turn it
- * into now.
- */
+/** Caps the time at now, because the provider's clock may be ahead. `least` would turn a missing time into now. */
 const whenProven = (sql: Sql, authTime: number | undefined) =>
   authTime === undefined ? sql`null::timestamptz` : sql`least(now(), to_timestamp(${authTime}::double precision))`
 
-/**
- * Returns the steps of a statement that create a session for the user in `source`, a step with the column user_id. The
- * step `made` contains the user.
- */
+/** Returns steps that create a session for the user_id of the step `source`. The step `made` returns the user_id. */
 export function makingSession(sql: Sql, session: NewSession, proof: Proof, source: ReturnType<Sql>) {
   const { digest, agent, replaces = null } = session
   const { means } = proof
@@ -126,16 +117,15 @@ export function makingSession(sql: Sql, session: NewSession, proof: Proof, sourc
     )`
 }
 
-/** Returns the user of a session; undefined if the session does not exist or has expired. */
+/** Returns a session's user; undefined if the session does not exist or has expired. */
 export async function userOfSession(sql: Sql, digest: string): Promise<number | undefined> {
   const [row] = await sql<{ userId: number }[]>`
     select user_id as "userId" from web_sessions where digest = ${digest}::bytea and expires_at > now()`
   return row?.userId
 }
 
-/** A session as shown to its user. */
 export interface SessionRow {
-  /** The session's digest, which does not grant access. */
+  /** The digest, which grants no access. */
   readonly id: string
   readonly createdAt: string
   readonly seenAt: string
@@ -144,14 +134,14 @@ export interface SessionRow {
   readonly means: string
 }
 
-/** Returns a user's sessions, most recently used first. */
+/** Returns a user's sessions, last used first. */
 export async function listWebSessions(sql: Sql, userId: number): Promise<SessionRow[]> {
   return sql<SessionRow[]>`
     select digest as id, created_at as "createdAt", seen_at as "seenAt", expires_at as "expiresAt", agent, means
     from web_sessions where user_id = ${userId} and expires_at > now() order by seen_at desc, digest`
 }
 
-/** Ends one of a user's sessions. Returns false if the user has no such session. */
+/** Ends one of a user's sessions. Returns false if it does not exist. */
 export async function endSession(sql: Sql, userId: number, digest: string): Promise<boolean> {
   const [row] = await sql<[{ ended: boolean }]>`
     with gone as (
@@ -164,7 +154,7 @@ export async function endSession(sql: Sql, userId: number, digest: string): Prom
   return row.ended
 }
 
-/** Ends all of a user's sessions and deletes the user's links. Returns the number of sessions ended. */
+/** Ends all of a user's sessions and deletes the user's links. Returns the number of ended sessions. */
 export async function endAllSessions(sql: Sql, userId: number, by: number | null): Promise<number> {
   const [row] = await sql<[{ ended: number }]>`
     with gone as (
@@ -178,7 +168,7 @@ export async function endAllSessions(sql: Sql, userId: number, by: number | null
   return row.ended
 }
 
-/** Returns the number of users, and of sessions that have not ended. */
+/** Returns the number of users and of unexpired sessions. */
 export async function countSessions(sql: Sql): Promise<{ users: number; sessions: number }> {
   const [row] = await sql<[{ users: number; sessions: number }]>`
     select (select count(*)::int from users) as users,

@@ -11,9 +11,9 @@ export interface UserRow {
   readonly name: string
   readonly hasPassword: boolean
   readonly createdAt: string
-  /** Roles by account, as the JSON string `[{"account":"1","role":"owner"}, …]`. */
+  /** A JSON string like `[{"account":"1","role":"owner"}, …]`. */
   readonly memberships: string
-  /** Latest use of any of the user's sessions; null if there is none. */
+  /** Latest use of the user's sessions; null if there are none. */
   readonly seenAt: string | null
 }
 
@@ -22,7 +22,7 @@ export async function readAllUsers(sql: Sql): Promise<UserRow[]> {
   return sql<UserRow[]>`${userRows(sql)} order by u.id`
 }
 
-/** Returns the user with this email address, which must be in lower case. */
+/** Returns the user with this email address, given in lower case. */
 export async function findUser(sql: Sql, email: string): Promise<UserRow | undefined> {
   const [row] = await sql<UserRow[]>`${userRows(sql)} where u.email = ${email}`
   return row
@@ -40,8 +40,8 @@ function userRows(sql: Sql) {
 }
 
 /**
- * Creates the first user, as owner of the oldest owner account, if that account exists and there are no users. If
- * several processes call this function concurrently, only one of them creates the user.
+ * Creates the first user, as owner of the oldest owner account, if there are no users. Does nothing without an owner
+ * account. Of several concurrent processes, only one creates the user.
  */
 export async function insertFirstUser(sql: Sql, email: string): Promise<void> {
   await sql`
@@ -70,9 +70,9 @@ export async function hasUsers(sql: Sql): Promise<boolean> {
 }
 
 /**
- * Makes a person a member of an account, and creates the user if necessary. The owner of another of the user's accounts
- * may have signed in as that user with a link. An existing user is therefore signed out everywhere, and loses their
- * password unless they already had this membership. An existing membership gets the new role.
+ * Makes a person a member of an account, and creates the user if necessary. Another account's owner may have signed in
+ * as an existing user with a link. An existing user is therefore signed out everywhere and, unless already a member of
+ * this account, loses their password. An existing membership gets the new role.
  */
 export async function addUserRow(
   sql: Sql,
@@ -102,10 +102,7 @@ export async function addUserRow(
   await inTurn(sql, add)
 }
 
-/**
- * Creates a user that a trusted proxy vouches for, as a member of the oldest owner account. An existing user stays
- * unchanged.
- */
+/** Creates a user whom a trusted proxy vouches for, in the oldest owner account. Existing users stay unchanged. */
 export async function insertVouchedUser(sql: Sql, email: string, role: Role): Promise<void> {
   await sql`
     with account as (
@@ -118,9 +115,7 @@ export async function insertVouchedUser(sql: Sql, email: string, role: Role): Pr
     ${auditOf(sql, { by: null, action: 'user.add', detail: { email, role, means: 'proxy' } }, sql`made`)}`
 }
 
-/**
- * Removes a user with all memberships, sessions and links. Returns false if an account would be left without an owner.
- */
+/** Deletes a user with all memberships, sessions and links. Returns false if an account would lose its last owner. */
 export async function deleteUser(sql: Sql, userId: number, email: string): Promise<boolean> {
   const [row] = await sql<[{ gone: boolean }]>`
     with owned as (
@@ -140,12 +135,12 @@ export async function deleteUser(sql: Sql, userId: number, email: string): Promi
   return row.gone
 }
 
-/** A project that a user may see, and the user's role in it. */
+/** A project that a user may see, and the user's role. */
 export interface SeenProject {
   readonly slug: string
   readonly name: string
   readonly role: Role
-  /** Whether the project's traces can be searched by words. */
+  /** Whether its traces can be searched by words. */
   readonly search: boolean
 }
 
@@ -156,7 +151,7 @@ export async function listSeenProjects(sql: Sql, userId: number): Promise<SeenPr
     where m.user_id = ${userId} order by p.id`
 }
 
-/** Returns the slug of the oldest project with this trace that the user may see; undefined if there is none. */
+/** Returns the slug of the oldest project with this trace that the user may see. */
 export async function findSeenTrace(sql: Sql, userId: number, traceId: string): Promise<string | undefined> {
   const seen = await sql<{ id: number; slug: string }[]>`
     select p.id, p.slug from memberships m join projects p on p.account_id = m.account_id

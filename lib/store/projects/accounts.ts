@@ -44,8 +44,8 @@ export async function setAccountName(
 }
 
 /**
- * Deletes an account that has no projects, with its memberships. Returns undefined and deletes nothing if the account
- * does not exist or has projects.
+ * Deletes an account and its memberships. Returns undefined and deletes nothing if the account does not exist or has
+ * projects.
  */
 export async function deleteAccountRow(sql: Sql, id: number, audit: AuditEntry): Promise<AccountRow | undefined> {
   const [row] = await sql<AccountRow[]>`

@@ -1,15 +1,14 @@
 /**
- * Checks that KEY_DIGEST_SECRET is the secret that the stored keys were created with. With any other secret, every key
- * would be rejected as unknown. The database stores a fingerprint of the secret, created by the first server or command
- * that runs. A fingerprint takes a tenth of a second to compute, so that a reader of the database cannot find the
- * secret by trying words.
+ * Checks that KEY_DIGEST_SECRET is the secret that the stored keys were created with. With another secret, every key
+ * would be rejected as unknown. The first server or command stores the secret's fingerprint in the database. A
+ * fingerprint takes a tenth of a second, so that a reader of the database cannot find the secret by trying words.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Sql } from 'postgres'
 import { type Fingerprint, insertFingerprint, readFingerprint, replaceFingerprint } from './secret-fingerprint.ts'
 
-/** Message for an operator whose KEY_DIGEST_SECRET is not the secret that the keys were created with. */
+/** Message for operators whose KEY_DIGEST_SECRET is not the secret of the stored keys. */
 export const OTHER_SECRET =
   'KEY_DIGEST_SECRET is not the one that the keys of this database were made with: set that one (an embedded database ' +
   'keeps its own in DATA_DIR/key-digest-secret), or run `spoor key replace-secret`, which revokes them all'
@@ -19,10 +18,7 @@ const FINGERPRINT_BYTES = 32
 /** Cost of a fingerprint. If the cost changed, stored fingerprints would no longer match their secrets. */
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 
-/**
- * Whether the keys were created with this secret. If no secret is known yet, this secret becomes the secret of the
- * keys.
- */
+/** Whether the keys were created with this secret. If no secret is known yet, this secret is stored. */
 export async function claimSecret(sql: Sql, secret: string): Promise<boolean> {
   const known = await readFingerprint(sql)
   if (known !== undefined) return matches(known, secret)
@@ -38,7 +34,7 @@ export async function isOtherSecret(sql: Sql, secret: string): Promise<boolean> 
   return known !== undefined && !(await matches(known, secret))
 }
 
-/** Makes this the secret of new keys, and revokes all existing keys. Returns the number of revoked keys. */
+/** Makes this the secret of new keys and revokes all existing keys. Returns the number of revoked keys. */
 export async function replaceSecret(sql: Sql, secret: string): Promise<number> {
   return replaceFingerprint(sql, await makeFingerprint(secret))
 }
@@ -53,10 +49,7 @@ async function makeFingerprint(secret: string): Promise<Fingerprint> {
 }
 
 const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt)
-/**
- * Caches the latest fingerprint, because a start needs it twice, and a server with the wrong secret needs it every
- * second.
- */
+/** Latest fingerprint, cached because a start needs it twice and a server with the wrong secret every second. */
 let newest: { readonly of: string; readonly stretched: Promise<Buffer> } | undefined
 
 function stretch(secret: string, salt: Buffer): Promise<Buffer> {

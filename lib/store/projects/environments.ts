@@ -16,13 +16,11 @@ export interface TraceSelection {
   readonly to?: string | undefined
 }
 
-/** How the environments of traces are changed. */
 export interface Relabelling {
   /** A label or 'unassigned', in its stored form. */
   readonly environment: string
   /**
-   * Whether recorded environments, including 'unassigned', are changed too. If false, only environments that were never
-   * recorded are set.
+   * Whether to change recorded environments, including 'unassigned'. If false, only sets environments never recorded.
    */
   readonly overwrite: boolean
 }
@@ -31,11 +29,11 @@ export interface EnvironmentCount {
   /** The stored form; null if the environment was never recorded. */
   readonly environment: string | null
   readonly traces: number
-  /** Highest inner number of these traces. */
+  /** The traces' highest inner number. */
   readonly lastSeq: number
 }
 
-/** Counts the selected traces whose inner number is higher than `afterSeq`, by environment. */
+/** Counts the selected traces with inner numbers above `afterSeq`, by environment. */
 export async function countEnvironments(
   sql: Sql,
   projectId: number,
@@ -62,7 +60,7 @@ const SET_TAG_LISTS = assignments({
   ranked: String(RANKED_IN_ALL)
 })
 
-/** The statement's snapshot shows the traces with their previous families. */
+/** The statement's snapshot shows traces with their previous families. */
 const OLD = `from changed c join traces old on old.project_id = $project and old.seq = c.seq where old.ended_at is not null`
 const newsOfMoves = (projectId: number) =>
   newsAsJson(
@@ -80,12 +78,12 @@ export interface RelabelledBatch {
 }
 
 /**
- * Takes the project's next `limit` traces by inner number, and relabels the selected traces whose environment would
- * change. A batch is one transaction, so it is applied completely or not at all, and locks only its own traces. Each
- * relabelled trace gets a new version, so that a write decided on the old state is decided again.
+ * Relabels the selected traces among the project's next `limit` traces by inner number. A batch is one transaction, so
+ * it is applied completely or not at all, and locks only its own traces. Each relabelled trace gets a new version, so
+ * that writes decided on the old state are decided again.
  *
- * `is true` makes PostgreSQL use the primary key. An index on one of the conditions would return all of the project's
- * matching traces again for every batch. `onChanged` writes in the same transaction.
+ * `is true` makes PostgreSQL use the primary key. An index on one of the conditions would return all matching traces
+ * again for every batch. `onChanged` writes in the same transaction.
  */
 export async function relabelTraces(
   sql: Sql,

@@ -9,9 +9,9 @@ export async function hasProjects(sql: Sql): Promise<boolean> {
 }
 
 /**
- * Creates the project `default`, an owner account for it if there is none, and a key with every scope, in one
- * statement. Returns the project's id. If any project exists, creates nothing and returns undefined. If two processes
- * start at the same time, the slower statement fails as a whole because the slug is taken.
+ * Creates the project `default`, an owner account if there is none, and a key with every scope, in one statement.
+ * Returns the project's id; undefined if any project exists. If two processes start at the same time, the slower
+ * statement fails as a whole because the slug is taken.
  */
 export async function insertFirstProject(
   sql: Sql,

@@ -1,13 +1,12 @@
 /**
- * API keys. Every statement that changes a key also notifies all server processes (`pg_notify`), so that they discard
- * what they have cached about the key. The notice is only a hint, because a process that is disconnected at that moment
- * does not receive it.
+ * API keys. Every statement that changes a key also notifies all server processes (`pg_notify`) to discard what they
+ * have cached about the key. The notice is only a hint, because a disconnected process does not receive it.
  */
 import type { Sql } from 'postgres'
 import type { Scope } from '../../schema/scopes.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
 
-/** A notice's payload is the changed key's id, or a string with spaces for other changes. */
+/** The payload is the changed key's id, or a string with spaces for other changes. */
 export const KEYS_CHANNEL = 'spoor_keys'
 
 export interface KeyForAuth {
@@ -52,18 +51,16 @@ export interface NewKey {
   readonly expiresInDays: number | null
 }
 
-/**
- * A looked-up id and the key that was found. For an unknown id, `key` is a different key, which must not be accepted.
- */
+/** A looked-up id and a key. For an unknown id, `key` is a different key, which must not be accepted. */
 export interface KeyLookup {
   readonly wanted: string
   readonly key: KeyForAuth
 }
 
 /**
- * Reads what authentication needs to know about the keys with these ids. An unknown id takes as much work as a known
- * id: the result contains a key, always the same, so that timing does not reveal whether an id exists. Both keys are
- * looked up in either case (`offset 0` keeps PostgreSQL from merging the two lookups into the join condition).
+ * Reads the authentication data of the keys with these ids. An unknown id takes as much work as a known id and returns
+ * a different key, always the same, so that timing does not reveal whether an id exists. Both lookups run in either
+ * case, because `offset 0` keeps PostgreSQL from merging them.
  */
 export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Promise<KeyLookup[]> {
   const rows = await sql<(Omit<KeyForAuth, 'digest'> & { wanted: string; digest: string })[]>`
@@ -83,8 +80,8 @@ export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Prom
 }
 
 /**
- * Marks keys as used now, unless they were marked in the last five minutes, and returns when each key was last used.
- * The rows are locked in the order of their ids, so that two processes with the same keys cannot deadlock.
+ * Marks keys as used now, unless they were marked in the last five minutes, and returns each key's last use. Rows are
+ * locked in the order of their ids, so that two processes with the same keys cannot deadlock.
  */
 export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ id: string; lastUsedAt: string }[]> {
   return sql<{ id: string; lastUsedAt: string }[]>`
@@ -114,13 +111,13 @@ export async function insertKey(sql: Sql, key: NewKey, audit?: AuditEntry): Prom
   return row
 }
 
-/** Returns the key with this id, revoked or not; undefined if there is none. */
+/** Returns the key with this id, revoked or not. */
 export async function readKey(sql: Sql, keyId: string): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`${keyRows(sql, sql`api_keys`)} where k.id = ${keyId}`
   return row
 }
 
-/** Returns all keys of one project or of all projects, in order of creation. */
+/** Returns the keys of one or all projects, in order of creation. */
 export async function readKeys(sql: Sql, projectId?: number): Promise<KeyRow[]> {
   return sql<KeyRow[]>`
     ${keyRows(sql, sql`api_keys`)}
@@ -168,7 +165,7 @@ export async function setKeyRevoked(sql: Sql, keyId: string, audit?: AuditEntry)
   return row ?? readKey(sql, keyId)
 }
 
-/** Revokes a project's keys that are not revoked yet, and returns these keys. */
+/** Revokes a project's keys that are not revoked yet, and returns them. */
 export async function setKeysRevoked(sql: Sql, projectId: number, audit: AuditEntry): Promise<KeyRow[]> {
   return sql<KeyRow[]>`
     with changed as (
@@ -180,9 +177,7 @@ export async function setKeysRevoked(sql: Sql, projectId: number, audit: AuditEn
     order by k.created_at, k.id`
 }
 
-/**
- * Changes the environment that a key records from now on. Returns undefined if the key does not exist or is revoked.
- */
+/** Changes the environment that a key records from now on. Returns undefined if the key is missing or revoked. */
 export async function writeKeyEnvironment(
   sql: Sql,
   keyId: string,
@@ -199,20 +194,19 @@ export async function writeKeyEnvironment(
   return row
 }
 
-/** Subscribes the connection to notices. */
 export async function listenToKeys(sql: Sql): Promise<void> {
   await sql.unsafe(`listen ${KEYS_CHANNEL}`)
 }
 
-/** Returns a column for a `returning` list that notifies the listeners of the changed key. */
+/** Returns a column for `returning` that notifies the listeners of the changed key. */
 function announcement(sql: Sql) {
   return sql`pg_notify(${KEYS_CHANNEL}, id) as announced`
 }
 
-/** Key ids contain no spaces, so this notice cannot be mistaken for a key id. */
+/** Key ids contain no spaces, so no key has this id. */
 const PROJECT_CHANGED = 'a project has changed'
 
-/** Returns a column that makes listeners discard what they have cached about projects. */
+/** Returns a column that makes the listeners discard cached projects. */
 export const announceProject = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PROJECT_CHANGED}) as announced`
 
 function keyRows(sql: Sql, source: ReturnType<Sql>) {

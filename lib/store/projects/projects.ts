@@ -19,7 +19,7 @@ export interface ProjectRow {
   /** In bytes; null if the server's STORAGE_LIMIT_BYTES applies. */
   readonly storageLimit: number | null
   readonly createdAt: string
-  /** Whether the project's traces can be searched by words (lib/store/search). */
+  /** Whether its traces can be searched by words (lib/store/search). */
   readonly search: boolean
   readonly traceCount: number
   readonly spanCount: number
@@ -49,16 +49,18 @@ export async function insertProject(sql: Sql, project: NewProject): Promise<numb
   return row?.id
 }
 
-/** A project's totals, which are stored on the server of its traces. The project's row is on the server of its keys. */
+/** A project's totals, on the server of its traces. The project itself is on the server of its keys. */
 type Holdings = Pick<ProjectRow, 'traceCount' | 'spanCount' | 'estimatedBytes' | 'lastTraceAt'>
 
-/** Returns a project with its totals; undefined if the project does not exist. */
+/** Returns a project with its totals; undefined if there is none. */
 export async function readProject(sql: Sql, id: number): Promise<ProjectRow | undefined> {
   const [row] = await sql.unsafe<ProjectRow[]>(ONE_PROJECT, [id], { prepare: true })
   return row
 }
 
-/** Like `readProject`, for requests. If the project's tables are on another server, reads both servers concurrently. */
+/**
+ * Like `readProject`, for requests. Queries both servers concurrently if the project's tables are on another server.
+ */
 export async function readProjectNear(
   sql: Pick<SqlAccess, 'read' | 'readOf' | 'isApart'>,
   id: number,
@@ -76,10 +78,7 @@ export async function readProjectNear(
 const COLUMNS = `p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
   p.created_at as "createdAt", p.search`
 
-/**
- * Returns SQL for the totals of project $1. A sum of bigints is numeric, which the driver returns as a string, so each
- * sum is cast.
- */
+/** Returns SQL for the totals of project $1. The driver returns numeric, the type of the sums, as a string. */
 const holdingsOf = ({ traces, project_totals: totals }: TableNames): string => `
   select coalesce(sum(traces), 0)::bigint as "traceCount", coalesce(sum(spans), 0)::bigint as "spanCount",
     coalesce(sum(bytes), 0)::bigint as "estimatedBytes",
@@ -109,7 +108,7 @@ export async function renameProject(sql: Sql, id: number, name: string, audit: A
 export type ProjectChanges = { readonly [K in keyof NewProject]?: NewProject[K] | undefined }
 
 /**
- * Changes a project, notifies the servers, and writes the audit entry. Returns undefined if the project does not exist,
+ * Changes a project, notifies the servers and writes the audit entry. Returns undefined if the project does not exist,
  * or `taken` if another project has the slug.
  */
 export async function writeProject(
@@ -138,8 +137,8 @@ export async function writeProject(
 }
 
 /**
- * Deletes a project with all its remaining keys, traces, counters and derived data. The caller must ensure that nobody
- * writes to the project any more. Returns false if the project does not exist.
+ * Deletes a project with its remaining keys, traces and derived data. The caller must ensure that nobody writes to the
+ * project any more. Returns false if the project does not exist.
  */
 export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Promise<boolean> {
   return inTransaction(sql, async () => {
@@ -159,7 +158,6 @@ export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Pr
 
 const EMPTYING = emptying(PROJECT_TABLES)
 
-/** Returns the id of the project with this slug; undefined if there is none. */
 export async function findProject(sql: Sql, slug: string): Promise<number | undefined> {
   const [row] = await sql<{ id: number }[]>`select id from projects where slug = ${slug}`
   return row?.id

@@ -30,19 +30,18 @@ const rowOf = (sql: Sql) => sql`id, name, page, query, user_id is null as shared
 const seenBy = (sql: Sql, { projectId, userId }: Viewer) =>
   sql`project_id = ${projectId} and (user_id = ${userId} or user_id is null)`
 
-/** Returns the user's views and the shared views, by name. */
+/** Returns the user's and the shared views, by name. */
 export async function listViews(sql: Sql, viewer: Viewer): Promise<ViewRow[]> {
   return sql<ViewRow[]>`
     select ${rowOf(sql)} from saved_views where ${seenBy(sql, viewer)} order by lower(name), name, user_id is null, id`
 }
 
-/** Returns one of the user's views or of the shared views. */
 export async function readView(sql: Sql, viewer: Viewer, id: number): Promise<ViewRow | undefined> {
   const [row] = await sql<ViewRow[]>`select ${rowOf(sql)} from saved_views where id = ${id} and ${seenBy(sql, viewer)}`
   return row
 }
 
-/** Returns `full` if the maximum number of views exists. Concurrent inserts may exceed the maximum by a few views. */
+/** Returns `full` at the maximum number of views, which concurrent inserts may exceed slightly. */
 export async function insertView(sql: Sql, viewer: Viewer, view: View): Promise<ViewChange> {
   const { name, page, query, shared } = view
   return untaken(async () => {
@@ -55,10 +54,7 @@ export async function insertView(sql: Sql, viewer: Viewer, view: View): Promise<
   })
 }
 
-/**
- * Returns undefined if the view is gone. A view that becomes shared has no owner; a view that becomes private belongs
- * to the user.
- */
+/** Returns undefined if the view is gone. A shared view has no owner; a private view belongs to the user. */
 export async function updateView(sql: Sql, viewer: Viewer, id: number, view: View): Promise<ViewChange> {
   const { name, page, query, shared } = view
   return untaken(async () => {

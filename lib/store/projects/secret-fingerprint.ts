@@ -7,21 +7,17 @@ export interface Fingerprint {
   readonly fingerprint: Buffer
 }
 
-/**
- * Notice on KEYS_CHANNEL that the secret was replaced. Key ids contain no spaces, so it cannot be mistaken for a key
- * id.
- */
+/** Notice on KEYS_CHANNEL that the secret was replaced. Key ids contain no spaces, so no key has this id. */
 export const SECRET_REPLACED = 'the secret is another'
 
-/** Reads the fingerprint. Returns undefined if no key has been created with this version of the schema. */
+/** Reads the fingerprint; undefined if no key has been created with this version of the schema. */
 export async function readFingerprint(sql: Sql): Promise<Fingerprint | undefined> {
   const [row] = await sql<{ salt: string; fingerprint: string }[]>`select salt, fingerprint from key_digest_secret`
   return row && { salt: Buffer.from(row.salt, 'hex'), fingerprint: Buffer.from(row.fingerprint, 'hex') }
 }
 
 /**
- * Stores a fingerprint if there is none. Only one of several concurrent calls succeeds, so the caller must read the
- * fingerprint again.
+ * Stores a fingerprint if there is none. A concurrent call may have stored another, so the caller must read it again.
  */
 export async function insertFingerprint(sql: Sql, { salt, fingerprint }: Fingerprint): Promise<void> {
   await sql`

@@ -1,6 +1,6 @@
 /**
- * Keeps rankings short during heavy recording (lib/store/rankings/rankings.ts). From time to time, it finds the lists
- * that contain a project's newest traces and cuts their rankings one after another, over a separate connection.
+ * Keeps rankings short during heavy recording (lib/store/rankings/rankings.ts). From time to time, it cuts the rankings
+ * of the lists that contain a project's newest traces, one after another, over a separate connection.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -13,13 +13,13 @@ import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize
 
 /**
  * A project's rankings are cut after `first` operations on the project since the process started, and again after every
- * `each` further operations. To cut a ranking, PostgreSQL reads the index entries above the ranking's floor, at most
- * `size.most` + 1. Floors raised by other processes are read more often, after every `read` operations on all projects.
+ * `each` more. To cut a ranking, PostgreSQL reads the index entries above its floor, at most `size.most` + 1. Floors
+ * raised by other processes are read more often, after every `read` operations on all projects.
  */
 const CUTS = { first: 4_096, each: 262_144, read: 16_384, size: RANKING_SIZE }
 const TIMEOUT_MS = 30_000
 const REMIND_MS = 600_000
-/** Pause between rankings, so that the processors are free for recording most of the time. */
+/** Pause between rankings, so that recording has the processors most of the time. */
 const PAUSE_MS = 10
 
 export interface CutOptions {
@@ -34,7 +34,7 @@ export class RankingCuts {
   readonly #database: Pick<Database, 'connect' | 'limit'>
   readonly #failures: FailureLog
   readonly #options: CutOptions
-  /** Number of operations left until a project's rankings are cut, by project. */
+  /** Operations left until a project's rankings are cut, by project. */
   readonly #left = new Map<number, number>()
   readonly #due = new Set<number>()
   #unread = 0
@@ -52,7 +52,7 @@ export class RankingCuts {
     this.#options = options
   }
 
-  /** Counts written operations, and starts work that has become due. */
+  /** Counts written operations, and starts due work. */
   count(projectId: number, operations: number): void {
     const left = (this.#left.get(projectId) ?? this.#options.first) - operations
     this.#left.set(projectId, left > 0 ? left : this.#options.each)

@@ -6,11 +6,11 @@
  * stored"). Only the top of a long list is therefore ranked, that is, indexed.
  *
  * A ranking's floor is a duration or a cost, stored in ranking_floors. Traces below the floor need not be indexed. The
- * bits of the column `ranked`, in a trace and in each of its tags, show which rankings include the row. A page that
- * begins above the floor is read from the index; a deeper page is found in other ways (lib/store/lists/trace-depth.ts).
+ * bits of the column `ranked`, in a trace and its tags, show which rankings include the row. A page that begins above
+ * the floor is read from the index; deeper pages are found in other ways (lib/store/lists/trace-depth.ts).
  *
- * Floors only rise, and a writer uses a floor only after the floor is committed. A reader that sees an unranked trace
- * therefore also sees the floor that excluded it.
+ * Floors only rise, and writers use only committed floors. A reader that sees an unranked trace therefore also sees the
+ * floor that excluded it.
  */
 import type { Sql } from 'postgres'
 import { tagListsInSql } from '../../rows/list-numbers.ts'
@@ -30,13 +30,11 @@ export const RANKED_IN_ALL = 15
 /** Column that each ranking is sorted by. */
 export const RANKING_COLUMNS: Readonly<Record<Ranking, string>> = { slowest: 'duration_ms', costliest: 'cost_usd' }
 
-/**
- * Returns the condition of a ranking's index. PostgreSQL uses the index only for queries that have the same condition.
- */
+/** Returns the condition of a ranking's index. PostgreSQL uses the index only for queries with the same condition. */
 export const isRanked = (base: keyof typeof RANKED, ranking: Ranking): string =>
   `${RANKING_COLUMNS[ranking]} is not null and (ranked & ${RANKED[base][ranking]}) <> 0`
 
-/** Returns SQL for the value of `ranked` of a row with these lists and keys. All arguments are SQL expressions. */
+/** Returns SQL for a row's `ranked` value from its lists and keys. All arguments are SQL expressions. */
 export function rankedInSql(
   projectId: string,
   lists: { readonly family: string; readonly named_family: string },
@@ -51,10 +49,7 @@ export function rankedInSql(
   return `(${RANKED_IN_ALL} - ${below('family')} - ${below('named_family')})::smallint`
 }
 
-/**
- * A trace's keys in the two rankings, or the floors of a list's rankings. A null floor means that the ranking has no
- * floor.
- */
+/** A trace's keys in the two rankings, or the floors of a list's rankings, where null means no floor. */
 export interface RankingKeys {
   readonly durationMs: number | null
   readonly costUsd: number | null
@@ -80,7 +75,6 @@ export interface RankedList {
 /** A list is frequent if it contains at least `least` of the project's newest `traces` traces. */
 const SAMPLE = { traces: 2_000, least: 4 }
 
-/** Finds a project's frequent lists. */
 export async function findFrequentLists(sql: Sql, projectId: number): Promise<RankedList[]> {
   const { tag_family: tagFamily, tag_named_family: tagNamedFamily } = tagListsInSql('own.tag', {
     family: 'family',
@@ -102,8 +96,7 @@ export async function findFrequentLists(sql: Sql, projectId: number): Promise<Ra
 }
 
 /**
- * Raises the floor of a list's ranking if the ranking is too long. Writers use the old floor until they read the new
- * floor.
+ * Raises the floor of a list's ranking if the ranking is too long. Writers keep the old floor until they read again.
  */
 export async function cutRanking(
   sql: Sql,
@@ -114,8 +107,7 @@ export async function cutRanking(
 ): Promise<void> {
   const column = RANKING_COLUMNS[ranking]
   const listed = table === 'traces' ? base : `tag_${base}`
-  // Two statements, because some servers reject an insert from such a large select. Floors only rise, so a concurrent
-  // write between the two statements does no harm.
+  // Two statements, because not every server accepts an insert from a large select. Floors rise even in between.
   const [lowest] = await sql.unsafe<{ key: number }[]>(
     `with top as materialized (
       select ${column} as key from ${table} where project_id = $1 and ${listed} = $2 and ${isRanked(base, ranking)}

@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { readSearched } from './searched-projects.ts'
 import { MOST_COUNTED } from './state.ts'
 
-/** A waiting write, which is a row of search_news. */
+/** A waiting write: a row of search_news. */
 export interface WaitingWords {
   readonly seq: string
   readonly version: string
@@ -13,13 +13,13 @@ export interface ProjectBacklog {
   readonly projectId: number
   /** Number of waiting writes, counted up to MOST_COUNTED. */
   readonly waiting: number
-  /** The last waiting write, in indexing order; undefined if none is waiting. */
+  /** The last waiting write in indexing order; undefined if none is waiting. */
   readonly last: WaitingWords | undefined
   /** Whether the marked write is still waiting. */
   readonly hasMark: boolean
 }
 
-/** Reads each searched project's backlog, and whether the project's write in `marks` is still waiting. */
+/** Reads each searched project's backlog, and whether its write in `marks` is still waiting. */
 export async function readBacklog(sql: Sql, marks: ReadonlyMap<number, WaitingWords>): Promise<ProjectBacklog[]> {
   const backlog: ProjectBacklog[] = []
   for (const projectId of await readSearched(sql)) {

@@ -1,11 +1,11 @@
 /**
  * Adds the words of traces to their project's index (lib/search/segment.ts). Only one process indexes at a time.
  *
- * Each write is noted as a row of search_news in the write's transaction. From there, the trace's words are added to
- * search_terms as terms, and later to a segment, once there are enough rows. If enough writes for a whole segment are
- * waiting, the segment is built from them directly, which halves the cost. Traces from before search was turned on are
- * also added directly to segments, newest first. A changed trace is indexed again, so it may be in several segments.
- * Because a search reads each trace before showing it, outdated entries cause no wrong results.
+ * Each write is noted in its own transaction, as a row of search_news. The trace's words are then added to search_terms
+ * as terms, and to a segment once there are enough rows. If writes for a whole segment are waiting, the segment is
+ * built from them directly, which halves the cost. Segments of traces from before search was turned on are built the
+ * same way, newest first. A changed trace is indexed again, so it may be in several segments. A search reads each trace
+ * before showing it, so outdated entries do no harm.
  */
 import type { Sql } from 'postgres'
 import {
@@ -22,14 +22,14 @@ import { inTransaction } from '../transactions.ts'
 import { inMs, readSources, type TextSource } from './sources.ts'
 import { isTooEarly, isUnswept } from './state.ts'
 
-/** Awaited between small pieces of work, so that requests get a turn. */
+/** Awaited between small pieces of work to let requests run. */
 export type Rest = () => Promise<unknown>
 
-/** Number of writes that are added to search_terms at a time. */
+/** Number of writes added to search_terms at a time. */
 const AT_ONCE = 256
-/** Number of traces that are read at a time, which takes a few milliseconds. */
+/** Number of traces read at a time: a few milliseconds of work. */
 const READ_AT_ONCE = 32
-/** Maximum number of terms in memory, 12 bytes each. If there are more, the segment gets fewer traces. */
+/** Maximum number of terms in memory, 12 bytes each. With more terms, a segment gets fewer traces. */
 const MOST_TERMS = 2 ** 21
 
 interface Indexed extends SegmentMember {
@@ -38,7 +38,7 @@ interface Indexed extends SegmentMember {
 
 const PROJECT_IS_OFF = new Error('search was turned off meanwhile')
 
-/** Writes to a project's index. Throws PROJECT_IS_OFF if search has been turned off in the meantime. */
+/** Writes to a project's index. Throws PROJECT_IS_OFF if search has been turned off. */
 async function writing(sql: Sql, projectId: number, work: () => Promise<void>): Promise<void> {
   await inTransaction(sql, async () => {
     const rows = await sql`select from projects where id = ${projectId} and search for share`
@@ -47,16 +47,16 @@ async function writing(sql: Sql, projectId: number, work: () => Promise<void>): 
   })
 }
 
-/** Whether an error means that the project's search was turned off during indexing. */
+/** Whether an error means that search was turned off during indexing. */
 export const isOff = (error: unknown): boolean => error === PROJECT_IS_OFF
 
-/** A write to a trace that is waiting to be indexed. */
+/** A write that is waiting to be indexed. */
 interface News {
   readonly seq: number
   readonly version: number
 }
 
-/** Indexes at most `most` waiting writes. Returns the number of indexed writes. */
+/** Indexes at most `most` waiting writes, and returns their number. */
 export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = SEGMENT_TRACES): Promise<number> {
   const waiting = await sql<News[]>`
     select seq, version from search_news where project_id = ${projectId} order by seq, version limit ${most}`
@@ -86,7 +86,7 @@ export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = 
 const seqsOf = (news: readonly News[]): number[] => [...new Set(news.map(({ seq }) => seq))]
 
 async function writeTerms(sql: Sql, projectId: number, indexed: readonly Indexed[]): Promise<void> {
-  // Passed as strings, because a PostgreSQL array cannot contain arrays of different lengths.
+  // Strings, because a PostgreSQL array cannot contain arrays of different lengths.
   await sql`
     insert into search_terms (project_id, seq, started_at, terms)
     select ${projectId}, seq, to_timestamp(ms / 1000.0), terms::int[]
@@ -101,10 +101,7 @@ async function deleteTerms(sql: Sql, projectId: number, seqs: readonly number[])
   await sql`delete from search_terms where project_id = ${projectId} and seq = any (${seqs as number[]}::bigint[])`
 }
 
-/**
- * Reads these traces in order, and stops early if they have too many terms. `looked` lists the traces that were read or
- * no longer exist.
- */
+/** Reads these traces, stopping early at too many terms. `looked` lists the traces that were read or are gone. */
 async function read(
   sql: Sql,
   projectId: number,
@@ -156,13 +153,10 @@ export async function foldTerms(sql: Sql, projectId: number, rest: Rest, least =
   return rows.length
 }
 
-/**
- * Sizes in the binary form of an int[] without nulls: a header with dimensions, flags, type, length and lower bound;
- * then a length and a value per element.
- */
+/** Binary int[] without nulls: dimensions, flags, type, length and lower bound; then a length and a value each. */
 const INTS = { at: 20, each: 8, value: 4 }
 
-/** Reads an int[] from its binary form, because the driver takes much longer to parse the text form. */
+/** Reads a binary int[], because the driver takes much longer to parse the text form. */
 function readInts(hex: string): Int32Array {
   const bytes = Buffer.from(hex, 'hex')
   const count = Math.max(0, (bytes.length - INTS.at) / INTS.each)
@@ -180,8 +174,8 @@ interface Fill {
 }
 
 /**
- * Builds a segment of the next traces from before search was turned on. Returns the number of traces taken; undefined
- * if all are indexed or it is too early.
+ * Builds a segment of the next traces from before search was turned on. Returns their number; undefined if all are
+ * indexed or it is too early.
  */
 export async function fillBack(
   sql: Sql,

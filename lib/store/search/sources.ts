@@ -44,8 +44,8 @@ interface SpanPlace {
 export const inMs = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::bigint`
 
 /**
- * Reads the existing traces with these inner numbers, in no particular order. Only the beginning of a long text is
- * read. Texts that are packed together can only be read together, so packed spans of other kinds are read as well.
+ * Reads the existing traces with these inner numbers, in no order. Only the beginning of a long text is read. Texts
+ * packed together can only be read together, so packed spans of other kinds are read too.
  */
 export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<TextSource[]> {
   if (seqs.length === 0) return []
@@ -89,7 +89,7 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
   return sources
 }
 
-/** Returns the trace with the separately stored messages of its calls. */
+/** Returns a trace with the separately stored messages of its calls. */
 async function withMessages<T extends TraceRow & { readonly calls: readonly SpanRow[] }>(
   sql: Sql,
   projectId: number,

@@ -1,4 +1,4 @@
-/** Whether a project has word search turned on, and how much of it is indexed. */
+/** Whether a project is searched by words, and how much of it is indexed. */
 import type { Sql } from 'postgres'
 import { INDEX_TABLES, SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
@@ -7,19 +7,17 @@ import { inTransaction } from '../transactions.ts'
 import { readSearched } from './searched-projects.ts'
 
 /**
- * Delay between turning search on and reading earlier traces. By then, every server writes news
+ * Wait between turning search on and reading earlier traces. By then, every server writes news
  * (lib/store/search/searched-projects.ts).
  */
 const SETTLE_MS = 10_000
-/**
- * Maximum time between two sweeps of a segment. Until a sweep, words of deleted traces stay in the index, as numbers.
- */
+/** Maximum time that words of deleted traces may stay in the index, as numbers. */
 const SWEEP_MS = 24 * 3_600_000
 
-/** Returns an SQL condition on a row of search_fills that is true if it is too early to read earlier traces. */
+/** Returns SQL for whether it is too early to read earlier traces, for a row of search_fills. */
 export const isTooEarly = (sql: Sql, settleMs = SETTLE_MS) => sql`begun_at > now() - ${settleMs} * interval '1 ms'`
 
-/** Returns an SQL condition on a row of search_segments that is true if the segment is due for a sweep. */
+/** Returns SQL for whether a row of search_segments is due for a sweep. */
 export const isUnswept = (sql: Sql, sweepMs = SWEEP_MS) => sql`swept_at < now() - ${sweepMs} * interval '1 ms'`
 
 export interface SearchState {
@@ -38,7 +36,7 @@ export async function isSearched(sql: Sql, projectId: number): Promise<boolean> 
   return rows.length > 0
 }
 
-/** Reads the search state of a project that has search turned on. */
+/** The project must be searched. */
 export async function readSearchState(
   sql: Sql,
   projectId: number,
@@ -55,10 +53,7 @@ export async function readSearchState(
   return row.isFilled ? { ...row, backTo: null } : row
 }
 
-/**
- * Returns the searched projects whose index needs work because news is waiting, earlier traces are missing, or a
- * segment is due for a sweep.
- */
+/** Returns the searched projects with waiting news, missing earlier traces, or a segment due for a sweep. */
 export async function findDue(sql: Sql): Promise<number[]> {
   const due: number[] = []
   for (const projectId of await readSearched(sql)) {
@@ -72,8 +67,8 @@ export async function findDue(sql: Sql): Promise<number[]> {
 }
 
 /**
- * Turns search on or off, and writes the audit entry. Turning search off deletes the index. Returns false if the
- * project does not exist. A server fills the index (lib/background/search-index.ts).
+ * Turns search on or off, and writes the audit entry. Turning search off deletes the index; a server fills it
+ * (lib/background/search-index.ts). Returns false if the project does not exist.
  */
 export function setSearch(sql: Sql, projectId: number, on: boolean, audit: AuditEntry): Promise<boolean> {
   return inTransaction(sql, async () => {
@@ -83,8 +78,7 @@ export function setSearch(sql: Sql, projectId: number, on: boolean, audit: Audit
       )
       ${auditStep(sql, audit, sql`changed`)}
       select exists (select from changed) as changed, exists (select from projects where id = ${projectId}) as known`
-    // The index is deleted even if search was already off, because a server with an outdated list may have written
-    // news.
+    // Even if search was already off, a server that did not know yet may have written news.
     if (!on) await dropIndex(sql, projectId)
     return row.known
   })

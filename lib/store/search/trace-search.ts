@@ -1,14 +1,12 @@
 /**
  * Searches a project's traces by words, newest first, together with the list's other filters.
  *
- * 1. The index returns candidates: traces that may contain all words. The newest traces come first (search_terms),
- *    followed by the segments, starting with the newest. Segments are read in growing windows, so that a page of frequent
- *    words reads few segments.
+ * 1. The index returns candidates: traces that may contain all words. The newest traces (search_terms) come first, then
+ *    the segments, newest first, in growing windows, so that a page of frequent words reads few segments.
  * 2. A candidate is read, in list order, as soon as no remaining segment can contain a newer candidate. The other filters
- *    are applied first, then the trace's texts are searched. The page's excerpt comes from these texts.
+ *    are applied first, then the texts are searched. The page's excerpt comes from these texts.
  *
- * Every step is bounded. If a search reaches a bound before its page is full, it reports its position, from which the next
- * search can continue.
+ * Every step is bounded. A search that reaches a bound before its page is full reports its position and can continue there.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -23,18 +21,18 @@ import { TraceStatement } from '../lists/trace-statement.ts'
 import { inMs, readSources } from './sources.ts'
 
 export interface SearchBounds {
-  /** Maximum number of segments that a search reads. */
+  /** Maximum number of segments read. */
   readonly segments: number
-  /** Maximum number of candidates that are filtered, and of traces whose texts are searched. */
+  /** Maximum number of candidates filtered, and of traces whose texts are searched. */
   readonly candidates: number
   readonly texts: number
-  /** Maximum total bytes of the traces whose texts are searched. */
+  /** Maximum total bytes of the searched traces. */
   readonly bytes: number
 }
 
-/** The maximum number of segments is enough for all segments of a million traces. */
+/** Enough segments for a million traces. */
 const BOUNDS: SearchBounds = { segments: 1024, candidates: 20_000, texts: 400, bytes: 24 * 1024 * 1024 }
-/** Number of segments in the first window, growth factor from window to window, and maximum number of segments. */
+/** Segments in the first window, growth factor between windows, and maximum segments per window. */
 const FIRST_WINDOW = 16
 const WINDOW_GROWTH = 4
 const MOST_WINDOW = 256
@@ -42,7 +40,7 @@ const MOST_WINDOW = 256
 const CANDIDATES_AT_ONCE = 1000
 const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
 
-/** Time spent searching texts before other requests get a turn, in milliseconds. */
+/** Milliseconds of searching texts before other requests get a turn. */
 const LOOK_MS = 5
 
 export interface SearchPage {
@@ -51,7 +49,7 @@ export interface SearchPage {
   readonly excerpts: Readonly<Record<string, Excerpt>>
   readonly next: Edge | undefined
   readonly previous: Edge | undefined
-  /** Trace start (ISO 8601) that the search reached, if the search met a bound before its page was full. */
+  /** Trace start (ISO 8601) that a search reached, if it met a bound before its page was full. */
   readonly reached: string | undefined
 }
 
@@ -85,10 +83,7 @@ export async function searchTraces(
   }
 }
 
-/**
- * Returns the edge of the remaining traces after all traces up to and including the millisecond `ms` have been
- * examined.
- */
+/** Returns the edge of the remaining traces after all traces up to and including `ms` have been examined. */
 const edgeAtMs = (ms: number, down: boolean): Edge => ({
   key: new Date(down ? ms : ms + 1).toISOString(),
   tie: TRACE_ORDERS.newest.lowestTie,
@@ -153,10 +148,10 @@ class Search {
     this.#bytesLeft = way.bounds.bytes
   }
 
-  /** Finds up to one more match than the page holds. Traces beyond `stop` have not been examined. */
+  /** Finds up to one match more than the page holds. Traces beyond `stop` have not been examined. */
   async run(): Promise<{ matches: readonly Match[]; stop: Edge | undefined }> {
     const { down, bounds } = this.#way
-    // Traces move from the terms to a segment, never back, so reading in this order misses no trace.
+    // Traces move from the terms to a segment, never back, so this order misses no trace.
     this.#addAll(await this.#readTerms())
     const segments = await this.#readSegments()
     let isStopped = false
@@ -210,7 +205,7 @@ class Search {
       .sort((a, b) => (down ? b.newestMs - a.newestMs : a.oldestMs - b.oldestMs))
   }
 
-  /** Returns the traces of these segments that have all terms. */
+  /** Returns these segments' traces that have all terms. */
   async #readWindow(segments: readonly SegmentRow[]): Promise<SegmentMember[]> {
     const { terms } = this.#wanted
     const numbers = segments.map(({ segment }) => segment)
@@ -262,10 +257,7 @@ class Search {
     return false
   }
 
-  /**
-   * Applies the other filters to some candidates, then searches the texts of the remaining candidates until the page is
-   * full. Returns whether a bound was met.
-   */
+  /** Filters candidates, then searches their texts, until the page is full. Returns whether a bound was met. */
   async #look(candidates: readonly SegmentMember[]): Promise<boolean> {
     const { edge, down, limit } = this.#way
     const statement = new TraceStatement(this.#projectId, this.#query)
@@ -305,7 +297,7 @@ class Search {
 
 const nameOf = ({ seq, startedMs }: SegmentMember): string => `${seq} ${startedMs}`
 
-/** Returns the first items that together have at most `most` bytes, and at least one item. */
+/** Returns the first items with at most `most` bytes in total, and at least one item. */
 function firstOf<T extends { readonly bytes: number }>(items: readonly T[], most: number): T[] {
   let bytes = 0
   return items.filter((item, i) => {
@@ -330,7 +322,7 @@ function placesOf(buckets: ReadonlyMap<number, Buffer>, terms: readonly number[]
   return places ?? []
 }
 
-/** Converts a canonical timestamp, or one of PostgreSQL's infinities, to whole milliseconds. */
+/** Converts a canonical timestamp, or a PostgreSQL infinity, to whole milliseconds. */
 function msOf(time: string): number {
   if (time === 'infinity') return Number.POSITIVE_INFINITY
   return time === '-infinity' ? Number.NEGATIVE_INFINITY : Date.parse(time)

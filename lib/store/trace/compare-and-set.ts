@@ -1,16 +1,16 @@
 /**
  * Compare-and-set for small writes (metadata, scores, deletion). A statement takes effect only if the trace still has
- * the version that the statement found. A writer loses a round only to another writer that succeeds.
+ * the version that the statement found. A writer loses a round only because another writer won it.
  */
 import type { Attempts } from '../../database/sql-access.ts'
 
-/** Outcome of a round that wrote nothing because the trace changed between the read and the write. */
+/** Outcome of a round that wrote nothing because the trace changed between read and write. */
 export const CHANGED = Symbol('changed')
 
-/** Runs a statement that writes. While the statement is in flight, the attempts are marked as sent. */
+/** Runs a writing statement. While it is in flight, the attempts are marked as sent. */
 export type Send = <T>(statement: () => Promise<T>) => Promise<T>
 
-/** Runs rounds until one ends with a result other than CHANGED, and returns that result. */
+/** Runs rounds until one does not return CHANGED, and returns its result. */
 export async function compareAndSet<T>(
   attempts: Attempts,
   round: (send: Send) => Promise<T | typeof CHANGED>
@@ -19,8 +19,7 @@ export async function compareAndSet<T>(
     const { sent } = attempts
     attempts.sent = true
     const result = await statement()
-    // If the statement throws, the mark stays, because only a later attempt can find out whether the statement was
-    // committed.
+    // If the statement throws, the mark stays, because only a later attempt can know whether it was committed.
     attempts.sent = sent
     return result
   }

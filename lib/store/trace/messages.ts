@@ -8,8 +8,8 @@ import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
 /**
- * Adds messages to a project. Messages that are already stored stay unchanged, so a resend changes nothing. If search
- * is on for the project, the messages' traces are noted to be indexed again.
+ * Adds messages to a project. Messages already stored stay unchanged, so a resend changes nothing. If the project is
+ * searched, the traces are noted to be indexed again.
  */
 export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
   if (!(await isSearched(sql, projectId))) return insertMessages(sql, projectId, messages)
@@ -37,10 +37,7 @@ async function insertMessages(sql: Sql, projectId: number, messages: readonly Pl
     on conflict do nothing`
 }
 
-/**
- * Returns the messages of these traces, in order. If a span's messages exceed the maximum document size, only the first
- * messages within that size are returned.
- */
+/** Returns these traces' messages in order, for each span up to the maximum document size. */
 export function readMessages(
   sql: Sql,
   projectId: number,
@@ -58,17 +55,17 @@ export function readMessages(
     order by trace_id, span_id, micros, place, digest`
 }
 
-/** Maximum number of waiting messages that one sweep reads. */
+/** Maximum number of messages that a sweep examines. */
 const MOST_SWEPT = 1000
 
 export interface Swept {
-  /** Number of messages examined. If it equals MOST_SWEPT, more may be waiting. */
+  /** Number of messages examined. If it is MOST_SWEPT, more may be waiting. */
   readonly looked: number
-  /** Numbers of deleted messages, whose spans never arrived, by project. */
+  /** Numbers of deleted messages whose span never arrived, by project. */
   readonly leftOut: readonly { readonly projectId: number; readonly count: number }[]
 }
 
-/** Checks whether spans have arrived for messages that have waited for `afterMs`. */
+/** Checks whether spans have arrived for messages older than `afterMs`. */
 export async function sweepMessages(sql: Sql, afterMs: number): Promise<Swept> {
   const old = await sql<WaitingMessage[]>`
     select project_id as "projectId", trace_id as "traceId", span_id as "spanId", digest
@@ -92,7 +89,7 @@ interface WaitingMessage {
   readonly digest: string
 }
 
-/** Marks messages whose span has arrived, deletes the rest, and returns the number of deleted messages. */
+/** Marks messages whose span has arrived, deletes the rest, and returns the number deleted. */
 async function sweepProject(sql: Sql, projectId: number, messages: readonly WaitingMessage[]): Promise<number> {
   const [row] = await sql<[{ count: number }]>`
     with old as materialized (
@@ -118,5 +115,5 @@ async function sweepProject(sql: Sql, projectId: number, messages: readonly Wait
   return row.count
 }
 
-/** Whether a sweep read its maximum, so that more messages may be waiting. */
+/** Whether more messages may be waiting, because a sweep reached its maximum. */
 export const isUnfinished = ({ looked }: Swept): boolean => looked === MOST_SWEPT

@@ -9,13 +9,12 @@ import { freshVersion } from '../write/trace-numbers.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 
 export interface Patched {
-  /** The whole merged metadata, as a JSON string. */
+  /** The merged metadata, as a JSON string. */
   readonly metadata: string
   /** False if the metadata was already the same and nothing was written. */
   readonly changed: boolean
 }
 
-/** Merges a patch into the stored metadata. */
 export type Merge = (stored: string | null, patch: string) => Merged | Promise<Merged>
 
 interface Stored {
@@ -24,7 +23,7 @@ interface Stored {
   readonly documentBytes: number
   /** A JSON string; null means {}. */
   readonly metadata: string | null
-  /** A time later than the last patch; null if there was no patch. */
+  /** A time after the last patch; null if there was none. */
   readonly notBefore: string | null
 }
 
@@ -34,8 +33,8 @@ const bytesOf = (metadata: string | null): number => Buffer.byteLength(metadata 
  * Merges `patch`, a JSON object string, into a trace's metadata. Returns undefined if the trace does not exist. Throws
  * the Refusal `payload_too_large` if the trace document would become too large.
  *
- * Uses compare-and-set: the merged metadata is written only if the trace still has the version that was read.
- * Otherwise, the trace is read and merged again.
+ * The merged metadata is written only if the trace still has the version that was read. Otherwise, the trace is read
+ * and merged again.
  */
 export async function patchMetadata(
   sql: Sql,
@@ -65,8 +64,8 @@ export async function patchMetadata(
 }
 
 /**
- * A patch's time is always later than the times of earlier patches, even if a clock goes back, because an import
- * compares the times to find the later state.
+ * A patch's time is always later than earlier patches' times, even if a clock goes back, because an import compares the
+ * times to find the later state.
  */
 const REPLACE_METADATA = `
   with taken as (
@@ -77,9 +76,7 @@ const REPLACE_METADATA = `
   ), totals as (${addTotals('$1::int', 'taken')})
   select exists (select from taken) as "isTaken"`
 
-/**
- * Writes the merged metadata if the trace has not changed since it was read. Returns whether the metadata was written.
- */
+/** Writes the merged metadata and returns true, unless the trace has changed since it was read. */
 async function replaceMetadata(sql: Sql, projectId: number, stored: Stored, metadata: string | null, added: number) {
   const { seq, notBefore, version } = stored
   const [{ isTaken }] = await sql.unsafe<[{ readonly isTaken: boolean }]>(

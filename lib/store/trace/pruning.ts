@@ -1,5 +1,5 @@
 /**
- * Deletes many of a project's traces in batches. Only a command does this; the server never deletes traces on its own.
+ * Deletes many of a project's traces in batches. Only a command does this; the server never deletes traces by itself.
  */
 import type { Sql } from 'postgres'
 import { VACUUMED_TABLES } from '../../database/tables.ts'
@@ -12,11 +12,10 @@ import { fitting, started, type TraceConditions } from './trace-conditions.ts'
 export interface SelectedTotals {
   readonly traces: number
   readonly spans: number
-  /** Total estimated bytes of the trace documents. */
+  /** Estimated bytes of the documents. */
   readonly bytes: number
 }
 
-/** Returns the current totals of a selection. */
 export async function countSelected(sql: Sql, projectId: number, selection: TraceConditions): Promise<SelectedTotals> {
   const [row] = await sql<[SelectedTotals]>`
     select count(*) as traces, coalesce(sum(span_count), 0)::bigint as spans,
@@ -25,7 +24,7 @@ export async function countSelected(sql: Sql, projectId: number, selection: Trac
   return row
 }
 
-/** The trace after which the next batch begins, in the order of startedAt, then id. */
+/** Position after which the next batch begins, by startedAt, then id. */
 export interface PrunePlace {
   readonly startedAt: string
   readonly id: string
@@ -38,7 +37,7 @@ export interface PruneBounds {
 }
 
 export interface PrunedBatch {
-  /** Numbers of selected and of deleted traces. Selected traces that have just changed are not deleted. */
+  /** Numbers of selected and deleted traces. A selected trace that has just changed is not deleted. */
   readonly selected: number
   readonly deleted: number
   readonly spans: number
@@ -54,10 +53,10 @@ const storedBytes = (table: string, columns: readonly string[]) =>
   columns.map(column => `coalesce(pg_column_size(${table}.${column}), 0)`).join(' + ')
 
 /**
- * Examines the next traces after `after`, and deletes the selected traces with everything under them. Totals and sums
- * over time are corrected in the same transaction, so a batch is deleted completely or not at all. As in
- * lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that no span
- * that arrives concurrently is left behind.
+ * Deletes the selected traces among the next traces behind `after`, with everything under them. Totals and sums over
+ * time are corrected in the same transaction, so a batch is deleted completely or not at all. As in
+ * lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that no
+ * concurrently arriving span is left behind.
  *
  * `is true` makes PostgreSQL scan the index on startedAt. An index on one of the conditions would return all matching
  * traces again for every batch. `onDeleted` writes in the same transaction.
@@ -135,9 +134,7 @@ interface PrunedRow extends Omit<PrunedBatch, 'last'> {
 }
 const NEWS_OF_GONE = newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)
 
-/**
- * Makes the space of deleted rows reusable, and returns free space at the ends of the tables to the operating system.
- */
+/** Makes deleted rows' space reusable, and returns free space at the ends of tables to the system. */
 export async function reclaimRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`vacuum ${VACUUMED_TABLES.join(', ')}`)
 }

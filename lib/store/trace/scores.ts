@@ -1,7 +1,7 @@
 /**
  * Scores of a trace. A statement that adds or deletes a score updates the trace's row first, and continues only if the
- * trace still had the version that was read. The lock on that row serializes the trace's writers, and because all of
- * them lock this row first, they cannot deadlock.
+ * trace still had the version that was read. The row's lock serializes the trace's writers, and because all of them
+ * lock it first, they cannot deadlock.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
@@ -23,7 +23,7 @@ export interface NewScore {
   readonly value: number | string | boolean
   readonly comment: string | null
   readonly spanId: string | null
-  /** The user who gives the score in the dashboard; undefined if the score comes from the API. */
+  /** The user who gives the score in the dashboard; undefined for the API. */
   readonly authorId?: number
 }
 
@@ -49,17 +49,14 @@ export async function readTraceScores(
   return list(rows.filter(row => row.id !== null).map(row => renderScore(row, traceId)))
 }
 
-/**
- * Returns a new score id. Callers create the id before the first attempt to add a score, so that a later attempt
- * recognizes a score that an earlier attempt added.
- */
+/** Returns an id for all attempts, so that a later attempt recognizes a score added by an earlier attempt. */
 export function newScoreId(): string {
   return randomBytes(8).toString('hex')
 }
 
 /**
  * Adds a score and returns it as a JSON string; undefined if the trace does not exist. Throws the Refusal `conflict` if
- * the trace already has the maximum number of scores.
+ * the trace has the maximum number of scores.
  */
 export async function addScore(
   sql: Sql,
@@ -82,10 +79,7 @@ export async function addScore(
   })
 }
 
-/**
- * Returns a row without id if the trace is full or has changed since the statement began; undefined if the trace does
- * not exist.
- */
+/** Returns a row without id if the trace is full or has changed, and undefined if the trace does not exist. */
 async function insertScore(sql: Sql, projectId: number, traceId: string, score: NewScore & { readonly id: string }) {
   const { authorId = null } = score
   const source = authorId === null ? 'api' : 'annotation'
@@ -119,7 +113,7 @@ async function readScore(sql: Sql, projectId: number, traceId: string, id: strin
   return row
 }
 
-/** Returns the user who gave a score; null if no user gave it; undefined if the trace has no such score. */
+/** Returns a score's author; null if it has no author; undefined if the trace has no such score. */
 export async function readAuthor(
   sql: Sql,
   projectId: number,
@@ -134,7 +128,7 @@ export async function readAuthor(
   return row?.authorId
 }
 
-/** Deletes a score and writes `audit` in the same transaction. Returns false if the trace has no such score. */
+/** Deletes a score and writes the audit entry. Returns false if the trace has no such score. */
 export async function deleteScore(
   sql: Sql,
   projectId: number,
@@ -149,7 +143,7 @@ export async function deleteScore(
   })
 }
 
-/** Deletes a score. Returns false if the score is gone or the trace has changed since the statement began. */
+/** Returns false if the score is gone or the trace has changed since the statement began. */
 async function removeScore(sql: Sql, projectId: number, traceId: string, scoreId: string): Promise<boolean> {
   const [row] = await sql<{ readonly deleted: boolean }[]>`
     with found as materialized (

@@ -1,6 +1,6 @@
 /**
- * Compares the span and error counts in the rows of traces with the rows of their spans, and corrects the counts. An
- * error also counts if its span was left out of the trace, as far as that is remembered (lib/trace/states/left-out.ts).
+ * Compares traces' span and error counts with the rows of their spans, and corrects the counts. An error also counts if
+ * its span was left out of the trace, as far as that is remembered (lib/trace/states/left-out.ts).
  */
 import type { Sql } from 'postgres'
 import { countFailed, readLeftOut } from '../../trace/states/left-out.ts'
@@ -27,15 +27,15 @@ export interface CheckedTraces {
 interface Row extends WrongTrace {
   readonly spanCount: number
   readonly errorCount: number
-  /** A JSON string and the ids of the stored spans, if the trace remembers spans that were left out. */
+  /** JSON string and stored span ids, if the trace remembers spans that were left out. */
   readonly ranks: string | null
   readonly ids: string[] | null
 }
 
-/** Bounds memory use, because a trace's ranks may take a megabyte, although this is rare. */
+/** Bounds memory use, because a trace's ranks may take a megabyte, although they rarely do. */
 const AT_ONCE = 500
 
-/** Checks the next traces after the number `after`, in numerical order. */
+/** Checks the next traces with numbers above `after`, in order. */
 export async function checkSpanCounts(sql: Sql, projectId: number, after: number): Promise<CheckedTraces> {
   const rows = await sql<(Row & { readonly last: number })[]>`
     with looked as materialized (
@@ -72,8 +72,8 @@ function failedLeftOut(ranks: string | null, ids: readonly string[] | null): num
 }
 
 /**
- * Corrects the counts of these traces, and returns the number of corrected traces. A trace that has changed since it
- * was examined stays unchanged. The new version makes every writer that decided based on the wrong counts decide again.
+ * Corrects these traces' counts, and returns the number of corrected traces. A trace that has changed since the check
+ * stays unchanged. The new version makes writers that used the wrong counts decide again.
  */
 export function mendSpanCounts(sql: Sql, projectId: number, wrong: readonly WrongTrace[]): Promise<number> {
   const column = (of: (trace: WrongTrace) => number) => wrong.map(of)

@@ -1,11 +1,11 @@
-/** Conditions on traces that commands accept, as SQL. A trace must meet every condition that is set. */
+/** SQL for the conditions on traces that commands accept. A trace must meet every condition that is set. */
 import type { Sql } from 'postgres'
 
 export interface TraceConditions {
-  /** Canonical timestamps. Traces match if they started at or after `from` and before `before`. */
+  /** Canonical timestamps that bound the start; `from` is inclusive, `before` is exclusive. */
   readonly from?: string | undefined
   readonly before?: string | undefined
-  /** The environment's stored form. */
+  /** The stored form. */
   readonly environment?: string | undefined
   readonly tag?: string | undefined
   readonly status?: string | undefined

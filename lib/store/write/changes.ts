@@ -1,10 +1,9 @@
 /**
- * Statements with which an append, an end, a growth by OpenTelemetry or a later line of an export changes the stored
- * rows of traces and their tags. New rows are written by COPY, which cannot change a row.
+ * Statements with which an append, an end, an OpenTelemetry growth or a later export line changes the stored rows of
+ * traces and tags. New rows are written by COPY, which cannot change a row.
  *
- * Each statement changes many traces of one project, and takes an array for each column. If a trace no longer has the
- * version that the change was decided on, the statement fails (22012, division by zero), which rolls back the whole
- * transaction.
+ * Each statement changes many traces of one project and takes an array per column. If a trace no longer has the version
+ * that the change was decided on, the statement fails (22012, division by zero), which rolls back the transaction.
  */
 import type { TableNames } from '../../database/tables.ts'
 import {
@@ -43,7 +42,7 @@ export interface ChangedTrace {
   readonly changed: Changed
   /** Fields that an end, a growth or an advance sets; undefined for an append. */
   readonly done: { readonly ending: Ending } | { readonly growth: Growth } | { readonly advance: Advance } | undefined
-  /** Lists after the change; undefined for an append, which moves no trace to other lists. */
+  /** Lists after the change; undefined for an append, which moves no trace. */
   readonly listed: Listed | undefined
   /** Rows of the added spans. */
   readonly spans: SpanRows | undefined
@@ -52,8 +51,8 @@ export interface ChangedTrace {
 }
 
 /**
- * Lists that contain the trace after the change. If the change affects the trace's tag rows, `rows` has the new rows
- * and `removed` names the old rows to delete.
+ * Lists that contain the trace after the change. If its tag rows change, `rows` has the new rows and `removed` names
+ * the old rows to delete.
  */
 interface Listed {
   readonly lists: TraceLists
@@ -61,7 +60,7 @@ interface Listed {
   readonly removed: readonly RemovedTag[]
 }
 
-/** A row of trace_tags, identified by the columns of the index that finds it. */
+/** A row of trace_tags, identified by the columns of its index. */
 interface RemovedTag {
   readonly tagFamily: ListNumber
   readonly startedAt: string
@@ -123,7 +122,7 @@ function listedAfter(traceId: string, state: TraceState, change: Ending | Growth
   return { lists, rows: renderListedRows(after, lists, news), removed: rowsOfTags(before, listsBefore) }
 }
 
-/** A trace is counted only after it has ended. */
+/** A trace is counted once it has ended. */
 const newsOf = (sign: 1 | -1, trace: ListedTrace, lists: TraceLists): News[] =>
   trace.endedAt === null ? [] : [{ sign, trace, lists }]
 
@@ -141,10 +140,7 @@ const isSame = ({ tags, inputTokens: _, outputTokens: __, ...before }: ListedTra
 const isCountedAlike = (before: ListedTrace, after: ListedTrace): boolean =>
   before.inputTokens === after.inputTokens && before.outputTokens === after.outputTokens
 
-/**
- * A prepared statement. Its first two parameters are the project's id and the number of rows; `parameters` returns the
- * remaining parameters.
- */
+/** A prepared statement. Its first parameters are the project's id and the row count; `parameters` returns the rest. */
 interface Statement<T> {
   readonly name: string
   readonly text: (tables: TableNames) => string
@@ -206,8 +202,8 @@ export interface Execution {
 }
 
 /**
- * Returns the executions that write these changes, project by project. `rank` returns the value of `ranked` after the
- * change. `suffix` is the suffix of the prepared statements' names.
+ * Returns the executions that write these changes, by project. `rank` returns a trace's `ranked` value after the
+ * change. `suffix` ends the prepared statements' names.
  */
 export function changesOf(
   all: readonly ChangedTrace[],

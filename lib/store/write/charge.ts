@@ -1,7 +1,7 @@
 /** Charges a trial account for a new trace, in the transaction that writes the trace. */
 import type { Execution } from './changes.ts'
 
-/** The account to charge, and the maximum number of traces that it may record. */
+/** The account to charge and its maximum number of traces. */
 export interface TrialCharge {
   readonly accountId: number
   readonly limit: number

@@ -1,6 +1,6 @@
 /**
- * Writes a batch of new and changed traces as one transaction, whose messages are sent together: the changes to stored
- * rows (lib/store/write/changes.ts), COPY of all new rows, and the projects' totals.
+ * Writes a batch of new and changed traces as one transaction, whose messages are sent together: changes to stored rows
+ * (lib/store/write/changes.ts), COPY of all new rows, and project totals.
  *
  * COPY has no `on conflict`. If a new trace already exists, or a changed trace no longer has the expected version,
  * PostgreSQL rolls back the whole batch. The lane (lib/ingest/writer.ts) then reads the states and decides again.
@@ -51,12 +51,9 @@ export interface Batch {
   readonly traces: readonly RecordedTrace[]
   readonly changed: readonly ChangedTrace[]
   readonly charge: TrialCharge | undefined
-  /** Writes whose words must be indexed because search is on for their projects. */
+  /** Writes to be indexed because their projects are searched. */
   readonly indexed: readonly Indexed[]
-  /**
-   * If undefined, the batch uses the schema's tables. A batch with homes has no charge because accounts are on another
-   * server.
-   */
+  /** If undefined, the schema's tables are used. With homes, there is no charge: accounts are on another server. */
   readonly homes?: Homes | undefined
 }
 
@@ -144,8 +141,8 @@ export class CopyBatches {
   }
 
   /**
-   * Writes the whole batch, or writes nothing and rejects with the error from PostgreSQL or the connection. `slot` is
-   * the row of project_totals to count in.
+   * Writes the whole batch, or writes nothing and rejects with PostgreSQL's or the connection's error. `slot` is the
+   * row of project_totals to count in.
    */
   async write(connection: CopyConnection, batch: Batch, slot: number): Promise<void> {
     const parts = partsOf(batch)
@@ -157,7 +154,7 @@ export class CopyBatches {
     if (this.#messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyMessages()
   }
 
-  /** Prepares the statements for these parts' tables, unless the connection already has them. */
+  /** Prepares the statements for these parts' tables that the connection does not have yet. */
   async #prepare(connection: CopyConnection, parts: readonly Part[], { homes }: Batch): Promise<void> {
     const known = this.#prepared.get(connection)
     const missing = parts.filter(({ tables }) => known?.has(tables.suffix) !== true)
@@ -170,8 +167,7 @@ export class CopyBatches {
     ])
     const messages = this.#messages
     messages.reset()
-    // An earlier attempt may have failed halfway and left statements prepared, because a rollback does not undo
-    // `prepare`.
+    // An earlier attempt may have left statements prepared, because a rollback does not undo `prepare`.
     if (known === undefined) statements.unshift('deallocate all', ...prepareGuards(homes))
     messages.query(statements)
     await connection.send(messages.written)
@@ -179,14 +175,14 @@ export class CopyBatches {
   }
 
   /**
-   * Builds the messages of a batch, and adds traces whose families may not be stored yet to `strange`. Returns the
-   * number of times that PostgreSQL will report that it is ready.
+   * Builds a batch's messages, and adds traces whose families may not be stored yet to `strange`. Returns the number of
+   * times that PostgreSQL will report that it is ready.
    */
   #build(parts: readonly Part[], { charge, homes }: Batch, slot: number, strange: RowsOf<ListedRows>[]): number {
     const messages = this.#messages
     messages.reset()
     const statements: string[] = []
-    // These statements come first because they are the most likely to fail.
+    // These statements come first because they fail most often.
     const first = [...guard(homes, parts), ...(charge === undefined ? [] : [chargeOf(charge)])]
     const copies: (() => void)[] = []
     for (const { tables, traces, changed, indexed } of parts) {
@@ -261,7 +257,7 @@ export class CopyBatches {
     this.#own(projectId, seq, spans, this.#append(bytes, spans, bytes.length))
   }
 
-  /** Appends rows, and returns the distance that their offsets have shifted. */
+  /** Appends rows and returns the shift of their offsets. */
   #append(bytes: Uint8Array, starts: readonly number[], end: number): number {
     const [first] = starts as [number]
     const shift = this.#messages.length - first
@@ -286,10 +282,7 @@ const spanRows = ({ projectId, seq, spans }: ChangedTrace): RowsOf<SpanRows>[] =
 const scoreRows = ({ projectId, seq, scores }: ChangedTrace): RowsOf<ScoreRows>[] =>
   scores === undefined ? [] : [{ projectId, seq, rows: scores }]
 
-/**
- * Splits a batch by home. Every batch writes to homes and projects in the same order, so that two batches cannot
- * deadlock.
- */
+/** Every batch has homes and projects in the same order, so that two batches cannot deadlock. */
 function partsOf({ traces, changed, indexed, homes }: Batch): readonly Part[] {
   if (homes === undefined) return [{ home: undefined, tables: tablesOf(undefined), traces, changed, indexed }]
   const parts = new Map<number, OpenPart>()
@@ -321,8 +314,8 @@ function guard(homes: Homes | undefined, parts: readonly Part[]): Execution[] {
 }
 
 /**
- * Returns statements that add the families of traces. The statements read the families from the rows of the traces,
- * which are already written by then. Every batch adds families in the same order, so that two batches cannot deadlock.
+ * Returns statements that add families, reading them from the rows of the traces, which are already written. Every
+ * batch adds families in the same order, so that two batches cannot deadlock.
  */
 function addFamilies(traces: readonly RowsOf<ListedRows>[], names: TableNames): string[] {
   const projects = new Map<number, number[]>()

@@ -1,7 +1,6 @@
 /**
- * Writes PostgreSQL protocol messages one after another
- * (https://www.postgresql.org/docs/current/protocol-message-formats.html). A message consists of a type byte, its
- * length without that byte, and its content.
+ * Writes PostgreSQL protocol messages (https://www.postgresql.org/docs/current/protocol-message-formats.html). A
+ * message is a type byte, the length without that byte, and the content.
  */
 import { CopyWriter } from '../../rows/copy-format.ts'
 import type { Execution } from './changes.ts'
@@ -47,7 +46,7 @@ export class CopyMessages extends CopyWriter {
   #execute(name: string, parameters: readonly string[]): void {
     this.#message(BIND, () => {
       this.#texts('', name)
-      // All parameters are in text format.
+      // Parameters are in text format.
       this.int16(0)
       this.int16(parameters.length)
       for (const parameter of parameters) this.text(parameter)

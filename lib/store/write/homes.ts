@@ -1,6 +1,6 @@
 /**
- * Tables of the projects in a batch. With a single PostgreSQL server, these are the schema's tables. Otherwise, each
- * project has a home: tables with different names on a separate server, which may move to another server at any time.
+ * Tables of a batch's projects. On a single PostgreSQL server, these are the schema's tables. Otherwise, each project
+ * has a home: tables with other names on a separate server, which may move to another server at any time.
  */
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 
@@ -9,12 +9,12 @@ export interface Home {
   readonly names: TableNames
 }
 
-/** Homes of all projects in a batch. All homes are on one server. */
+/** Homes of all projects in a batch, all on one server. */
 export interface Homes {
   of(projectId: number): Home
   /**
-   * Statements that begin the transaction. Each takes the ids of the homes as its only parameter, a `bigint[]`. They
-   * prevent the homes from moving until the transaction ends, and fail if a home is not on this server.
+   * Statements that begin the transaction, each with the homes' ids as its only parameter, a `bigint[]`. They keep the
+   * homes in place until the transaction ends, and fail if a home is not on this server.
    */
   readonly guards: readonly { readonly name: string; readonly text: string }[]
 }
@@ -28,6 +28,6 @@ export interface Tables {
 
 const SCHEMA: Tables = { names: SCHEMA_NAMES, suffix: '' }
 
-/** Returns the tables of a home, or the schema's tables if `home` is undefined. */
+/** Returns the schema's tables if `home` is undefined. */
 export const tablesOf = (home: Home | undefined): Tables =>
   home === undefined ? SCHEMA : { names: home.names, suffix: `_${home.id}` }

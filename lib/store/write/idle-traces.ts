@@ -1,4 +1,4 @@
-/** Reads the running OpenTelemetry traces, and the spans that would make up their ends. */
+/** Reads the running OpenTelemetry traces, and the spans that an end would be made from. */
 import type { Sql } from 'postgres'
 import type { EndedSpan } from '../../trace/states/idle.ts'
 import { allAnswered } from '../transactions.ts'
@@ -12,7 +12,7 @@ export interface RunningTrace {
 
 /**
  * Returns running traces recorded by OpenTelemetry: the oldest `most` of each family, and at most `most` in total.
- * Reads only the families of running traces, however many complete traces there are.
+ * Reads only families of running traces, however many complete traces there are.
  */
 export function readRunningTraces(sql: Sql, most: number): Promise<RunningTrace[]> {
   return sql<RunningTrace[]>`

@@ -1,4 +1,4 @@
-/** A batch's route: the server that the batch is written through, and the tables that it is written to. */
+/** A batch's route: the server it is written through and the tables it is written to. */
 import type { Host } from '../../database/sockets/address.ts'
 import type { Homes } from './homes.ts'
 
@@ -10,12 +10,12 @@ export interface WriteRoute {
 
 export const BY_ADDRESS: WriteRoute = { host: undefined, homes: undefined }
 
-/** Reports obstacles that batches met to the route finder. */
+/** Batches report obstacles to the route finder. */
 export interface RouteNews {
   /** Reports that tables have moved. */
   forget(): void
-  /** Reports that a server could not be reached or that its connection was lost. */
+  /** Reports that a server could not be reached or its connection was lost. */
   avoid(host: Host, error: unknown): void
-  /** Reports that a batch waited in vain for a home's tables, so that batches for other homes need not wait with it. */
+  /** Reports that a batch waited in vain for a home's tables, so that batches for other homes need not wait. */
   hold(home: number): void
 }

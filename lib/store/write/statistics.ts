@@ -1,6 +1,6 @@
 /**
- * Provides PostgreSQL's planner with statistics while a database is new. Without statistics, the planner may choose
- * another index over the key's index, and a connection keeps that plan. An append then reads all traces of its project
+ * Gives PostgreSQL's planner statistics while a database is new. Without statistics, the planner may choose another
+ * index over the key's index, and a connection keeps that plan. An append then reads all traces of its project
  * (test/bench/RESULTS.md, "Statistics of a young database"). Autovacuum analyzes tables, but checks only once a minute.
  * Until then, this module analyzes the tables, which makes every connection plan again.
  */
@@ -10,8 +10,8 @@ import { closeSingle, openSingle } from '../../database/pooled/single-connection
 import type { Logger } from '../../log.ts'
 
 /**
- * Analyzes the tables when this many operations have been written since the process started, unless PostgreSQL's
- * estimate for the table of traces already has as many rows.
+ * Numbers of operations since the process started at which the tables are analyzed, unless PostgreSQL's estimate for
+ * the table of traces already has as many rows.
  */
 const STEPS = [100, 1000, 10_000] as const
 const TIMEOUT_MS = 30_000
@@ -22,7 +22,7 @@ export class Statistics {
   #steps: readonly number[] = STEPS
   #operations = 0
   #isAtWork = false
-  /** Connection that is analyzing the tables; undefined when none is. */
+  /** Connection that is analyzing the tables, if any. */
   #sql: Sql | undefined
   #isClosing = false
 

@@ -1,7 +1,4 @@
-/**
- * Project counters: how a statement that changes traces corrects them, and how they are compared with the stored
- * traces.
- */
+/** Project counters: corrected by statements that change traces, and compared with the stored traces. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
@@ -9,8 +6,7 @@ import { writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
 
 /**
- * Corrections are rare, so they share one slot. The slot may become negative because only the sum of all slots is
- * meaningful.
+ * Corrections are rare, so all use one slot. It may become negative, because only the sum of all slots has a meaning.
  */
 const SLOT = 0
 
@@ -19,7 +15,7 @@ export const ADD_UP = `on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 
 /**
- * Returns SQL for a step that adds counts. `rows` names an earlier step that returns at most one row with the columns
+ * Returns SQL for a step that adds the counts of the earlier step `rows`, which has at most one row, with the columns
  * traces, spans and bytes. The earlier step must do nothing unless `hasTotals` holds, because a statement must not
  * combine an inserting step with other steps (test/fixtures/statements/lint.ts).
  */
@@ -29,13 +25,13 @@ export const addTotals = (project: string, rows: string) => `
   from (select traces, spans, bytes from ${rows}) added
   where p.project_id = ${project} and p.slot = ${SLOT}`
 
-/** Returns an SQL condition that is true if the row for corrections exists. */
+/** Returns SQL for whether the row for corrections exists. */
 export const hasTotals = (project: string) => `exists (
   select from project_totals where project_id = ${project} and slot = ${SLOT})`
 
 /**
- * Creates the row for corrections if it does not exist. When a statement with `hasTotals` has done nothing, for
- * whatever reason, call this function before sending the statement again.
+ * Creates the row for corrections if it does not exist. If a statement with `hasTotals` did nothing, for whatever
+ * reason, callers must call this function before sending the statement again.
  */
 export async function makeTotals(sql: Sql, projectId: number): Promise<void> {
   await sql`
@@ -49,7 +45,7 @@ export interface Totals {
   readonly bytes: number
 }
 
-/** A project's totals, both summed from its rows and read from its counters. */
+/** A project's totals, summed from its rows and read from its counters. */
 export interface TotalsCheck {
   readonly rows: Totals
   readonly counters: Totals
@@ -69,9 +65,9 @@ interface Row {
  * are counted by their rows because the count in a trace's row may be wrong (lib/store/trace/span-counts.ts).
  *
  * The repair is exact even during concurrent writes. Every write changes rows and counters by the same amount in one
- * transaction, so the difference is the same in every snapshot. One statement reads both from one snapshot and adds the
- * difference to the counter's latest value. Two concurrent repairs would add the difference twice, so an advisory lock,
- * taken before the snapshot, lets only one repair run at a time.
+ * transaction, so their difference is the same in every snapshot. One statement reads both from one snapshot and adds
+ * the difference to the counter's latest value. Two concurrent repairs would add the difference twice, so an advisory
+ * lock, taken before the snapshot, lets only one run at a time.
  */
 export async function checkTotals(sql: Sql, projectId: number, repair: boolean): Promise<TotalsCheck> {
   if (repair) {

@@ -1,13 +1,13 @@
 /**
  * Numbers for new rows and versions, drawn from the database in blocks so that a lane knows a row's number before
- * writing the row.
+ * writing it.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 
 /** Increment of the sequence trace_numbers. */
 const BLOCK = 256
-/** Number of blocks drawn per round trip, for a total of 4096 numbers. */
+/** Number of blocks per round trip, for a total of 4096 numbers. */
 const BLOCKS = 16
 
 export class TraceNumbers {
@@ -42,8 +42,8 @@ export class TraceNumbers {
 }
 
 /**
- * Returns a number for traces.version that the trace never had. Numbers from the sequence trace_numbers are positive.
- * These versions are negative and random because a statement on a project's tables must not draw from a sequence
+ * Returns a number for traces.version that the trace never had. Sequence numbers are positive; this number is negative
+ * and random, because a statement on a project's tables must not draw from a sequence
  * (test/fixtures/statements/lint.ts).
  */
 export const freshVersion = (): number => -1 - randomBytes(6).readUIntBE(0, 6)

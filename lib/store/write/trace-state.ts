@@ -1,4 +1,4 @@
-/** Reads the states of stored traces that the write path bases its decisions on. */
+/** Reads the states of stored traces, on which the write path bases its decisions. */
 import type { Sql } from 'postgres'
 import { type PastScore, SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
 import type { TraceState } from '../../trace/states/decide.ts'
@@ -18,8 +18,8 @@ export interface Look extends TraceKey {
   /** Spans whose stored hashes are read. */
   readonly spanIds: readonly string[]
   /**
-   * Which further fields are read. An end may merge metadata and replace the output, an export may change nearly
-   * everything, and a line of an export file is compared with all stored fields.
+   * Further fields to read. An end may merge metadata and replace the output, an export may change nearly everything,
+   * and a line of an export file is compared with all stored fields.
    */
   readonly detail: 'end' | 'export' | 'restore' | 'none'
 }
@@ -32,7 +32,7 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly sessionId: string | null
   readonly metadataUpdatedAt: string | null
   readonly inputBytes: number
-  /** A JSON string; null if the look does not request the ranks. */
+  /** A JSON string; null unless the look needs it. */
   readonly ranks: string | null
   readonly spending: string | null
   readonly scores: string | null
@@ -124,16 +124,12 @@ const SEPARATOR = '\u0001'
 const byteaArray = (ids: readonly string[]) => `{${ids.map(id => `"\\\\x${id}"`).join(',')}}`
 
 /**
- * SQL for the project of the rows k. If all rows belong to one project, a parameter names the project so that only its
- * server is queried; otherwise, each row names its project. When projects are on several servers, a statement never
- * covers several projects.
+ * SQL for the project of the rows k: a parameter if all rows belong to one project, so that only its server is queried;
+ * otherwise each row's column. When projects are on several servers, a statement never covers several projects.
  */
 const PROJECT = { one: '$1::int', several: 'k.project_id' } as const
 
-/**
- * Returns the rows k, with position n, of lists whose values are joined by SEPARATOR. With `several`, the first list
- * contains the projects.
- */
+/** Returns rows k, with position n, from lists joined by SEPARATOR. With `several`, the first list has the projects. */
 function keysOf(of: keyof typeof PROJECT, columns: readonly string[]): string {
   const names = of === 'one' ? columns : ['project_id', ...columns]
   const array = (name: string, i: number) => {
@@ -150,7 +146,7 @@ function keysOf(of: keyof typeof PROJECT, columns: readonly string[]): string {
 const tracesByKey = (project: string) =>
   `cross join lateral (select * from traces where project_id = ${project} and id = k.id::uuid offset 0) t`
 
-/** Returns the statement that reads states. Scores are ScoreCells and the spending is UsageCells. */
+/** Returns the statement that reads states, with scores as ScoreCells and spending as UsageCells. */
 function statesText(of: keyof typeof PROJECT): string {
   const project = PROJECT[of]
   return `
@@ -190,17 +186,14 @@ const recordedText = (of: keyof typeof PROJECT) => `
   from ${keysOf(of, ['id'])} ${tracesByKey(PROJECT[of])}`
 const RECORDED = { one: recordedText('one'), several: recordedText('several') }
 
-/** Returns whether the keys belong to one project, and the parameter that names the project or projects. */
+/** Returns whether the keys belong to one project, and the parameter for the project or projects. */
 function projectsOf(keys: readonly TraceKey[]): readonly [keyof typeof PROJECT, number | string] {
   const first = keys[0]?.projectId ?? 0
   const isOne = keys.every(({ projectId }) => projectId === first)
   return isOne ? ['one', first] : ['several', keys.map(({ projectId }) => projectId).join(SEPARATOR)]
 }
 
-/**
- * Reads the states of many traces in one query. The result has one state per look, undefined if the trace does not
- * exist.
- */
+/** Reads many traces' states in one query. The result has one state per look, undefined if the trace does not exist. */
 export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise<(TraceState | undefined)[]> {
   const list = (cell: (look: Look) => string) => looks.map(cell).join(SEPARATOR)
   const [of, projects] = projectsOf(looks)
@@ -224,7 +217,7 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
 
 type Read<K extends TraceKey, S> = (sql: Sql, keys: readonly K[]) => Promise<(S | undefined)[]>
 
-/** Makes a reader send one statement per project, because the projects may be on several servers. */
+/** Sends one statement per project, because the projects may be on several servers. */
 function byProject<K extends TraceKey, S>(read: Read<K, S>): Read<K, S> {
   return async (sql, keys) => {
     const projects = [...new Set(keys.map(({ projectId }) => projectId))]
@@ -240,7 +233,7 @@ export const readStatesByProject = byProject(readTraceStates)
 /** Fields that show whether a stored trace was made from a given body. */
 export type RecordedState = Pick<TraceState, 'bodyHash' | 'spanCount' | 'isGathered'>
 
-/** Reads the recorded states of many traces in one query. A trace that does not exist yields undefined. */
+/** Reads many traces' recorded states in one query. A trace that does not exist yields undefined. */
 export async function readRecordedStates(sql: Sql, keys: readonly TraceKey[]): Promise<(RecordedState | undefined)[]> {
   const [of, projects] = projectsOf(keys)
   const rows = await sql.unsafe<(RecordedState & { readonly n: number })[]>(
