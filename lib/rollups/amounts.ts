@@ -13,11 +13,11 @@ export interface CountedTrace {
   readonly costUsd: number | null
 }
 
-/** Maximum cost counted per trace, in dollars, so that the cost is an exact integer in billionths. */
+/** Maximum cost counted per trace, in dollars. The cap keeps the cost an exact integer in billionths of a dollar. */
 const MOST_USD = 100_000
 const NANOS = 1_000_000_000
 
-/** Returns billionths of a dollar, at most MOST_USD. */
+/** Returns a cost in billionths of a dollar, capped at MOST_USD. */
 export const nanoDollars = (costUsd: number | null): number =>
   costUsd === null ? 0 : Math.floor(Math.min(costUsd, MOST_USD) * NANOS + 0.5)
 

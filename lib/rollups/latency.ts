@@ -1,10 +1,10 @@
 /**
- * Histograms of durations. A bucket spans a quarter of an octave of milliseconds, so its middle differs from any duration
- * in the bucket by at most 9.1 %.
+ * Histograms of durations. A bucket spans a quarter of an octave of milliseconds, so its middle differs from any
+ * duration in the bucket by at most 9.1 %.
  *
- * A histogram is one decimal number with DIGITS digits per bucket. The shortest durations are in the last digits.
- * PostgreSQL therefore adds histograms with `+` and `sum`, which is much faster than adding arrays of counts
- * (test/bench/RESULTS.md, "Rollups"). For example, three traces below 1 ms and two from 1 to below 2 ms are
+ * A histogram is one decimal number with DIGITS digits per bucket, the shortest durations last. PostgreSQL therefore
+ * adds histograms with `+` and `sum`, much faster than arrays of counts (test/bench/RESULTS.md, "Rollups"). For example,
+ * three traces below 1 ms and two from 1 to below 2 ms are
  *
  *   000000000002 000000000003 = 2000000000003
  *
@@ -40,12 +40,12 @@ export const exponentOf = (bucket: number): number => bucket * DIGITS
 export const latencyInSql = (ms: string): string =>
   `coalesce(('1e' || ${DIGITS} * width_bucket(${ms}, '{${BOUNDS.join(',')}}'::bigint[]))::numeric, 0)`
 
-/** Counts by bucket. */
+/** Trace counts by bucket. */
 export type Histogram = readonly number[]
 
 /**
  * Reads a histogram's counts from its decimal digits. A count may be negative after traces were subtracted. In the
- * digits, it has borrowed from the next higher count; this function reverses the borrow.
+ * digits, a negative count has borrowed from the next higher count; this function reverses the borrow.
  */
 export function readHistogram(digits: string): Histogram {
   const isNegative = digits.startsWith('-')
@@ -70,7 +70,7 @@ export function addHistogram(sum: number[], counts: Histogram): void {
 export const PERCENTILES = { p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99 } as const
 export type Percentiles = Readonly<Record<keyof typeof PERCENTILES, number | null>>
 
-/** Returns percentiles in ms; null without durations. */
+/** Returns percentiles in ms; null if the histogram is empty. */
 export function percentilesOf(counts: Histogram): Percentiles {
   const total = counts.reduce((sum, count) => sum + count, 0)
   const at = (share: number) => (total > 0 ? middleOf(bucketAt(counts, Math.ceil(share * total))) : null)

@@ -1,7 +1,7 @@
 /**
  * Periods of trace and score charts, divided into steps. Short periods use steps of five minutes, read from the traces
- * themselves; periods up to two weeks use hours; longer periods use the visitor's days. A period starts and ends on a
- * step boundary, so its last step may still be in progress.
+ * themselves; periods up to two weeks use hours; longer periods use days in the visitor's time zone. A period starts
+ * and ends on a step boundary, so its last step may still be in progress.
  */
 
 const MINUTE = 60_000
@@ -38,7 +38,7 @@ export interface Period {
   readonly from: number
   readonly to: number
   readonly step: PeriodStep
-  /** Time zone in which days begin, in minutes east of UTC. */
+  /** Time zone whose midnights start days, in minutes east of UTC. */
   readonly offset: number
 }
 
@@ -63,7 +63,7 @@ function aligned(from: number, to: number, step: PeriodStep, offset: number): Pe
   }
 }
 
-/** Returns the period that covers a time range. `offset` is the visitor's, in minutes east of UTC. */
+/** Returns the period that covers a time range. `offset` is the visitor's time zone, in minutes east of UTC. */
 export const periodBetween = (from: number, to: number, offset = 0): Period =>
   aligned(from, to, stepOf(to - from), wholeHours(offset))
 
@@ -74,7 +74,7 @@ export function periodOf(range: Range, now: number, offset = 0, step: PeriodStep
   return { ...period, from: period.to - RANGES[range] }
 }
 
-/** Returns the period in hours, for when there are too many traces to read. */
+/** Returns the period in hourly steps, for when there are too many traces to read. */
 export const byTheHour = ({ from, to, offset }: Period): Period => aligned(from, to, 'hour', offset)
 
 /** Returns the preceding period of the same length. */

@@ -1,4 +1,4 @@
-/** Splits a period into as few pieces as possible: hours and days at its ends, fortnights between. */
+/** Splits a period into as few pieces as possible: hours and days at its ends, fortnights in between. */
 import { type Period, STEPS } from './period.ts'
 
 const DAY = STEPS.day

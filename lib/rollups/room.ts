@@ -1,7 +1,7 @@
 /**
  * Limits the number of names counted separately per hour and per day. Otherwise, clients that invent a name for every
- * trace would create a row for every trace. Further names are counted in their environment's or family's row for all
- * other names.
+ * trace would create a row for every trace. Names beyond the limit are counted in their environment's or family's row
+ * for all other names.
  */
 import { LEVELS } from './levels.ts'
 

@@ -10,7 +10,7 @@ export interface Sums {
   readonly outputTokens: number
   /** In billionths of a dollar. */
   readonly cost: number
-  /** Decimal digits of a histogram (lib/rollups/latency.ts). */
+  /** Histogram of durations, as decimal digits (lib/rollups/latency.ts). */
   readonly latency: string
 }
 
@@ -34,7 +34,7 @@ export type SeriesTotal = Readonly<Counts> & Percentiles
 /** One number per step for each count and percentile. */
 export type Lists = Readonly<Record<(typeof COUNTS)[number], number[]>> &
   Readonly<Record<(typeof QUANTILES)[number], (number | null)[]>>
-/** All traces of a period. */
+/** The series of all traces in a period. */
 export type Series = { readonly key: null } & Lists & { readonly total: SeriesTotal }
 export type SeriesGroup = { readonly key: string | null; readonly total: SeriesTotal }
 

@@ -1,7 +1,7 @@
 /**
- * The audit log records what people, commands and keys did other than recording traces. The statement that acts also
- * writes the entry. For actions on traces, the entry is written in the same transaction (lib/store/transactions.ts).
- * Entries stay until somebody deletes them.
+ * The audit log records what people, commands and keys did other than recording traces. The statement that performs an
+ * action also writes its entry. For actions on traces, the entry is written in the same transaction
+ * (lib/store/transactions.ts). Entries stay until somebody deletes them.
  */
 import type { Fragment, Sql } from 'postgres'
 
@@ -10,7 +10,7 @@ export interface AuditEntry {
   readonly by: number | null | 'source'
   readonly action: Action
   readonly accountId?: number | null
-  /** `source` stands for the project_id of the statement's rows. */
+  /** The project's id; `source` for the project_id of the statement's rows. */
   readonly projectId?: number | null | 'source'
   /** Further facts about the change; never a secret. */
   readonly detail?: Readonly<Record<string, unknown>>
@@ -69,7 +69,7 @@ export function auditOf(sql: Sql, audit: AuditEntry, source: ReturnType<Sql>) {
     from ${source} limit 1`
 }
 
-/** The address is read now, because a deleted user has none. */
+/** The address is read now, because a deleted user no longer has an address. */
 const addition = (sql: Sql, adding: NonNullable<AuditEntry['adding']>) =>
   adding === 'user'
     ? sql`jsonb_build_object('user', user_id, 'email', (select u.email from users u where u.id = user_id))`
@@ -100,7 +100,7 @@ export async function writeAudit(sql: Sql, audit: AuditEntry): Promise<number> {
 }
 
 /**
- * Updates the counts in an entry for work that takes many transactions. Each transaction amends the entry, so the entry
+ * Updates the counts in the entry of work that takes many transactions. Each transaction amends the entry, so the entry
  * is correct wherever the work stops.
  */
 export async function amendAudit(sql: Sql, id: number, detail: Readonly<Record<string, number>>): Promise<void> {

@@ -1,4 +1,4 @@
-/** Deletes a project's rows from tables. */
+/** Deletes a project's rows from several tables. */
 import type { ProjectTable } from '../database/tables.ts'
 
 /** Returns a statement that deletes the rows of project $1 from these tables. */

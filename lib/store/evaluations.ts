@@ -53,7 +53,7 @@ export interface EvalScore {
 }
 
 /**
- * Outcome of adding a verdict. `judged`: another run was first. `changed`: the trace has changed or is gone since it
+ * Outcome of adding a verdict. `judged`: another run was first. `changed`: the trace was changed or deleted after it
  * was read. `full`: the trace has the maximum number of scores.
  */
 export type Stored = 'added' | 'judged' | 'changed' | 'full'

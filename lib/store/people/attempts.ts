@@ -1,7 +1,7 @@
 /** Counts password attempts by person, device and network. */
 import type { Sql } from 'postgres'
 
-/** How long attempts are remembered. */
+/** Time for which attempts are remembered. */
 export const WINDOW_MINUTES = 15
 
 /** A person, device or network, and its maximum number of attempts within the window. */
@@ -10,7 +10,7 @@ export interface Subject {
   readonly most: number
 }
 
-/** Returns the seconds until another attempt is allowed; undefined if one is allowed now. Writes nothing. */
+/** Returns the seconds until another attempt is allowed; undefined if it is allowed now. Writes nothing. */
 export async function readWait(sql: Sql, subjects: readonly Subject[]): Promise<number | undefined> {
   const [row] = await sql<[{ waitS: number | null }]>`
     select ${waitS(sql)} from ${asked(sql, subjects)} join sign_in_attempts using (subject)
@@ -26,7 +26,7 @@ const FORGOTTEN_AT_ONCE = 100
  * undefined if this attempt is allowed. If a subject has no attempts left, nothing is counted.
  */
 export async function countAttempt(sql: Sql, subjects: readonly Subject[]): Promise<number | undefined> {
-  // A separate statement releases its locks before the next statement waits for locks.
+  // Runs as a separate statement, so that its locks are released before the next statement waits for locks.
   await sql`
     delete from sign_in_attempts where subject in (
       select subject from sign_in_attempts where until <= now() order by until limit ${FORGOTTEN_AT_ONCE}
@@ -61,6 +61,8 @@ function asked(sql: Sql, subjects: readonly Subject[]) {
 
 const waitS = (sql: Sql) => sql`ceil(extract(epoch from max(until) - now()))::int as "waitS"`
 
-/** Caps the wait at the window's length, because a statement that waited for another computes a longer wait. */
+/**
+ * Caps the wait at the window's length, because a statement that waited for a lock computes it from an earlier time.
+ */
 const seconds = (waitS: number | null): number | undefined =>
   waitS === null ? undefined : Math.min(Math.max(1, waitS), WINDOW_MINUTES * 60)

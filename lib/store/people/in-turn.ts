@@ -1,5 +1,5 @@
 /**
- * Serializes changes of memberships, and of members' links and passwords. The rule that owners get no access to each
+ * Serializes changes to memberships, and to members' links and passwords. The rule that owners get no access to each
  * other's accounts depends on memberships that a statement reads. A statement does not see rows committed after it
  * began, so a separate statement takes the lock first.
  */

@@ -1,10 +1,10 @@
-/** Links that sign a user in once. */
+/** Single-use sign-in links. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { auditOf } from '../audit.ts'
 import { makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** Lifetimes of links. The recipient of an invitation may read it a day later. */
+/** Link lifetimes in minutes. The recipient of an invitation may read it a day later. */
 export const LINK_MINUTES = 15
 export const INVITATION_MINUTES = 24 * 60
 
@@ -27,8 +27,8 @@ export async function insertLink(sql: Sql, userId: number, digest: string, by: n
 }
 
 /**
- * Uses up a link and creates a session, or does neither. Returns undefined if the link is unknown, used, expired, or
- * belongs to a user other than `only`.
+ * Uses up a link and creates a session, or does neither. Returns the user's id; undefined if the link is unknown, used,
+ * expired, or belongs to a user other than `only`.
  */
 export async function signInByLink(
   sql: Sql,

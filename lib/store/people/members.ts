@@ -1,5 +1,5 @@
 /**
- * Members of an account, as an owner sees and changes them. An owner can neither add a member of another owner's
+ * Members of an account, as an owner sees and changes them. An owner can neither add a user from another owner's
  * account nor get a link for that user, because the link would open the other account too.
  */
 import type { Sql } from 'postgres'
@@ -14,14 +14,13 @@ export interface MemberRow {
   readonly email: string
   readonly name: string
   readonly role: Role
-  /** Whether an OpenID Connect provider assigned the role, which every sign-in then updates. */
+  /** Whether an OpenID Connect provider assigned the role. If so, every sign-in updates the role. */
   readonly byClaim: boolean
   readonly createdAt: string
-  /** Latest use of the user's sessions; null if there are none. */
+  /** When any of the user's sessions was last used; null if there are none. */
   readonly seenAt: string | null
 }
 
-/** The acting owner, and the account. */
 export interface Acting {
   readonly by: number
   readonly accountId: number
@@ -93,7 +92,9 @@ export async function inviteMember(
 const ownedBy = (sql: Sql, userId: number) => sql`
   select account_id from memberships where user_id = ${userId} and role = 'owner'`
 
-/** Stores another link for a member. Returns false if the member does not exist or is in another owner's account. */
+/**
+ * Stores another link for a member. Returns false if the user is not a member or is also in another owner's account.
+ */
 export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: number, link: string): Promise<boolean> {
   const [row] = await inTurn(
     sql,
@@ -115,7 +116,7 @@ export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: nu
 export type MemberChange = 'done' | 'missing' | 'last'
 
 /**
- * Returns steps that find the account's other owners. The rows are locked and read again, so that one owner stays if
+ * Returns steps that find the account's other owners. The rows are locked and read again, so that one owner remains if
  * two leave at the same time.
  */
 const otherOwners = (sql: Sql, accountId: number, userId: number) => sql`
@@ -132,7 +133,7 @@ interface Actor {
   readonly keep?: string | null
 }
 
-/** Sets a member's role, which sign-ins then no longer update, and ends the member's sessions except `keep`. */
+/** Sets a member's role, which sign-ins no longer update, and ends the member's sessions except `keep`. */
 export async function setRole(
   sql: Sql,
   { by, accountId, keep = null }: Actor,

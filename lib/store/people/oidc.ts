@@ -1,4 +1,4 @@
-/** People that an OpenID Connect provider vouches for: their users, roles and sessions. */
+/** People authenticated by an OpenID Connect provider: their users, roles and sessions. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import type { Role } from '../../schema/roles.ts'
@@ -6,7 +6,7 @@ import { auditOf } from '../audit.ts'
 import { inTurn } from './in-turn.ts'
 import { announcePeople, makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** A person at a provider. `authTime` is when they last proved who they are, in seconds since 1970, if stated. */
+/** A person's identity at a provider. `authTime` is when they last authenticated, in seconds since 1970, if known. */
 export interface Identity {
   readonly issuer: string
   readonly subject: string
@@ -17,7 +17,7 @@ export interface Identity {
 export interface Person {
   readonly email: string
   /**
-   * Why the email address counts: the provider verified it, or OIDC_TRUST_EMAIL trusts it. Undefined if it does not.
+   * Why the address is accepted: verified by the provider, or trusted by OIDC_TRUST_EMAIL. Undefined if not accepted.
    */
   readonly proof: 'verified' | 'trusted' | undefined
   readonly name: string
@@ -34,10 +34,10 @@ export type Refused = 'unknown' | 'taken' | 'unproven'
 /**
  * Creates a session for a person, identified by issuer and subject. A new identity is linked, once, to the user with
  * its email address, if the address is proven or the user signed in through a provider before identities were stored
- * (`oidc_email_until`). If there is no such user, a role and a proven address create one.
+ * (`oidc_email_until`). If there is no such user, a person with a role and a proven address becomes a new user.
  *
- * The role decides the membership in the oldest owner account, which is added, changed or removed unless it was given
- * by hand. A person who is then not a member of any account is `unknown`.
+ * The role determines the person's membership in the oldest owner account, which is added, changed or removed to match.
+ * A membership assigned by hand stays unchanged. A person who is then not a member of any account is `unknown`.
  *
  * An existing user who gains the membership is signed out everywhere else and loses their password, because another
  * account's owner may have signed in as them with a link. A user whose role changes or ends is signed out too.
@@ -146,7 +146,7 @@ export async function signInByOidc(
   return row!.userId ?? row!.refused
 }
 
-/** Deletes a user's identities, and ends the user's sessions and links. Returns the number of identities. */
+/** Deletes a user's identities, and ends the user's sessions and links. Returns the number of deleted identities. */
 export async function unlinkIdentities(sql: Sql, userId: number): Promise<number> {
   const [row] = await inTurn(
     sql,

@@ -25,12 +25,12 @@ export interface Proven {
   readonly userId: number
   /** Stored form that the password was compared with. */
   readonly password: string
-  /** All attempts of `own` are forgotten, but only this attempt of `network`, where others may be guessing. */
+  /** Signing in clears the attempts of `own`, but only this attempt of `network`, where others may be guessing. */
   readonly own: string
   readonly network: string | undefined
 }
 
-/** Creates a session. Returns undefined if the stored password has changed since the check or the user is gone. */
+/** Creates a session and returns the user's id; undefined if the stored password has changed or the user is gone. */
 export async function signInByPassword(
   sql: Sql,
   { userId, password, own, network }: Proven,

@@ -1,6 +1,6 @@
 /**
- * Sessions of signed-in users. A write that changes what a session may do also notifies all server processes, on the
- * keys' channel, to discard what they have cached.
+ * Sessions of signed-in users. A write that changes what a session may do also tells all server processes, through
+ * KEYS_CHANNEL, to discard their cached data.
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
@@ -12,13 +12,13 @@ export const SESSION_DAYS = 30
 const MOST_DAYS = 90
 const MAX_AGENT = 200
 
-/** Notice on KEYS_CHANNEL. Key ids contain no spaces, so no key has this id. */
+/** A KEYS_CHANNEL notice. It contains spaces, so it cannot be mistaken for a key id. */
 const PEOPLE_CHANGED = 'people have changed'
 
 /** Returns SQL that notifies the listeners that people or sessions have changed. */
 export const announcePeople = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PEOPLE_CHANGED})`
 
-/** A visitor, known by a session's digest or by the email address from a proxy, and the requested project. */
+/** A visitor, identified by a session digest or by the email address from a proxy, and the requested project. */
 export interface Visiting {
   readonly digest: string | null
   readonly email: string | null
@@ -81,7 +81,6 @@ export interface NewSession {
   readonly replaces: string | undefined
 }
 
-/** How a user signed in. */
 export type Means = 'link' | 'password' | 'oidc'
 
 /**
@@ -125,7 +124,7 @@ export async function userOfSession(sql: Sql, digest: string): Promise<number | 
 }
 
 export interface SessionRow {
-  /** The digest, which grants no access. */
+  /** The session's digest, which grants no access. */
   readonly id: string
   readonly createdAt: string
   readonly seenAt: string
@@ -141,7 +140,7 @@ export async function listWebSessions(sql: Sql, userId: number): Promise<Session
     from web_sessions where user_id = ${userId} and expires_at > now() order by seen_at desc, digest`
 }
 
-/** Ends one of a user's sessions. Returns false if it does not exist. */
+/** Ends one of a user's sessions. Returns false if there is no such session. */
 export async function endSession(sql: Sql, userId: number, digest: string): Promise<boolean> {
   const [row] = await sql<[{ ended: boolean }]>`
     with gone as (

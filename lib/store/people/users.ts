@@ -13,7 +13,7 @@ export interface UserRow {
   readonly createdAt: string
   /** A JSON string like `[{"account":"1","role":"owner"}, …]`. */
   readonly memberships: string
-  /** Latest use of the user's sessions; null if there are none. */
+  /** When any of the user's sessions was last used; null if there are none. */
   readonly seenAt: string | null
 }
 
@@ -22,7 +22,7 @@ export async function readAllUsers(sql: Sql): Promise<UserRow[]> {
   return sql<UserRow[]>`${userRows(sql)} order by u.id`
 }
 
-/** Returns the user with this email address, given in lower case. */
+/** Returns the user with this email address, which must be in lower case. */
 export async function findUser(sql: Sql, email: string): Promise<UserRow | undefined> {
   const [row] = await sql<UserRow[]>`${userRows(sql)} where u.email = ${email}`
   return row
@@ -55,7 +55,9 @@ export async function insertFirstUser(sql: Sql, email: string): Promise<void> {
     ${auditOf(sql, { by: null, action: 'user.add', detail: { email, role: 'owner' } }, sql`made`)}`
 }
 
-/** Returns the user that a server's terminal acts as: the first user, or else the oldest owner. */
+/**
+ * Returns the owner that a server's terminal acts as: the user with the address `firstUser`, or else the oldest owner.
+ */
 export async function findOperator(sql: Sql, firstUser: string): Promise<number | undefined> {
   const [row] = await sql<{ id: number }[]>`
     select u.id from users u
@@ -71,8 +73,8 @@ export async function hasUsers(sql: Sql): Promise<boolean> {
 
 /**
  * Makes a person a member of an account, and creates the user if necessary. Another account's owner may have signed in
- * as an existing user with a link. An existing user is therefore signed out everywhere and, unless already a member of
- * this account, loses their password. An existing membership gets the new role.
+ * as an existing user with a link. An existing user is therefore signed out everywhere, and loses their password unless
+ * already a member of this account. An existing membership gets the new role.
  */
 export async function addUserRow(
   sql: Sql,
@@ -135,12 +137,11 @@ export async function deleteUser(sql: Sql, userId: number, email: string): Promi
   return row.gone
 }
 
-/** A project that a user may see, and the user's role. */
 export interface SeenProject {
   readonly slug: string
   readonly name: string
   readonly role: Role
-  /** Whether its traces can be searched by words. */
+  /** Whether the project's traces can be searched by words. */
   readonly search: boolean
 }
 
@@ -151,7 +152,7 @@ export async function listSeenProjects(sql: Sql, userId: number): Promise<SeenPr
     where m.user_id = ${userId} order by p.id`
 }
 
-/** Returns the slug of the oldest project with this trace that the user may see. */
+/** Returns the slug of the oldest project that the user may see and that contains this trace. */
 export async function findSeenTrace(sql: Sql, userId: number, traceId: string): Promise<string | undefined> {
   const seen = await sql<{ id: number; slug: string }[]>`
     select p.id, p.slug from memberships m join projects p on p.account_id = m.account_id

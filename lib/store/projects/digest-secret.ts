@@ -15,7 +15,7 @@ export const OTHER_SECRET =
 
 const SALT_BYTES = 16
 const FINGERPRINT_BYTES = 32
-/** Cost of a fingerprint. If the cost changed, stored fingerprints would no longer match their secrets. */
+/** Cost of a fingerprint. If it changed, stored fingerprints would no longer match their secrets. */
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 
 /** Whether the keys were created with this secret. If no secret is known yet, this secret is stored. */

@@ -19,9 +19,7 @@ export interface TraceSelection {
 export interface Relabelling {
   /** A label or 'unassigned', in its stored form. */
   readonly environment: string
-  /**
-   * Whether to change recorded environments, including 'unassigned'. If false, only sets environments never recorded.
-   */
+  /** Whether recorded environments ('unassigned' included) also change. If false, only missing environments are set. */
   readonly overwrite: boolean
 }
 
@@ -29,7 +27,7 @@ export interface EnvironmentCount {
   /** The stored form; null if the environment was never recorded. */
   readonly environment: string | null
   readonly traces: number
-  /** The traces' highest inner number. */
+  /** Highest inner number among the traces. */
   readonly lastSeq: number
 }
 
@@ -78,9 +76,9 @@ export interface RelabelledBatch {
 }
 
 /**
- * Relabels the selected traces among the project's next `limit` traces by inner number. A batch is one transaction, so
- * it is applied completely or not at all, and locks only its own traces. Each relabelled trace gets a new version, so
- * that writes decided on the old state are decided again.
+ * Relabels the selected traces among the project's next `limit` traces, in the order of their inner numbers. A batch is
+ * one transaction, so it is applied completely or not at all, and locks only its own traces. Each relabelled trace gets
+ * a new version, so that writes decided on the old state are decided again.
  *
  * `is true` makes PostgreSQL use the primary key. An index on one of the conditions would return all matching traces
  * again for every batch. `onChanged` writes in the same transaction.

@@ -1,6 +1,6 @@
 /**
- * API keys. Every statement that changes a key also notifies all server processes (`pg_notify`) to discard what they
- * have cached about the key. The notice is only a hint, because a disconnected process does not receive it.
+ * API keys. Every statement that changes a key also tells all server processes (`pg_notify`) to discard their cached
+ * data for the key. The notice is only a hint, because a disconnected process does not receive it.
  */
 import type { Sql } from 'postgres'
 import type { Scope } from '../../schema/scopes.ts'
@@ -51,16 +51,16 @@ export interface NewKey {
   readonly expiresInDays: number | null
 }
 
-/** A looked-up id and a key. For an unknown id, `key` is a different key, which must not be accepted. */
+/** A looked-up id and a key. For an unknown id, `key` is a substitute, which must not be accepted. */
 export interface KeyLookup {
   readonly wanted: string
   readonly key: KeyForAuth
 }
 
 /**
- * Reads the authentication data of the keys with these ids. An unknown id takes as much work as a known id and returns
- * a different key, always the same, so that timing does not reveal whether an id exists. Both lookups run in either
- * case, because `offset 0` keeps PostgreSQL from merging them.
+ * Reads the authentication data of the keys with these ids. An unknown id takes as much work as a known id: the query
+ * returns a substitute key, always the same, so that timing does not reveal whether an id exists. `offset 0` keeps
+ * PostgreSQL from merging the lookups of the key and the substitute, so both always run.
  */
 export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Promise<KeyLookup[]> {
   const rows = await sql<(Omit<KeyForAuth, 'digest'> & { wanted: string; digest: string })[]>`
@@ -165,7 +165,7 @@ export async function setKeyRevoked(sql: Sql, keyId: string, audit?: AuditEntry)
   return row ?? readKey(sql, keyId)
 }
 
-/** Revokes a project's keys that are not revoked yet, and returns them. */
+/** Revokes and returns the project's keys that are not revoked yet. */
 export async function setKeysRevoked(sql: Sql, projectId: number, audit: AuditEntry): Promise<KeyRow[]> {
   return sql<KeyRow[]>`
     with changed as (
@@ -177,7 +177,7 @@ export async function setKeysRevoked(sql: Sql, projectId: number, audit: AuditEn
     order by k.created_at, k.id`
 }
 
-/** Changes the environment that a key records from now on. Returns undefined if the key is missing or revoked. */
+/** Sets the environment of a key's future traces. Returns undefined if the key does not exist or is revoked. */
 export async function writeKeyEnvironment(
   sql: Sql,
   keyId: string,
@@ -203,10 +203,10 @@ function announcement(sql: Sql) {
   return sql`pg_notify(${KEYS_CHANNEL}, id) as announced`
 }
 
-/** Key ids contain no spaces, so no key has this id. */
+/** The notice contains spaces, so it cannot be mistaken for a key id. */
 const PROJECT_CHANGED = 'a project has changed'
 
-/** Returns a column that makes the listeners discard cached projects. */
+/** Returns a column that tells the listeners to discard cached projects. */
 export const announceProject = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PROJECT_CHANGED}) as announced`
 
 function keyRows(sql: Sql, source: ReturnType<Sql>) {

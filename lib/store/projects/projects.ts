@@ -19,7 +19,7 @@ export interface ProjectRow {
   /** In bytes; null if the server's STORAGE_LIMIT_BYTES applies. */
   readonly storageLimit: number | null
   readonly createdAt: string
-  /** Whether its traces can be searched by words (lib/store/search). */
+  /** Whether the project's traces can be searched by words (lib/store/search). */
   readonly search: boolean
   readonly traceCount: number
   readonly spanCount: number
@@ -49,7 +49,7 @@ export async function insertProject(sql: Sql, project: NewProject): Promise<numb
   return row?.id
 }
 
-/** A project's totals, on the server of its traces. The project itself is on the server of its keys. */
+/** A project's totals, which are stored with its traces. The project's row is stored with its keys. */
 type Holdings = Pick<ProjectRow, 'traceCount' | 'spanCount' | 'estimatedBytes' | 'lastTraceAt'>
 
 /** Returns a project with its totals; undefined if there is none. */
@@ -78,7 +78,7 @@ export async function readProjectNear(
 const COLUMNS = `p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
   p.created_at as "createdAt", p.search`
 
-/** Returns SQL for the totals of project $1. The driver returns numeric, the type of the sums, as a string. */
+/** Returns SQL for project $1's totals. The casts avoid numeric sums, which the driver would return as strings. */
 const holdingsOf = ({ traces, project_totals: totals }: TableNames): string => `
   select coalesce(sum(traces), 0)::bigint as "traceCount", coalesce(sum(spans), 0)::bigint as "spanCount",
     coalesce(sum(bytes), 0)::bigint as "estimatedBytes",
@@ -137,8 +137,8 @@ export async function writeProject(
 }
 
 /**
- * Deletes a project with its remaining keys, traces and derived data. The caller must ensure that nobody writes to the
- * project any more. Returns false if the project does not exist.
+ * Deletes a project with its remaining keys, traces and derived data. The caller must ensure that nobody still writes
+ * to the project. Returns false if the project does not exist.
  */
 export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Promise<boolean> {
   return inTransaction(sql, async () => {

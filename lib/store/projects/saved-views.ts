@@ -1,4 +1,4 @@
-/** Saved views name a project's pages with their filters. A view belongs to one user or is shared in the project. */
+/** A saved view is a named page of a project, with its filters. It belongs to one user or is shared in the project. */
 import type { Sql } from 'postgres'
 import { isUniqueViolation } from '../../database/failure.ts'
 
@@ -30,7 +30,7 @@ const rowOf = (sql: Sql) => sql`id, name, page, query, user_id is null as shared
 const seenBy = (sql: Sql, { projectId, userId }: Viewer) =>
   sql`project_id = ${projectId} and (user_id = ${userId} or user_id is null)`
 
-/** Returns the user's and the shared views, by name. */
+/** Returns the user's views and the shared views, sorted by name. */
 export async function listViews(sql: Sql, viewer: Viewer): Promise<ViewRow[]> {
   return sql<ViewRow[]>`
     select ${rowOf(sql)} from saved_views where ${seenBy(sql, viewer)} order by lower(name), name, user_id is null, id`

@@ -7,7 +7,7 @@ export interface Fingerprint {
   readonly fingerprint: Buffer
 }
 
-/** Notice on KEYS_CHANNEL that the secret was replaced. Key ids contain no spaces, so no key has this id. */
+/** A KEYS_CHANNEL notice that the secret was replaced. It contains spaces, so it cannot be mistaken for a key id. */
 export const SECRET_REPLACED = 'the secret is another'
 
 /** Reads the fingerprint; undefined if no key has been created with this version of the schema. */

@@ -52,7 +52,7 @@ export class RankingCuts {
     this.#options = options
   }
 
-  /** Counts written operations, and starts due work. */
+  /** Counts written operations, and starts any work that is due. */
   count(projectId: number, operations: number): void {
     const left = (this.#left.get(projectId) ?? this.#options.first) - operations
     this.#left.set(projectId, left > 0 ? left : this.#options.each)

@@ -24,10 +24,9 @@ export const RANKED = {
   family: { slowest: 1, costliest: 2 },
   named_family: { slowest: 4, costliest: 8 }
 } as const
-/** The row is in all four rankings. Default value of the column `ranked`. */
+/** Value of `ranked` for a row in all four rankings; the column's default. */
 export const RANKED_IN_ALL = 15
 
-/** Column that each ranking is sorted by. */
 export const RANKING_COLUMNS: Readonly<Record<Ranking, string>> = { slowest: 'duration_ms', costliest: 'cost_usd' }
 
 /** Returns the condition of a ranking's index. PostgreSQL uses the index only for queries with the same condition. */
@@ -95,9 +94,7 @@ export async function findFrequentLists(sql: Sql, projectId: number): Promise<Ra
   )
 }
 
-/**
- * Raises the floor of a list's ranking if the ranking is too long. Writers keep the old floor until they read again.
- */
+/** Raises a list's ranking floor if the ranking is too long. Writers use the old floor until they read floors again. */
 export async function cutRanking(
   sql: Sql,
   projectId: number,
@@ -107,7 +104,8 @@ export async function cutRanking(
 ): Promise<void> {
   const column = RANKING_COLUMNS[ranking]
   const listed = table === 'traces' ? base : `tag_${base}`
-  // Two statements, because not every server accepts an insert from a large select. Floors rise even in between.
+  // Two statements, because not every server accepts an insert from a large select. Floors only rise, so a concurrent
+  // write does no harm.
   const [lowest] = await sql.unsafe<{ key: number }[]>(
     `with top as materialized (
       select ${column} as key from ${table} where project_id = $1 and ${listed} = $2 and ${isRanked(base, ranking)}

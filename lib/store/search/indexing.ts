@@ -101,7 +101,7 @@ async function deleteTerms(sql: Sql, projectId: number, seqs: readonly number[])
   await sql`delete from search_terms where project_id = ${projectId} and seq = any (${seqs as number[]}::bigint[])`
 }
 
-/** Reads these traces, stopping early at too many terms. `looked` lists the traces that were read or are gone. */
+/** Reads these traces until they have too many terms. `looked` lists the traces that were read or no longer exist. */
 async function read(
   sql: Sql,
   projectId: number,
@@ -153,7 +153,7 @@ export async function foldTerms(sql: Sql, projectId: number, rest: Rest, least =
   return rows.length
 }
 
-/** Binary int[] without nulls: dimensions, flags, type, length and lower bound; then a length and a value each. */
+/** Layout of a binary int[] without nulls: a 20-byte header, then a 4-byte length and a 4-byte value per element. */
 const INTS = { at: 20, each: 8, value: 4 }
 
 /** Reads a binary int[], because the driver takes much longer to parse the text form. */
@@ -174,8 +174,8 @@ interface Fill {
 }
 
 /**
- * Builds a segment of the next traces from before search was turned on. Returns their number; undefined if all are
- * indexed or it is too early.
+ * Builds a segment of the next traces from before search was turned on. Returns the number of traces; undefined if all
+ * are indexed or it is too early.
  */
 export async function fillBack(
   sql: Sql,

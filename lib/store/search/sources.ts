@@ -6,7 +6,6 @@ import { SEARCHED, type SearchedText, searchedTexts } from '../../search/texts.t
 import { joinMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
 
-/** A stored trace and its searchable texts. */
 export interface TextSource {
   readonly seq: number
   readonly startedMs: number
@@ -44,8 +43,8 @@ interface SpanPlace {
 export const inMs = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::bigint`
 
 /**
- * Reads the existing traces with these inner numbers, in no order. Only the beginning of a long text is read. Texts
- * packed together can only be read together, so packed spans of other kinds are read too.
+ * Reads the existing traces with these inner numbers, in no particular order. Only the beginning of a long text is
+ * read. Texts packed together can only be read together, so packed spans of other kinds are read too.
  */
 export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<TextSource[]> {
   if (seqs.length === 0) return []

@@ -7,7 +7,7 @@ import { inTransaction } from '../transactions.ts'
 import { readSearched } from './searched-projects.ts'
 
 /**
- * Wait between turning search on and reading earlier traces. By then, every server writes news
+ * Delay between turning search on and reading earlier traces. By then, every server writes news
  * (lib/store/search/searched-projects.ts).
  */
 const SETTLE_MS = 10_000
@@ -36,7 +36,7 @@ export async function isSearched(sql: Sql, projectId: number): Promise<boolean> 
   return rows.length > 0
 }
 
-/** The project must be searched. */
+/** Reads a project's search state. Search must be on for the project. */
 export async function readSearchState(
   sql: Sql,
   projectId: number,
@@ -78,7 +78,7 @@ export function setSearch(sql: Sql, projectId: number, on: boolean, audit: Audit
       )
       ${auditStep(sql, audit, sql`changed`)}
       select exists (select from changed) as changed, exists (select from projects where id = ${projectId}) as known`
-    // Even if search was already off, a server that did not know yet may have written news.
+    // The index is deleted even if search was already off, because a server with a stale list may have written news.
     if (!on) await dropIndex(sql, projectId)
     return row.known
   })

@@ -3,10 +3,11 @@
  *
  * 1. The index returns candidates: traces that may contain all words. The newest traces (search_terms) come first, then
  *    the segments, newest first, in growing windows, so that a page of frequent words reads few segments.
- * 2. A candidate is read, in list order, as soon as no remaining segment can contain a newer candidate. The other filters
- *    are applied first, then the texts are searched. The page's excerpt comes from these texts.
+ * 2. A candidate is read, in list order, as soon as no remaining segment can contain a newer candidate. The list's
+ *    filters are applied first, then the texts are searched. The page's excerpt comes from these texts.
  *
- * Every step is bounded. A search that reaches a bound before its page is full reports its position and can continue there.
+ * Every step is bounded. A search that reaches a bound before its page is full reports its position, from which the
+ * search can continue.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -26,11 +27,11 @@ export interface SearchBounds {
   /** Maximum number of candidates filtered, and of traces whose texts are searched. */
   readonly candidates: number
   readonly texts: number
-  /** Maximum total bytes of the searched traces. */
+  /** Maximum total size of the searched traces, in bytes. */
   readonly bytes: number
 }
 
-/** Enough segments for a million traces. */
+/** 1024 segments are enough for a million traces. */
 const BOUNDS: SearchBounds = { segments: 1024, candidates: 20_000, texts: 400, bytes: 24 * 1024 * 1024 }
 /** Segments in the first window, growth factor between windows, and maximum segments per window. */
 const FIRST_WINDOW = 16
@@ -40,7 +41,7 @@ const MOST_WINDOW = 256
 const CANDIDATES_AT_ONCE = 1000
 const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
 
-/** Milliseconds of searching texts before other requests get a turn. */
+/** Time spent searching texts before other requests get a turn, in milliseconds. */
 const LOOK_MS = 5
 
 export interface SearchPage {
@@ -297,7 +298,7 @@ class Search {
 
 const nameOf = ({ seq, startedMs }: SegmentMember): string => `${seq} ${startedMs}`
 
-/** Returns the first items with at most `most` bytes in total, and at least one item. */
+/** Returns the first items that total at most `most` bytes, but at least one item. */
 function firstOf<T extends { readonly bytes: number }>(items: readonly T[], most: number): T[] {
   let bytes = 0
   return items.filter((item, i) => {

@@ -24,7 +24,7 @@ export async function deleteTrace(
   audit?: AuditEntry
 ): Promise<boolean> {
   return compareAndSet(attempts, async send => {
-    // If the trace is gone after an earlier attempt was sent, that attempt has deleted it.
+    // If the trace is gone after an earlier attempt was sent, that attempt deleted it.
     const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
     if (present === undefined) return attempts.sent
     const remove = async () => {

@@ -9,13 +9,13 @@ import { freshVersion } from '../write/trace-numbers.ts'
 
 /**
  * Adds messages to a project. Messages already stored stay unchanged, so a resend changes nothing. If the project is
- * searched, the traces are noted to be indexed again.
+ * searched, the messages' traces are queued for indexing again.
  */
 export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
   if (!(await isSearched(sql, projectId))) return insertMessages(sql, projectId, messages)
   await inTransaction(sql, async () => {
     await insertMessages(sql, projectId, messages)
-    // A trace that arrives later adds news itself.
+    // A trace that arrives later writes its own news.
     await sql`
       insert into search_news (project_id, seq, version)
       select project_id, seq, ${freshVersion()}::bigint from traces
@@ -37,7 +37,7 @@ async function insertMessages(sql: Sql, projectId: number, messages: readonly Pl
     on conflict do nothing`
 }
 
-/** Returns these traces' messages in order, for each span up to the maximum document size. */
+/** Returns these traces' messages in order. Stops at the maximum document size for each span. */
 export function readMessages(
   sql: Sql,
   projectId: number,
@@ -61,11 +61,11 @@ const MOST_SWEPT = 1000
 export interface Swept {
   /** Number of messages examined. If it is MOST_SWEPT, more may be waiting. */
   readonly looked: number
-  /** Numbers of deleted messages whose span never arrived, by project. */
+  /** Numbers of deleted messages whose spans never arrived, by project. */
   readonly leftOut: readonly { readonly projectId: number; readonly count: number }[]
 }
 
-/** Checks whether spans have arrived for messages older than `afterMs`. */
+/** Checks whether the spans of messages received more than `afterMs` ago have arrived. */
 export async function sweepMessages(sql: Sql, afterMs: number): Promise<Swept> {
   const old = await sql<WaitingMessage[]>`
     select project_id as "projectId", trace_id as "traceId", span_id as "spanId", digest

@@ -134,7 +134,7 @@ interface PrunedRow extends Omit<PrunedBatch, 'last'> {
 }
 const NEWS_OF_GONE = newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)
 
-/** Makes deleted rows' space reusable, and returns free space at the ends of tables to the system. */
+/** Makes deleted rows' space reusable, and returns free space at the ends of tables to the operating system. */
 export async function reclaimRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`vacuum ${VACUUMED_TABLES.join(', ')}`)
 }

@@ -23,7 +23,7 @@ export interface NewScore {
   readonly value: number | string | boolean
   readonly comment: string | null
   readonly spanId: string | null
-  /** The user who gives the score in the dashboard; undefined for the API. */
+  /** The user who gives the score in the dashboard; undefined for a score from the API. */
   readonly authorId?: number
 }
 
@@ -113,7 +113,7 @@ async function readScore(sql: Sql, projectId: number, traceId: string, id: strin
   return row
 }
 
-/** Returns a score's author; null if it has no author; undefined if the trace has no such score. */
+/** Returns the id of a score's author; null if the score has no author; undefined if it does not exist. */
 export async function readAuthor(
   sql: Sql,
   projectId: number,

@@ -27,12 +27,12 @@ export interface CheckedTraces {
 interface Row extends WrongTrace {
   readonly spanCount: number
   readonly errorCount: number
-  /** JSON string and stored span ids, if the trace remembers spans that were left out. */
+  /** A JSON string, and the ids of the stored spans, if the trace remembers spans that were left out. */
   readonly ranks: string | null
   readonly ids: string[] | null
 }
 
-/** Bounds memory use, because a trace's ranks may take a megabyte, although they rarely do. */
+/** Bounds memory use, because a trace's ranks can reach a megabyte, although this is rare. */
 const AT_ONCE = 500
 
 /** Checks the next traces with numbers above `after`, in order. */
@@ -72,8 +72,8 @@ function failedLeftOut(ranks: string | null, ids: readonly string[] | null): num
 }
 
 /**
- * Corrects these traces' counts, and returns the number of corrected traces. A trace that has changed since the check
- * stays unchanged. The new version makes writers that used the wrong counts decide again.
+ * Corrects these traces' counts, and returns the number of corrected traces. Skips traces that have changed since the
+ * check. The new version makes writers that used the wrong counts decide again.
  */
 export function mendSpanCounts(sql: Sql, projectId: number, wrong: readonly WrongTrace[]): Promise<number> {
   const column = (of: (trace: WrongTrace) => number) => wrong.map(of)

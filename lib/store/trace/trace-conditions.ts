@@ -2,10 +2,10 @@
 import type { Sql } from 'postgres'
 
 export interface TraceConditions {
-  /** Canonical timestamps that bound the start; `from` is inclusive, `before` is exclusive. */
+  /** Canonical timestamps that bound the start time; `from` is inclusive, `before` is exclusive. */
   readonly from?: string | undefined
   readonly before?: string | undefined
-  /** The stored form. */
+  /** Stored form of the environment. */
   readonly environment?: string | undefined
   readonly tag?: string | undefined
   readonly status?: string | undefined

@@ -42,7 +42,7 @@ export interface ChangedTrace {
   readonly changed: Changed
   /** Fields that an end, a growth or an advance sets; undefined for an append. */
   readonly done: { readonly ending: Ending } | { readonly growth: Growth } | { readonly advance: Advance } | undefined
-  /** Lists after the change; undefined for an append, which moves no trace. */
+  /** Lists after the change; undefined for an append, which leaves the lists unchanged. */
   readonly listed: Listed | undefined
   /** Rows of the added spans. */
   readonly spans: SpanRows | undefined
@@ -75,7 +75,7 @@ interface Target {
   readonly version: number
 }
 
-/** Converts a decided change to what is written. `spans` are the rows of the added spans. */
+/** Converts a decided change to the data to write. `spans` are the rows of the added spans. */
 export function changedTrace(
   { projectId, traceId, state, version }: Target,
   sums: TraceChange | Growth | Advance,
@@ -122,7 +122,7 @@ function listedAfter(traceId: string, state: TraceState, change: Ending | Growth
   return { lists, rows: renderListedRows(after, lists, news), removed: rowsOfTags(before, listsBefore) }
 }
 
-/** A trace is counted once it has ended. */
+/** A trace is counted only after it has ended. */
 const newsOf = (sign: 1 | -1, trace: ListedTrace, lists: TraceLists): News[] =>
   trace.endedAt === null ? [] : [{ sign, trace, lists }]
 
@@ -203,7 +203,7 @@ export interface Execution {
 
 /**
  * Returns the executions that write these changes, by project. `rank` returns a trace's `ranked` value after the
- * change. `suffix` ends the prepared statements' names.
+ * change. `suffix` is appended to the statements' names.
  */
 export function changesOf(
   all: readonly ChangedTrace[],

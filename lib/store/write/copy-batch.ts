@@ -154,7 +154,7 @@ export class CopyBatches {
     if (this.#messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyMessages()
   }
 
-  /** Prepares the statements for these parts' tables that the connection does not have yet. */
+  /** Prepares the statements for these parts' tables, unless the connection already has them. */
   async #prepare(connection: CopyConnection, parts: readonly Part[], { homes }: Batch): Promise<void> {
     const known = this.#prepared.get(connection)
     const missing = parts.filter(({ tables }) => known?.has(tables.suffix) !== true)
@@ -182,7 +182,7 @@ export class CopyBatches {
     const messages = this.#messages
     messages.reset()
     const statements: string[] = []
-    // These statements come first because they fail most often.
+    // These statements come first because they are the most likely to fail.
     const first = [...guard(homes, parts), ...(charge === undefined ? [] : [chargeOf(charge)])]
     const copies: (() => void)[] = []
     for (const { tables, traces, changed, indexed } of parts) {
@@ -282,7 +282,7 @@ const spanRows = ({ projectId, seq, spans }: ChangedTrace): RowsOf<SpanRows>[] =
 const scoreRows = ({ projectId, seq, scores }: ChangedTrace): RowsOf<ScoreRows>[] =>
   scores === undefined ? [] : [{ projectId, seq, rows: scores }]
 
-/** Every batch has homes and projects in the same order, so that two batches cannot deadlock. */
+/** Every batch processes homes, like projects, in the same order, so that two batches cannot deadlock. */
 function partsOf({ traces, changed, indexed, homes }: Batch): readonly Part[] {
   if (homes === undefined) return [{ home: undefined, tables: tablesOf(undefined), traces, changed, indexed }]
   const parts = new Map<number, OpenPart>()
@@ -314,7 +314,7 @@ function guard(homes: Homes | undefined, parts: readonly Part[]): Execution[] {
 }
 
 /**
- * Returns statements that add families, reading them from the rows of the traces, which are already written. Every
+ * Returns statements that add the traces' families, read from the trace rows, which are already written by then. Every
  * batch adds families in the same order, so that two batches cannot deadlock.
  */
 function addFamilies(traces: readonly RowsOf<ListedRows>[], names: TableNames): string[] {

@@ -19,7 +19,6 @@ export interface Homes {
   readonly guards: readonly { readonly name: string; readonly text: string }[]
 }
 
-/** The tables that a statement is prepared for. */
 export interface Tables {
   readonly names: TableNames
   /** Suffix of the names of statements prepared for these tables. */

@@ -1,4 +1,4 @@
-/** Reads the running OpenTelemetry traces, and the spans that an end would be made from. */
+/** Reads the running OpenTelemetry traces, and the spans from which their ends are built. */
 import type { Sql } from 'postgres'
 import type { EndedSpan } from '../../trace/states/idle.ts'
 import { allAnswered } from '../transactions.ts'

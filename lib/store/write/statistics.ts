@@ -1,6 +1,6 @@
 /**
- * Gives PostgreSQL's planner statistics while a database is new. Without statistics, the planner may choose another
- * index over the key's index, and a connection keeps that plan. An append then reads all traces of its project
+ * Gives PostgreSQL's planner statistics while a database is new. Without statistics, the planner may choose the wrong
+ * index for a lookup by key, and a connection keeps that plan. An append then reads all traces of its project
  * (test/bench/RESULTS.md, "Statistics of a young database"). Autovacuum analyzes tables, but checks only once a minute.
  * Until then, this module analyzes the tables, which makes every connection plan again.
  */
@@ -10,7 +10,7 @@ import { closeSingle, openSingle } from '../../database/pooled/single-connection
 import type { Logger } from '../../log.ts'
 
 /**
- * Numbers of operations since the process started at which the tables are analyzed, unless PostgreSQL's estimate for
+ * Numbers of operations since the process started after which the tables are analyzed, unless PostgreSQL's estimate for
  * the table of traces already has as many rows.
  */
 const STEPS = [100, 1000, 10_000] as const

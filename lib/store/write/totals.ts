@@ -1,4 +1,4 @@
-/** Project counters: corrected by statements that change traces, and compared with the stored traces. */
+/** Corrects project counters when statements change traces, and compares the counters with the stored traces. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
@@ -6,7 +6,7 @@ import { writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
 
 /**
- * Corrections are rare, so all use one slot. It may become negative, because only the sum of all slots has a meaning.
+ * Slot for all corrections, which are rare. It may become negative, because only the sum of all slots is meaningful.
  */
 const SLOT = 0
 
@@ -15,9 +15,9 @@ export const ADD_UP = `on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 
 /**
- * Returns SQL for a step that adds the counts of the earlier step `rows`, which has at most one row, with the columns
- * traces, spans and bytes. The earlier step must do nothing unless `hasTotals` holds, because a statement must not
- * combine an inserting step with other steps (test/fixtures/statements/lint.ts).
+ * Returns SQL for a step that adds the counts of the earlier step `rows`, which returns at most one row with the
+ * columns traces, spans and bytes. The earlier step must do nothing unless `hasTotals` holds, because a statement must
+ * not combine an inserting step with other steps (test/fixtures/statements/lint.ts).
  */
 export const addTotals = (project: string, rows: string) => `
   update project_totals p
@@ -67,7 +67,7 @@ interface Row {
  * The repair is exact even during concurrent writes. Every write changes rows and counters by the same amount in one
  * transaction, so their difference is the same in every snapshot. One statement reads both from one snapshot and adds
  * the difference to the counter's latest value. Two concurrent repairs would add the difference twice, so an advisory
- * lock, taken before the snapshot, lets only one run at a time.
+ * lock, taken before the snapshot, lets only one repair run at a time.
  */
 export async function checkTotals(sql: Sql, projectId: number, repair: boolean): Promise<TotalsCheck> {
   if (repair) {

@@ -217,7 +217,7 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
 
 type Read<K extends TraceKey, S> = (sql: Sql, keys: readonly K[]) => Promise<(S | undefined)[]>
 
-/** Sends one statement per project, because the projects may be on several servers. */
+/** Wraps a reader to send one statement per project, because the projects may be on several servers. */
 function byProject<K extends TraceKey, S>(read: Read<K, S>): Read<K, S> {
   return async (sql, keys) => {
     const projects = [...new Set(keys.map(({ projectId }) => projectId))]
