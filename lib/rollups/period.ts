@@ -46,8 +46,8 @@ const stepOf = (length: number): PeriodStep =>
   length <= MOST_MINUTES ? 'minute5' : length <= MOST_HOURS ? 'hour' : 'day'
 
 /**
- * Rounds to whole hours. Sums are kept by UTC hour, so a half-hour time zone uses the days of the nearest whole-hour
- * zone. The offset is constant throughout a period, regardless of daylight saving time.
+ * Rounds an offset to whole hours. Sums are kept by UTC hour, so a half-hour time zone uses the days of the nearest
+ * whole-hour zone. The offset is constant throughout a period, regardless of daylight saving time.
  */
 const wholeHours = (offset: number): number => Math.round(offset / 60) * 60
 

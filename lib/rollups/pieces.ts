@@ -6,7 +6,7 @@ export const FORTNIGHT = 14 * DAY
 /** Fortnights begin at multiples of their length from this time. */
 export const ORIGIN_MS = Date.UTC(2000, 0, 1)
 
-/** Part of a period summed from rows of one length. Milliseconds since 1970; `to` is excluded. */
+/** Part of a period summed from rows of one length. Times are in milliseconds since 1970; `to` is excluded. */
 export interface PeriodPiece {
   readonly length: 'hour' | 'day' | 'fortnight'
   readonly from: number

@@ -108,7 +108,7 @@ export async function amendAudit(sql: Sql, id: number, detail: Readonly<Record<s
     update audit set detail = (coalesce(detail::jsonb, '{}') || ${JSON.stringify(detail)}::jsonb)::json where id = ${id}`
 }
 
-/** A stored entry. Users, projects and accounts deleted since are null here but remain in `detail`. */
+/** A stored entry. Users, projects and accounts that have since been deleted are null here but remain in `detail`. */
 export interface AuditRow {
   readonly id: number
   readonly at: string

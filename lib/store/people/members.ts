@@ -17,7 +17,7 @@ export interface MemberRow {
   /** Whether an OpenID Connect provider assigned the role. If so, every sign-in updates the role. */
   readonly byClaim: boolean
   readonly createdAt: string
-  /** When any of the user's sessions was last used; null if there are none. */
+  /** Latest use of any of the user's sessions; null if there are no sessions. */
   readonly seenAt: string | null
 }
 
@@ -126,7 +126,7 @@ const otherOwners = (sql: Sql, accountId: number, userId: number) => sql`
     select user_id from owners where user_id <> ${userId}
   )`
 
-/** The acting user (null for a command), the account, and the session that does not end. */
+/** The acting user (null for a command), the account, and the session to keep. */
 interface Actor {
   readonly by: number | null
   readonly accountId: number

@@ -17,7 +17,7 @@ export interface Identity {
 export interface Person {
   readonly email: string
   /**
-   * Why the address is accepted: verified by the provider, or trusted by OIDC_TRUST_EMAIL. Undefined if not accepted.
+   * Basis for accepting the address: verified by the provider, or OIDC_TRUST_EMAIL is on. Undefined if not accepted.
    */
   readonly proof: 'verified' | 'trusted' | undefined
   readonly name: string
@@ -26,8 +26,8 @@ export interface Person {
 }
 
 /**
- * Why a person gets no session. `unknown`: nobody added the person, and no rule gives them a role. `taken`: the email
- * address belongs to a user with another identity. `unproven`: nothing proves that the address is theirs.
+ * The reason why a person gets no session. `unknown`: nobody added the person, and no rule gives them a role. `taken`:
+ * the email address belongs to a user with another identity. `unproven`: nothing proves that the address is theirs.
  */
 export type Refused = 'unknown' | 'taken' | 'unproven'
 

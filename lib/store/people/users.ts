@@ -13,7 +13,7 @@ export interface UserRow {
   readonly createdAt: string
   /** A JSON string like `[{"account":"1","role":"owner"}, …]`. */
   readonly memberships: string
-  /** When any of the user's sessions was last used; null if there are none. */
+  /** Latest use of any of the user's sessions; null if there are no sessions. */
   readonly seenAt: string | null
 }
 

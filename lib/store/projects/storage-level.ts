@@ -1,4 +1,4 @@
-/** How full a project is, as one of three levels. */
+/** A project's storage use, as one of three levels. */
 
 export type StorageLevel = 'ok' | 'warning' | 'critical'
 

@@ -1,6 +1,6 @@
 /**
  * Compare-and-set for small writes (metadata, scores, deletion). A statement takes effect only if the trace still has
- * the version that the statement found. Each round that a writer loses is a round that another writer won.
+ * the version that the statement found. A writer loses a round only if another writer wins it.
  */
 import type { Attempts } from '../../database/sql-access.ts'
 

@@ -37,7 +37,7 @@ async function insertMessages(sql: Sql, projectId: number, messages: readonly Pl
     on conflict do nothing`
 }
 
-/** Returns these traces' messages in order. Stops at the maximum document size for each span. */
+/** Returns these traces' messages in order, omitting a span's messages beyond the maximum document size. */
 export function readMessages(
   sql: Sql,
   projectId: number,

@@ -23,7 +23,7 @@ interface Stored {
   readonly documentBytes: number
   /** A JSON string; null means {}. */
   readonly metadata: string | null
-  /** A time after the last patch; null if there was none. */
+  /** A time after the last patch; null if there was no patch. */
   readonly notBefore: string | null
 }
 

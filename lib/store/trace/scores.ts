@@ -1,6 +1,6 @@
 /**
  * Scores of a trace. A statement that adds or deletes a score updates the trace's row first, and continues only if the
- * trace still had the version that was read. The row's lock serializes the trace's writers, and because all of them
+ * trace still has the version that was read. The row's lock serializes the trace's writers, and because all of them
  * lock it first, they cannot deadlock.
  */
 import { randomBytes } from 'node:crypto'

@@ -10,7 +10,7 @@ export interface WriteRoute {
 
 export const BY_ADDRESS: WriteRoute = { host: undefined, homes: undefined }
 
-/** Batches report obstacles to the route finder. */
+/** Lets batches report obstacles to the route finder. */
 export interface RouteNews {
   /** Reports that tables have moved. */
   forget(): void

@@ -32,7 +32,7 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly sessionId: string | null
   readonly metadataUpdatedAt: string | null
   readonly inputBytes: number
-  /** A JSON string; null unless the look needs it. */
+  /** A JSON string; null unless the look requests it. */
   readonly ranks: string | null
   readonly spending: string | null
   readonly scores: string | null
