@@ -1,4 +1,7 @@
-/** The members of the project's account, for its owners. Nothing is mailed: an owner gets a link, and passes it on. */
+/**
+ * Routes with which owners manage the members of the project's account. Nothing is mailed: an owner receives a link and
+ * passes it on.
+ */
 
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
@@ -28,7 +31,7 @@ const Role = Type.Enum([...ROLES])
 const InvitationBody = closed({ email: Type.String({ maxLength: 500 }), role: Role })
 const RoleBody = closed({ role: Role })
 
-/** As large as an int of PostgreSQL's. */
+/** Maximum of PostgreSQL's int. */
 const MAX_ID = 2 ** 31 - 1
 
 type Asking = Pick<RequestOf<unknown>, 'visitor' | 'project'>
@@ -121,7 +124,7 @@ export default function members(app: App): void {
     }
   })
 
-  /** The user in the path, if they are a member of the account. */
+  /** Returns the id of the user in the path. Throws `not_found` unless the user is a member of the account. */
   async function requireMember({ params, project }: Pick<RequestOf<unknown>, 'params' | 'project'>): Promise<number> {
     const { userId = '' } = params
     const id = /^[1-9]\d{0,9}$/.test(userId) && Number(userId) <= MAX_ID ? Number(userId) : undefined
@@ -129,7 +132,7 @@ export default function members(app: App): void {
     return found(member, 'member in this account').id
   }
 
-  /** The member as the page shows them; undefined if another owner has just removed them. */
+  /** Returns a member as the page shows them; undefined if another owner has just removed the member. */
   async function readShown({ project, visitor }: Asking, userId: number) {
     const row = await sql.read(each => readMember(each, project.accountId, userId))
     return row && shown(row, visitor.userId)

@@ -1,4 +1,4 @@
-/** The project: its name, and how much is stored. */
+/** Routes for the project's name, its stored amount of data, and search. */
 
 import Type from 'typebox'
 import { describeProject } from '../../../lib/admin/projects.ts'
