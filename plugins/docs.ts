@@ -16,11 +16,10 @@ const STYLES = new URL('styles/', OWN)
 const PICTURES = new URL('pictures/', OWN)
 /** Files from which an operator starts a deployment. */
 const DEPLOYMENT = new URL('deployment/', OWN)
-/** Complete applications. Those named in a chapter are shown and can be downloaded; tests run all of them. */
+/** Complete applications, each run by a test. Applications named in a chapter are shown and can be downloaded. */
 const EXAMPLES = new URL('examples/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 
-/** Chapters in the order of the guide. */
 const CHAPTERS = [
   ...['guide.html', 'clients.html', 'client-python.html', 'applications.html'],
   ...['dashboard.html', 'operating.html', 'upkeep.html']
@@ -59,7 +58,7 @@ const HEADERS = {
   'Referrer-Policy': 'no-referrer'
 }
 
-/** A file of the page. The file may not be cached, so it is also kept compressed. */
+/** A file of the page. Browsers must not cache the file, so a compressed copy is kept. */
 interface Asset {
   readonly plain: Buffer
   readonly compressed: Buffer

@@ -1,4 +1,4 @@
-/** Serves the OpenAPI document, the service's only cacheable response. */
+/** Serves the OpenAPI document, the API's only cacheable response. */
 import { createHash } from 'node:crypto'
 import Type from 'typebox'
 import type { App } from '../lib/app.ts'

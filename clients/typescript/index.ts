@@ -23,8 +23,6 @@ export type { FlushOptions } from './send/holding.ts'
 export type { Flushed, Loss } from './send/outcome.ts'
 export { type ObserveOptions, Spoor } from './spoor.ts'
 
-/**
- * Judges each complete trace that matches the filters and has no score of this name. Continues after failed verdicts.
- */
+/** Judges each complete, matching trace without a score of this name. A failure does not stop the evaluation. */
 export const evaluate: typeof import('./read/evaluate.ts').evaluate = async (...given) =>
   (await import('./read/evaluate.ts')).evaluate(...given)

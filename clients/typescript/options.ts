@@ -14,20 +14,16 @@ export interface SpoorOptions {
   readonly spoolEach?: boolean | undefined
   /** Whether traces are visible while they run, which takes several requests per trace. */
   readonly live?: boolean | undefined
-  /**
-   * Whether a traced function's promise waits until the trace is sent. Use this in serverless functions, which are
-   * frozen after they return.
-   */
+  /** Whether traced promises resolve only after sending, for serverless functions that are frozen afterwards. */
   readonly flushEach?: boolean | undefined
   /**
-   * Whether a trace started inside an OpenTelemetry span joins that span's trace. By default, traces join if
-   * OpenTelemetry's variables (such as `OTEL_EXPORTER_OTLP_ENDPOINT`) export to this service; otherwise the rest of the
-   * joined trace would be missing.
+   * Whether traces started inside an OpenTelemetry span join that span's trace. By default, true if OpenTelemetry
+   * exports to this service (`OTEL_EXPORTER_OTLP_ENDPOINT`), because the rest of the trace would otherwise be missing.
    */
   readonly openTelemetry?: boolean | undefined
   /**
-   * Receives the name and value of each recorded member and of each list item, whose name is its index. Returns the
-   * value to record instead.
+   * Receives the name and value of each recorded member and list item; an item's name is its index. Returns the value
+   * to record instead.
    */
   readonly redact?: Redact | undefined
   /** Called with losses and other problems, at most once a minute per kind. By default, problems go to stderr. */

@@ -78,7 +78,7 @@ export class Spoor {
     this.#ending = this.#makeEnding()
     if (obstacle !== undefined) this.#holding.problem(`nothing is recorded: ${obstacle}`)
     onEnding(this.#ending)
-    // A serverless function is billed while it responds, so the transport is loaded at startup.
+    // Serverless functions are billed per request, so the transport is loaded at startup.
     if (settings.flushEach) void this.#connect()
     setImmediate(() => void this.#look({ isSettled: false })).unref()
     this.#adopting = setInterval(() => void this.adopt(), ADOPT_MS).unref()
@@ -152,19 +152,13 @@ export class Spoor {
     return parent === undefined ? {} : { parent }
   }
 
-  /**
-   * Resolves when everything that has ended so far is sent, or after the timeout. The result reports what is not
-   * stored.
-   */
+  /** Resolves when all ended traces are sent, or at the timeout. The result reports what is not stored. */
   async flush(options: FlushOptions = {}): Promise<Flushed> {
     for (const trace of this.#running.values()) trace.sendNow()
     return this.#holding.flush(options)
   }
 
-  /**
-   * Ends running traces, flushes, leaves the rest to the spool, and releases connections and timers. Later calls return
-   * the first result.
-   */
+  /** Ends running traces, flushes, leaves the rest to the spool, and frees connections and timers. Idempotent. */
   close(options: FlushOptions = {}): Promise<Flushed> {
     this.#closing ??= this.#end(options)
     return this.#closing

@@ -41,10 +41,7 @@ export interface AskedTime {
 /** PostgreSQL cannot express earlier times in ISO 8601. */
 const YEAR_1 = Date.parse('0001-01-01T00:00:00Z')
 
-/**
- * Reads the time parameters. `to` defaults to now, and `from` to the length of the range, or of `usual`, before `to`.
- * Throws `invalid_request`.
- */
+/** `to` defaults to now. Without `from`, the time spans `range`, or `usual` by default. Throws `invalid_request`. */
 export function readTimeQuery({ range, from, to, offset }: TimeQuery, usual: Range): AskedTime {
   const now = Date.now()
   if (from === undefined && to === undefined) {

@@ -47,8 +47,8 @@ export interface AssetManifest {
 }
 
 /**
- * Makes every lazily loaded module import main.tsx, so that everything loaded at the start becomes one module.
- * Otherwise esbuild would create one module per set of importers of shared code, and small modules compress badly.
+ * Makes every lazily loaded module import main.tsx, so that all code loaded at the start becomes one module. Otherwise
+ * esbuild would split shared code into many small modules, which compress badly.
  */
 const fromTheStart: Plugin = {
   name: 'from-the-start',
@@ -65,10 +65,7 @@ const fromTheStart: Plugin = {
   }
 }
 
-/**
- * Returns the modules that any file imports dynamically. All files are scanned up front, because another file may
- * import the same module statically and be read first.
- */
+/** Finds all dynamic imports up front, because a module may be read first through a static import elsewhere. */
 async function partsLoadedLater(): Promise<Set<string>> {
   const files = (await readdir(APP, { recursive: true })).filter(name => /\.tsx?$/.test(name))
   const imports = files.map(async name => {

@@ -42,7 +42,7 @@ const SeriesQuery = closed({
 type ChartQuery = Static<typeof FacetQuery>
 
 export default function charts(app: App): void {
-  /** Reads when it is the project's turn, because chart queries can take PostgreSQL long. */
+  /** Runs a read when it is the project's turn, because chart queries can be slow. */
   const read = <T>(
     work: (each: Sql) => Promise<T>,
     request: Pick<RequestOf<unknown>, 'project' | 'signal' | 'party'>
@@ -109,10 +109,7 @@ export default function charts(app: App): void {
   })
 }
 
-/**
- * Reads a five-minute period by hours if too many traces fall into it or, with `compares`, into it and the period
- * before.
- */
+/** Falls back to hourly steps if the period, or with `compares` the two periods together, has too many traces. */
 async function readable(each: Sql, projectId: number, period: Period, compares = false): Promise<Period> {
   if (period.step !== 'minute5') return period
   const all = compares ? { ...period, from: periodBefore(period).from } : period

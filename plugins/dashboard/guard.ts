@@ -21,7 +21,7 @@ export const HEADERS = {
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
 
-/** Address to which an OpenID Connect provider redirects people from its own pages. */
+/** Callback to which OpenID Connect providers redirect people from their own pages. */
 export const OIDC_CALLBACK = '/app/api/sign-in/oidc/callback'
 
 type Guarded = Pick<RequestOf<unknown>, 'headers'>
@@ -53,8 +53,8 @@ function hostsOf({ host, hostname, protocol }: URL): string[] {
 }
 
 /**
- * Whether a host is allowed without BASE_URL. Only `localhost` and IP addresses are, because they are not looked up in
- * DNS and thus cannot be rebound.
+ * Whether a host is allowed without BASE_URL: `localhost` or an IP address. Neither is looked up in DNS, so neither can
+ * be rebound.
  */
 function isSafeHost(host: string): boolean {
   const [, bracketed, plain] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::\d{1,5})?$/.exec(host) ?? []
@@ -69,17 +69,14 @@ function wrongHost(own: string | undefined): Refusal {
   return new Refusal('forbidden', `Host: ${rule}`)
 }
 
-/**
- * Whether a page of this origin sent the request. Old browsers, and current ones over plain HTTP, do not send
- * Sec-Fetch-Site.
- */
+/** Whether a page of this origin sent the request. Old browsers and plain HTTP requests lack Sec-Fetch-Site. */
 function isOwnPage({ 'sec-fetch-site': site, origin }: Guarded['headers'], own: string): boolean {
   return site === undefined ? typeof origin === 'string' && origin.toLowerCase() === own : site === 'same-origin'
 }
 
 /**
- * Whether the sender may read data: a page of this origin, a person who typed the address, or a client that is not a
- * browser. Another site's page could not see the response, but could infer data from its timing or size.
+ * Whether data may be read: by a page of this origin, a person who typed the address, or a client other than a browser.
+ * Another site's page could not see the response, but could infer data from its timing or size.
  */
 const isReadable = ({ 'sec-fetch-site': site }: Guarded['headers']): boolean =>
   site === undefined || site === 'same-origin' || site === 'none'

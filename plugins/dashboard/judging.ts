@@ -15,12 +15,10 @@ const TRACE = `${IN_PROJECT}/traces/:traceId`
 
 type Acting = Pick<RequestOf<unknown>, 'visitor' | 'project'>
 
-/** Returns the audit entry of an action in a project. */
 export function entryOf(acting: Acting, action: Action, detail: AuditEntry['detail'] = {}): AuditEntry {
   return { ...actorOf(acting), action, detail }
 }
 
-/** Returns the acting user and the project for an audit entry. */
 export function actorOf({ visitor, project }: Acting): Pick<AuditEntry, 'by' | 'accountId' | 'projectId'> {
   return { by: visitor.userId, accountId: project.accountId, projectId: project.id }
 }

@@ -8,7 +8,6 @@ import { checker } from '../../lib/schema/check.ts'
 import { readBody } from '../../lib/trace/body.ts'
 import { HEADERS, siteGuard } from './guard.ts'
 
-/** Path of a project's routes. */
 export const IN_PROJECT = '/app/api/p/:slug'
 
 /** Maximum size of a body with only a few short fields. */
@@ -16,7 +15,7 @@ export const SMALL_BODY_BYTES = 16_384
 
 const NO_QUERY = Type.Object({})
 
-/** Options that differ between routes. The page and its tests use the reply schemas; no document lists them. */
+/** Options that differ between routes. The page and its tests use the reply schemas, which no document lists. */
 export type PageRoute<Q extends TObject = typeof NO_QUERY> = Pick<
   RouteOptions<Q>,
   'method' | 'path' | 'access' | 'query' | 'takesBody' | 'maxBodyBytes' | 'replies' | 'handler'
@@ -25,7 +24,6 @@ export type PageRoute<Q extends TObject = typeof NO_QUERY> = Pick<
   readonly fresh?: true
 }
 
-/** Registers a dashboard route. */
 export function pageRoute<Q extends TObject = typeof NO_QUERY>(
   app: App,
   { fresh, handler: own, ...route }: PageRoute<Q>
@@ -41,9 +39,9 @@ export function pageRoute<Q extends TObject = typeof NO_QUERY>(
 }
 
 /**
- * Discards cached permissions after a request, so that users see their own changes with the next request. The
- * database's notification, which informs other processes, may arrive after the response. Anonymous requests discard
- * nothing, because a flood of such requests would slow down everyone else.
+ * Discards cached permissions after a request, so that users see their own changes at once; the database's notification
+ * may arrive after the response. Anonymous requests discard nothing, because a flood of such requests would slow down
+ * other users.
  */
 function thenForget<Q>(app: App, handler: Handler<Q>): Handler<Q> {
   return async request => {

@@ -25,11 +25,9 @@ const TYPES: Readonly<Record<string, string>> = {
 const HTML = 'text/html; charset=utf-8'
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-/** Names of the files that the shell loads. */
 interface Manifest {
   readonly app: string
   readonly css: string
-  /** Modules that the page imports statically. */
   readonly preload?: readonly string[]
 }
 

@@ -36,7 +36,7 @@ const cursor = nullable(text)
 const cost = nullable(Type.Number({ minimum: 0 }))
 const size = { inputBytes: Count, outputBytes: Count }
 const body = { input: AnyJson, output: AnyJson }
-/** Start of the time in which traces are counted; null if all traces are counted. */
+/** Time from which traces are counted; null if all traces are counted. */
 const countedFrom = nullable(DateTime)
 
 export const NothingReply = Type.Undefined()
@@ -47,7 +47,7 @@ export const SlugReply = closed({ slug: text })
 
 /** Progress of the search index. */
 const SearchState = {
-  /** Time back to which traces are indexed; null if all are. */
+  /** Start of the indexed time; null if all traces are indexed. */
   backTo: nullable(DateTime),
   isFilled: flag,
   /** Number of writes not yet indexed. */
@@ -56,9 +56,9 @@ const SearchState = {
 
 export const ExcerptReply = closed({
   place: Type.Enum(['name', 'input', 'output']),
-  /** Part of the string, on one line. */
+  /** Excerpt of the name, input or output, on one line. */
   text,
-  /** Matching ranges of the excerpt, each with its start and its end. */
+  /** Matching ranges of `text`, each with its start and end. */
   marks: Type.Array(Type.Unsafe<[number, number]>(Type.Array(Count, { minItems: 2, maxItems: 2 })))
 })
 
@@ -83,10 +83,7 @@ export const ScoreNamesReply = Type.Array(closed({ name: text, dataType: DataTyp
 const Step = Type.Enum(Object.keys(STEPS) as (keyof typeof STEPS)[])
 const quantile = nullable(Type.Number({ minimum: 0 }))
 
-/**
- * Sums over ended traces. Latencies are in milliseconds, null without traces. `priced` is the number of traces with a
- * cost.
- */
+/** Sums over ended traces. Latencies are in ms and null without traces. `priced` counts traces with a cost. */
 const Total = closed({
   traces: Count,
   errors: Count,
@@ -151,14 +148,13 @@ export const FacetCountsReply = closed({
   countedFrom
 })
 
-
 const Unchanged = closed({ unchanged: Type.Literal(true) })
 /** A score, with its author if a member gave it on the dashboard. `own` tells whether the author is the visitor. */
 const OutlineScore = closed({ ...ScoreOutput.properties, author: nullable(text), own: flag })
 /** A span with the sizes of its values in bytes instead of the values. */
 const OutlineSpan = closed({ ...spanHead, ...spanCost, ...size, attributesBytes: Count, eventCount: Count })
 const OutlineTrace = closed({ ...summaryFields, ...traceFoot, ...size })
-/** A trace without its spans' values. `OutlineReply` also allows `unchanged`, for a page that has this version. */
+/** A trace without its spans' values. OutlineReply is `unchanged` if the page already has this version. */
 export const WholeOutlineReply = closed({
   version: text,
   trace: OutlineTrace,
@@ -168,7 +164,7 @@ export const WholeOutlineReply = closed({
 export const OutlineReply = Type.Union([WholeOutlineReply, Unchanged])
 /** Input, output and metadata of the trace itself. */
 export const TraceBodyReply = closed({ ...body, metadata: AnyJsonObject })
-/** All values of a trace. */
+/** Input, output, attributes and events of a trace and its spans. */
 export const TraceTextsReply = closed({
   trace: closed(body),
   spans: Type.Array(closed({ id: ShownSpanId, ...body, attributes: AnyJsonObject, events: Type.Array(SpanEvent) }))
@@ -176,7 +172,7 @@ export const TraceTextsReply = closed({
 
 const perStep = Type.Array(nullable(Type.Number()))
 const scoreCounts = Type.Array(Count)
-/** Number of newest scores counted, set if there may be more scores. */
+/** If more scores may exist, the number of newest scores that were counted. */
 const newest = nullable(Count)
 const ScoreOverTime = closed({
   name: text,
@@ -236,7 +232,7 @@ export const ScoredTracesReply = closed({
 const GroupSums = closed({
   id: text,
   traces: Count,
-  /** Whether there are more traces than were summed. */
+  /** Whether more traces exist than were summed. */
   isMore: flag,
   errors: Count,
   inputTokens: Count,
@@ -261,7 +257,7 @@ export const SessionSumsReply = closed({
   firstAt: DateTime,
   lastAt: DateTime,
   users: Type.Array(text),
-  /** Number of newest traces summed, set if the session has more traces. */
+  /** If the session has more traces, the number of newest traces that were summed. */
   newest: nullable(Count)
 })
 /** Traces of a session, oldest first. */
@@ -312,7 +308,7 @@ export const MemberReply = closed({
   own: flag
 })
 export const MembersReply = closed({ members: Type.Array(MemberReply) })
-/** The member is missing if another owner has just removed them. */
+/** `member` is absent if another owner has just removed the member. */
 export const OneMemberReply = closed({ member: Type.Optional(MemberReply) })
 export const InvitationReply = closed({ ...OneMemberReply.properties, link: text })
 export const SignInLinkReply = closed({ link: text })

@@ -18,10 +18,7 @@ type Tools = ReadonlyMap<unknown, Tool>
 
 const PATH = '/api/mcp'
 
-/**
- * Loads the protocol with the first message, because starting the SDK takes 90 ms of CPU and many servers never receive
- * a message.
- */
+/** Loads the SDK with the first message, because its start takes 90 ms of CPU and many servers get no message. */
 const loadProtocol = () => import('../../lib/mcp/protocol.ts')
 
 export default function mcp(app: App): void {
@@ -79,10 +76,7 @@ function refuseOtherScopes(tools: Tools, names: readonly unknown[], key: Princip
   }
 }
 
-/**
- * Calls a tool. An error that HTTP would report as 4xx becomes a result that the agent reads; any other error fails the
- * request.
- */
+/** Calls a tool. HTTP's 4xx errors become results that the agent reads; any other error fails the request. */
 async function answerCall(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
   try {
     return { result: await tool.call(call) }

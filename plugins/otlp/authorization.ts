@@ -14,7 +14,7 @@ export function readExporterAuthorization(header: string | undefined): string | 
   return `Bearer ${password}`
 }
 
-/** Returns a string that is not validly percent-encoded unchanged. No key contains a percent sign. */
+/** Decodes a percent-encoded string and returns any other string unchanged. No key contains a percent sign. */
 function decodePercent(text: string): string {
   try {
     return text.includes('%') ? decodeURIComponent(text) : text

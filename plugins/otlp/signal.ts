@@ -24,9 +24,7 @@ export interface Signal {
   readonly replyBody: TSchema
   readonly outcome: string
   readonly errors: RouteOptions['errors'] & {}
-  /**
-   * JSON name of the partial-success field that counts rejected items. Its protobuf number is equal for all signals.
-   */
+  /** JSON name of the partial-success field that counts rejected items. All signals share its protobuf number. */
   readonly rejected: string
   /** Stores an export. Returns the number of rejected items and the reason. */
   take(

@@ -1,6 +1,6 @@
 /**
- * Judges stored traces in the application's own process. `spoor evaluate` does the same next to the database. Its
- * scores name the evaluator, whereas these scores have the source `api`.
+ * Judges stored traces in the application's own process. `spoor evaluate` does so next to the database, and its scores
+ * name the evaluator, whereas scores from here have the source `api`.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { TraceDetail, TraceListQuery } from '../api-types.ts'
@@ -40,14 +40,12 @@ export interface EvaluateOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** With `follow`, a pass is followed by a pause of at least PAUSE_MS and PAUSE_FACTOR times the pass's duration. */
+/** With `follow`, the pause after a pass is at least PAUSE_MS and PAUSE_FACTOR times the pass's duration. */
 const PAUSE_MS = 2000
 const PAUSE_FACTOR = 10
 const MOST_FAILURES = 100
 
-/**
- * Judges each complete trace that matches the filters and has no score of this name. Continues after failed verdicts.
- */
+/** Judges each complete, matching trace without a score of this name. A failure does not stop the evaluation. */
 export async function evaluate(
   spoor: Spoor,
   { name, evaluate: judge }: Evaluator,

@@ -1,4 +1,4 @@
-/** Reads stored data with the client's key, which needs the scope `traces:read`. Unlike recording, reading throws. */
+/** Reads stored data with the client's key, which needs the scope `traces:read`. Throws on failure. */
 import type {
   Score,
   ScoreList,

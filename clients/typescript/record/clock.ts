@@ -1,7 +1,7 @@
 /**
- * Trace time in milliseconds since 1970, based on the monotonic clock. If the wall clock is set while a trace runs, no
- * duration changes, and no end precedes its start. The traces of a process share one offset, so that a trace sorts
- * before the traces it starts, until the wall clock drifts from the offset by more than MOST_DRIFT_MS.
+ * Trace time in milliseconds since 1970, based on the monotonic clock, so that setting the wall clock changes no
+ * duration and no end precedes its start. A process's traces share an offset, so that a trace sorts before traces that
+ * it starts, until the wall clock drifts by more than MOST_DRIFT_MS.
  */
 const MOST_DRIFT_MS = 20
 let shared = Date.now() - performance.now()
@@ -15,7 +15,7 @@ export class Clock {
     this.#offset = shared
   }
 
-  /** Returns milliseconds with a fraction for microseconds. */
+  /** Returns milliseconds with microseconds as the fraction. */
   now(): number {
     return this.#offset + performance.now()
   }

@@ -12,10 +12,7 @@ export interface RecordedUsage {
 
 const COUNTS = ['inputTokens', 'outputTokens', 'totalTokens'] as const
 
-/**
- * Returns a string of 1 to `most` characters, with U+0000 and unpaired surrogates replaced. Returns undefined if the
- * value is missing or empty.
- */
+/** Returns 1 to `most` well-formed characters without U+0000; undefined if the value is missing or empty. */
 export function shortText(value: unknown, most: number): string | undefined {
   if (value === undefined || value === null) return undefined
   const text = String(value).toWellFormed().replaceAll('\0', '\uFFFD')

@@ -5,13 +5,10 @@ export interface Parent {
   readonly spanId: string
 }
 
-/** All copies of @opentelemetry/api share their state under this global symbol, so no import is needed. */
+/** All copies of @opentelemetry/api share state under this global symbol, so no import is needed. */
 const API = Symbol.for('opentelemetry.js.api.1')
 const SPAN = Symbol.for('OpenTelemetry Context Key SPAN')
-/**
- * Matches ids that are not all zeros, with the sampled flag set. An unsampled span is never sent, so a trace below it
- * would have no root.
- */
+/** Matches nonzero ids with the sampled flag. An unsampled span is never sent, so traces below it would lack a root. */
 const TRACEPARENT = /^[0-9a-f]{2}-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]{16})-[0-9a-f][13579bdf]/
 
 interface Api {

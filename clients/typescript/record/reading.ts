@@ -1,6 +1,6 @@
 /**
- * Records results that are read later: async iterables, generators and web streams. The step continues until the reader
- * reaches the end, stops, or fails. An unread result ends its step when it is garbage-collected.
+ * Records results that are read later: async iterables, generators and web streams. The step ends when the reader
+ * reaches the end, stops or fails, or when an unread result is garbage-collected.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { Span, type Step } from './step.ts'
@@ -11,10 +11,7 @@ const MOST_ITEMS = 10_000
 
 type Context = AsyncLocalStorage<Step>
 
-/**
- * Ends a step when its result is garbage-collected. The `Reading` must not reference the result, which would keep the
- * result alive.
- */
+/** Ends a step when its result is garbage-collected. A `Reading` must never reference the result. */
 const forgotten = new FinalizationRegistry<Reading>(reading => reading.stop('collected'))
 
 export function isReadLater(value: unknown): value is object {
@@ -109,8 +106,8 @@ interface AnyIterator {
 type AnyIterable = AnyIterator & Record<PropertyKey, unknown>
 
 /**
- * Proxies an iterable. All other members keep working, including private ones. Each iteration runs inside the recorded
- * step, so that calls made by a generator become part of the step.
+ * Proxies an iterable, whose other members keep working, including private ones. Each iteration runs inside the step,
+ * so that calls made by a generator become part of the step.
  */
 function watchIterable(target: AnyIterable, reading: Reading, context: Context, step: Step): object {
   const watched: object = new Proxy(target, {
@@ -156,7 +153,7 @@ function turn(act: () => unknown, reading: Reading, isLast: boolean, context: Co
 
 function watchStream(target: ReadableStream, reading: Reading, context: Context, step: Step): ReadableStream {
   const reader = target.getReader()
-  // Reads nothing ahead of the application.
+  // The wrapper reads nothing ahead of the application.
   return new ReadableStream(
     {
       async pull(controller) {

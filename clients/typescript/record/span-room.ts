@@ -30,7 +30,6 @@ export class SpanRoom {
     return this.#waitingSize
   }
 
-  /** Called when a span ends. */
   add(span: SpanRecord): void {
     if (!this.#places.has(span.id)) {
       const out = span.status === 'error' ? this.#makeRoom(span) : undefined
@@ -42,7 +41,7 @@ export class SpanRoom {
     this.#waitingSize += span.bytes
   }
 
-  /** Removes and returns the finished spans. The caller sends them. */
+  /** Removes and returns the finished spans. */
   take(): SpanRecord[] {
     const taken = this.#waiting
     this.#waiting = []

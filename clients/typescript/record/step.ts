@@ -1,6 +1,6 @@
 /**
- * A running trace or span. A value is converted to JSON when it is set, so later changes to the value are not recorded.
- * An oversized value is cut at that time. No method throws or waits.
+ * A running trace or span. Values become JSON when they are set, so later changes are not recorded, and oversized
+ * values are cut. No method throws or waits.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT } from '../api-types.ts'
 import { type Clock, timeOf, timestamp } from './clock.ts'
@@ -66,9 +66,7 @@ export interface StepOwner {
   readonly clock: Clock
   readonly recorder: Recorder
   readonly isOver: boolean
-  /**
-   * Allows other services' spans to join the trace. Returns a `traceparent` header that names the trace and the span.
-   */
+  /** Lets other services' spans join the trace. Returns a `traceparent` header that names the trace and the span. */
   share(spanId: string): string
   score(name: string, value: ScoreValue, options?: ScoreOptions): unknown
   begun(span: Span): void
@@ -110,7 +108,7 @@ export abstract class Step {
   /** Undefined for a trace without a parent span. */
   abstract readonly spanId: string | undefined
   protected abstract readonly owner: StepOwner
-  /** Ends the step. Later calls do nothing. */
+  /** Later calls do nothing. */
   abstract end(options?: EndOptions): void
   /** Records the error that made the step fail. */
   abstract recordError(error: unknown): void

@@ -1,6 +1,6 @@
 /**
- * A running trace. A trace is sent whole when it has ended. A trace that is `live`, or becomes too large for one
- * request, is started at the service first; its spans follow as they end, and its end comes last.
+ * A running trace, which is sent whole when it ends. If the trace is `live` or too large for one request, its start is
+ * sent first, its spans follow as they end, and its end comes last.
  */
 import { MAX_CATEGORY, MAX_COMMENT, MAX_TAG, MAX_TAGS, MAX_TEXT } from '../api-types.ts'
 import { Clock } from './clock.ts'
@@ -57,16 +57,13 @@ export interface TraceRecorder extends Recorder {
   send(trace: { readonly traceId: string; readonly name: string }, part: TracePart): void
   /** Called when the trace sends nothing more except scores. */
   over(trace: Trace): void
-  /**
-   * Adds `bytes`, which may be negative, to the bytes held by running traces. Returns whether the total exceeds the
-   * limit.
-   */
+  /** Adds `bytes` (may be negative) to the total held by running traces. Returns whether the total is too large. */
   hold(bytes: number): boolean
 }
 
 /**
  * A trace becomes live when more bytes of spans wait. A request may have 2,097,152 bytes, of which the trace itself or
- * one more span takes up to DOCUMENT_BYTES.
+ * one more span uses up to DOCUMENT_BYTES.
  */
 const LIVE_BYTES = 1_000_000
 /** A live trace sends its waiting spans after this many bytes or milliseconds. */

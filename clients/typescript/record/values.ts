@@ -1,20 +1,17 @@
 /**
- * Writes any application value as JSON within a byte budget. The budget is measured while writing, so no copy is made
- * first. A value that JSON cannot represent is described in words. An oversized value is cut and says by how much.
- * Nothing here throws.
+ * Writes any application value as JSON within a byte budget, without copying the value first. A value that JSON cannot
+ * represent is described in words; an oversized value is cut and says by how much. Nothing here throws.
  */
 
 export interface ValueOptions {
-  /**
-   * Maximum size of the JSON in UTF-8 bytes. Closing brackets and cut marks may exceed the maximum by a few kilobytes.
-   */
+  /** Maximum UTF-8 bytes of the JSON. Closing brackets and cut marks may add a few kilobytes. */
   readonly bytes: number
   readonly redact?: Redact | undefined
 }
 
 /**
- * Receives the name and value of each member and of each list item, whose name is its index. Returns the value to
- * record instead. If undefined, the member is omitted, or the item becomes null.
+ * Receives the name and value of each member and list item; an item's name is its index. Returns the value to record
+ * instead. If undefined, the member is omitted, or the item becomes null.
  */
 export type Redact = (name: string, value: unknown) => unknown
 
@@ -90,7 +87,7 @@ class Writer {
   /** Applies redaction and `toJSON`. Returns undefined if there is nothing to record. */
   #plain(name: string, given: unknown): unknown {
     let value = this.#redacted(name, given)
-    // `Buffer.toJSON` returns a list of numbers, so binary data is excluded.
+    // `Buffer.toJSON` returns a list of numbers, so binary data skips `toJSON`.
     if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value)) {
       if (value instanceof Date && Number.isNaN(value.getTime())) return String(value)
       // The value that `toJSON` or `String` returns is new, so it is redacted as well.

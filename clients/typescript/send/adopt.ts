@@ -25,14 +25,11 @@ export interface SpoolLook {
   readonly isSettled: boolean
 }
 
-/**
- * Takes a batch of entries; the next batch follows when the queue is empty. Returns the number of entries taken and
- * whether to look again soon.
- */
+/** Takes a batch of entries; the rest follow when the queue empties. Returns the count and whether to retry soon. */
 export async function adopt(spool: Spool, holding: Holding, connect: () => Promise<Transport>, look: SpoolLook) {
   const { owner } = spool
   let found = scan(spool, holding, look)
-  // Each process that sends learns its destination once, so that a key that replaces this one finds its entries.
+  // Each process that sends learns its destination once, so that a key that replaces this one can find the entries.
   const isAsked = found.asks > 0 || holding.state().sent > 0
   if (owner.destination === undefined && isAsked) await learn(owner, holding, connect)
   if (found.asks > 0 && owner.destination !== undefined) found = scan(spool, holding, look, found.files)
@@ -100,11 +97,11 @@ export interface FoundSpool {
   readonly unnamed: number
   /** Number of entries whose owner only the server can determine. */
   readonly asks: number
-  /** Whether some entries belong to this client if the process creates no other client. */
+  /** Whether entries may belong to this client, depending on clients that the process has yet to create. */
   readonly isUnsettled: boolean
 }
 
-/** Takes at least `most` files if available. A dead process's folder is always taken whole. */
+/** Takes up to `most` files, or more to empty the folder of a dead process. */
 export function adoptFiles(spool: Spool, most: number, { anyKey, isSettled }: SpoolLook): FoundSpool {
   const files: string[] = []
   const others = new Map<string, number>()
@@ -139,7 +136,7 @@ export function adoptFiles(spool: Spool, most: number, { anyKey, isSettled }: Sp
   return { files, others, unnamed, asks, isUnsettled }
 }
 
-/** Whether a folder belongs to a process that no longer runs, or that has not touched the folder for a minute. */
+/** Whether a folder's process no longer runs, or has not touched the folder for a minute. */
 function isGone({ folder, own }: Spool, name: string): boolean {
   const [, host, pid] = SENDER.exec(name) ?? []
   if (host === undefined || name === basename(own)) return false

@@ -12,7 +12,7 @@ export type AnswerVerdict =
   | { readonly do: 'done' }
   /** Retry. If `all` is true, the service is unreachable or busy, so all sending pauses. */
   | { readonly do: 'again'; readonly all: boolean; readonly reason: string; readonly afterMs?: number }
-  /** The key is rejected, so all sending pauses for longer. */
+  /** The service rejects the key, so all sending pauses for a minute. */
   | { readonly do: 'stop'; readonly reason: string }
   /** The part is too large and must be reduced. */
   | { readonly do: 'cut'; readonly reason: string }
@@ -81,7 +81,7 @@ function retryAfterMs(header: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.min(LONGEST_RETRY_AFTER_MS, Math.max(0, ms))
 }
 
-/** Returns the number of a trace's stored scores, in the service's response, that equal the sent score. */
+/** Returns the number of scores in the service's response that equal the sent score. */
 export function countEqual(text: string, sent: string): number {
   const { name, value, comment = null, spanId = null } = JSON.parse(sent)
   const scores = parseAnswer(text)?.scores

@@ -41,9 +41,7 @@ const HEAD = 'spoor 1 '
 const LAST = 'end of file'
 const KINDS: readonly string[] = ['record', 'start', 'spans', 'end', 'joined', 'otlp', 'score'] satisfies PartKind[]
 
-/**
- * Returns a line for the trace, then a line for each part with its kind and body. JSON bodies contain no line breaks.
- */
+/** Returns one line for the trace, then one per part with its kind and body. JSON bodies have no line breaks. */
 export function fileText({ traceId, name }: Delivery, parts: readonly TracePart[]): string {
   const lines = parts.map(({ kind, body }) => `${kind} ${body}`)
   return [HEAD + JSON.stringify({ traceId, name }), ...lines, LAST, ''].join('\n')

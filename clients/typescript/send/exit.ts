@@ -1,8 +1,7 @@
 /**
- * Handles the end of the process. Node emits `exit` on process.exit and uncaught errors. By default it does not emit
- * `exit` on SIGTERM, which stops containers, or on SIGINT, so this module handles both signals: it writes waiting
- * deliveries to disk and, unless the application has its own listener, sends for up to SIGNAL_MS and raises the signal
- * again.
+ * Handles the end of the process. By default, Node does not emit `exit` on SIGTERM, which stops containers, or SIGINT.
+ * This module handles both signals: it saves waiting deliveries to disk and, unless the application has its own
+ * listener, sends for up to SIGNAL_MS and raises the signal again.
  */
 
 export interface ProcessEnding {

@@ -1,12 +1,11 @@
 /**
  * Holds deliveries until they are sent, in memory up to one bound, then on disk up to another. A delivery that fits in
- * neither is lost. Deliveries are saved synchronously, so the end of a process loses nothing. A delivery contains the
- * parts of one trace. It is
+ * neither is lost. Saving is synchronous, so the end of a process loses nothing. A delivery contains the parts of one
+ * trace. It is
  *
  * - ready: in the queue, which is served in order, a few deliveries at a time;
  * - in flight: the service is processing its first part;
- * - postponed: the service is unreachable or busy, or the trace must wait, so the delivery moves to the end of the
- *   queue;
+ * - postponed to the end of the queue: the service is unavailable, or the trace must wait;
  * - settled: every part has a response, or the delivery is lost, which is counted and reported.
  *
  * The sender (sender.ts) is loaded when there is something to send.
@@ -52,14 +51,13 @@ export class Holding {
   queue: Delivery[] = []
   readonly inFlight = new Set<Delivery>()
   bytes = 0
-  /** Whether no further delivery may start. */
+  /** Whether sending has stopped. */
   isStopped = false
   /** Fetches more deliveries when the queue is empty. */
   refill: (() => void) | undefined
   readonly #hire: (holding: Holding) => Promise<Courier>
   #courier: Courier | undefined
   #isHiring = false
-  /** Number of the newest delivery. */
   #newest = 0
   /** Waiting and in-flight deliveries, oldest first. */
   readonly #unsettled = new Set<Delivery>()
@@ -102,10 +100,7 @@ export class Holding {
     else if (!this.#isHiring && !this.isStopped && this.#unsettled.size > 0) void this.#startSending()
   }
 
-  /**
-   * Sends waiting deliveries and returns the outcome of all recording. `untilFailure` stops waiting if the service is
-   * unreachable.
-   */
+  /** Sends waiting deliveries and returns the overall outcome. `untilFailure` gives up on an unreachable service. */
   async flush({ timeoutMs = FLUSH_MS }: FlushOptions = {}, untilFailure = false): Promise<Flushed> {
     if (this.#unsettled.size > 0) {
       for (const delivery of this.#unsettled) delivery.notBefore = 0
@@ -136,7 +131,7 @@ export class Holding {
     this.outcome.problem(text)
   }
 
-  /** Counts and reports an accepted trace, or part of one, that is lost. */
+  /** Counts and reports a lost trace, or a lost part of a trace. */
   lose(traceId: string, name: string, reason: string): void {
     this.outcome.lose({ traceId, name, reason })
   }
@@ -170,10 +165,7 @@ export class Holding {
     delivery.parts = undefined
   }
 
-  /**
-   * Reads the parts from the file unless they are in memory. Returns false and settles the delivery if the file is
-   * unusable.
-   */
+  /** Reads the parts from the file if needed. Returns false and settles the delivery if the file is unusable. */
   load(delivery: Delivery): boolean {
     if (delivery.parts !== undefined) return true
     const found = this.options.spool?.read(delivery.file!)

@@ -1,8 +1,7 @@
 /**
- * Renders spans as an OTLP export in JSON with OpenInference attribute names, from which the service restores them
- * unchanged. Spans join a trace that another service or OpenTelemetry records in this way, because only traces sent
- * over OTLP accept spans from several senders. Loaded with the sender. Until then, `joined` parts contain spans in API
- * form.
+ * Renders spans as an OTLP JSON export with OpenInference attribute names, which the service reads back unchanged.
+ * Spans join another service's or OpenTelemetry's trace in this form, because only OTLP traces accept spans from
+ * several senders. Loaded with the sender; until then, `joined` parts contain spans in API form.
  */
 
 /** A span, or a trace as a span, in API form. */
@@ -13,10 +12,7 @@ const STATUSES = ['unset', 'ok', 'error']
 /** Latest time that the service accepts over OTLP, in the year 2255. */
 const LATEST_MS = 9_007_199_254_739
 
-/**
- * Returns the export of a `joined` part: its spans and, if present, its root. Spans without a parent get the root as
- * parent.
- */
+/** Exports a `joined` part's spans and, if present, its root. Spans without a parent become children of the root. */
 export function exportBody(traceId: string, joined: string): string {
   const { rootId, spans: given = [], root } = JSON.parse(joined)
   const spans = given.map((span: Document) => spanOf(traceId, { parentSpanId: rootId, ...span }))

@@ -1,8 +1,8 @@
 /**
- * Determines who owns a spool entry. An entry's name ends with the id of the key that recorded it and, once the server
- * has described that key, with a digest of server, project and environment. An entry is never sent to another project:
- * only a client with the same key takes it, or a client whose key is for the same project and environment, for example
- * after a key rotation. The Python client uses the same names.
+ * Determines who owns a spool entry. An entry's name ends with the id of the recording key and, once the server has
+ * described that key, a digest of server, project and environment. An entry is never sent to another project: only
+ * clients with the same key take it, or clients whose key has the same project and environment, as after a rotation.
+ * The Python client uses the same names.
  */
 import { createHash } from 'node:crypto'
 import type { SendTarget } from './transport.ts'
@@ -61,13 +61,13 @@ export class Owner {
 /** How a client treats an entry that no process is sending. */
 export type Claim =
   | 'take'
-  /** Decide when the server has named the key's project and environment. */
+  /** Decide after the server has named the key's project and environment. */
   | 'ask'
   /** Leave it to another client of this process. */
   | 'spare'
   /** Leave it, because another key recorded it. */
   | 'other'
-  /** Leave it, because its name, from an earlier version, names no key, and this process has several keys. */
+  /** Leave it, because an earlier version did not record the key, and this process has several keys. */
   | 'unnamed'
 
 export function claim(name: string, folder: string, owner: Owner): Claim {

@@ -13,12 +13,12 @@ const SAVE_AFTER_MS = 10_000
 /** Maximum number of deliveries saved at a time, because each write blocks the application. */
 const SAVED_AT_ONCE = 20
 const SAVE_PAUSE_MS = 100
-/** Pause after the service rejects the key, which somebody may fix meanwhile. */
+/** Pause before a rejected key is retried, because somebody may have fixed it. */
 const REFUSED_PAUSE_MS = 60_000
 /**
- * The client gives scores no id, so a score whose request failed may be stored anyway. If the key may read, the sender
- * checks whether the trace has more equal scores than this process has stored. An equal score from another process
- * counts as this process's own.
+ * The client gives scores no id, so a score without a response may be stored. If the key may read, the sender checks
+ * whether the trace has more equal scores than this process has stored. Equal scores from other processes count as
+ * well.
  */
 const UNSURE_KIND = 'score'
 /** Maximum number of distinct scores whose stored copies are counted. */
@@ -27,7 +27,7 @@ const MOST_SCORES = 1000
 export class Sender implements Courier {
   readonly #transport: Transport
   readonly #holding: Holding
-  /** Consecutive failures of the service, the time of the first failure, and the time of the next attempt. */
+  /** Consecutive service failures, the time of the first failure, and the time of the next attempt. */
   #failures = 0
   #failingSince: number | undefined
   #resumeAt = 0
@@ -67,7 +67,7 @@ export class Sender implements Courier {
         next = Math.min(next, delivery.notBefore - now)
       } else {
         holding.inFlight.add(delivery)
-        // A bug in the client must not make the application fail.
+        // A client bug must not make the application fail.
         this.#deliver(delivery).catch(error => holding.giveUp(delivery, `a fault of the client: ${messageOf(error)}`))
       }
     }
@@ -116,7 +116,7 @@ export class Sender implements Courier {
       const answer = await this.#transport.send('GET', path)
       if (countEqual(answer.text, body) > (this.#scores.get(delivery.traceId + body) ?? 0))
         return { status: 200, text: '{"ok":true}' }
-      // Other statuses are inconclusive, so the check is retried. A key that may not read (403) sends unchecked.
+      // Any other status is inconclusive, so the check is retried. With 403, the key may not read; the score is sent.
       if (![200, 403, 404].includes(answer.status)) return answer
     }
     return this.#transport.send('POST', path, body)
@@ -167,10 +167,7 @@ export class Sender implements Courier {
     if (this.#scores.size > MOST_SCORES) this.#scores.delete(this.#scores.keys().next().value!)
   }
 
-  /**
-   * Counts a part as lost. If the start is lost, the trace's other parts are dropped as well, because the service
-   * cannot store them.
-   */
+  /** Counts a part as lost. Without its start, the rest of the trace cannot be stored and is dropped as well. */
   #drop(delivery: Delivery, { kind }: TracePart, reason: string): boolean {
     this.#holding.lose(delivery.traceId, delivery.name, `${kind}: ${reason}`)
     while (delivery.parts!.length > 1 && (kind === 'record' || kind === 'start')) this.#replace(delivery, [])

@@ -1,10 +1,9 @@
 /**
  * Keeps traces on disk, one file each, until the service has them. Files that no process is sending are in the folder
  * itself. A process moves the files that it sends to its own subfolder, named for its host and process id. Only one
- * process can rename a file, so two processes never send the same file. The folders of dead processes are taken over
- * (adopt.ts): at once if the process id is free on this host, otherwise when the folder has not been touched for a
- * minute. A file's name identifies its owner (owner.ts). All calls are synchronous, because a process that ends waits
- * for nothing.
+ * process can rename a file, so two processes never send the same file. Folders of dead processes are taken over
+ * (adopt.ts): at once if the process id is free on this host, otherwise after a minute without a touch. A file's name
+ * identifies its owner (owner.ts). All calls are synchronous, because an ending process waits for nothing.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
@@ -24,7 +23,7 @@ export class Spool {
   readonly owner: Owner
   /** Number of entries that the last look left to others. */
   left = 0
-  /** Keys of these entries, as last reported. */
+  /** Keys of the entries left, as last reported. */
   named: string | undefined
   readonly #mostBytes: number
   readonly #sizes = new Map<string, number>()
@@ -64,7 +63,7 @@ export class Spool {
     delivery.file = file
   }
 
-  /** Reads a file. Returns undefined if the file is gone or is not a complete trace, in which case it is set aside. */
+  /** Reads a file. Returns undefined if the file is gone or is incomplete; an incomplete file is set aside. */
   read(file: string): ReturnType<typeof readFileText> {
     let found: ReturnType<typeof readFileText>
     attempt(() => {

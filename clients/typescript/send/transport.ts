@@ -17,7 +17,7 @@ export interface SendTarget {
 export class Transport {
   readonly #pool: Pool
   readonly #prefix: string
-  /** Address for messages, without any user name and password. */
+  /** Address shown in messages, without user name and password. */
   readonly address: string
   /** Private, so that an application that logs the client does not reveal the key. */
   readonly #authorization: string

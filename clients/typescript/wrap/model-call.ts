@@ -1,8 +1,7 @@
 /**
- * Records calls of a provider's client as steps. Methods are replaced on the application's own object, so calls made
- * through the client's helpers are recorded as well. A method's result keeps its type: the client's own promise, whose
- * response is recorded when the application asks for it, or the client's own stream, whose events are recorded as they
- * are read.
+ * Records calls of a provider's client as steps. Methods are replaced on the application's own object, so that calls
+ * through the client's helpers are recorded as well. Results keep their type: the client's own promise, whose response
+ * is recorded when it is read, or its own stream, whose events are recorded as the application reads them.
  */
 import { Reading } from '../record/reading.ts'
 import { fail, succeed } from '../record/run.ts'
@@ -18,7 +17,6 @@ export interface CallMethod {
   readonly name: string
   /** Returns the span options for a request. */
   describe(request: CallBody): SpanOptions
-  /** Reads the output, the model and the usage from a response. */
   read(answer: CallBody): Answered
   /** Assembles the response from a stream's events. */
   collect(): Collector
@@ -69,7 +67,7 @@ class Call {
     this.#span = (current ?? this.#trace!).startSpan(method.name, options)
   }
 
-  /** Returns the application's replacement for the result, which behaves the same. */
+  /** Returns a replacement for the result that behaves the same. */
   follow(result: CallBody): unknown {
     const look = (answer: CallBody) => this.#look(answer)
     if (typeof result?._thenUnwrap === 'function') {
@@ -169,7 +167,7 @@ function guarded<T>(spoor: Spoor, read: () => T): T | undefined {
   }
 }
 
-/** Returns a request's members except those in `without`, its input and model. */
+/** Returns a request's settings: all members except those in `without`. */
 export function settingsOf(request: CallBody, without: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(request).filter(([name]) => !without.includes(name)))
 }

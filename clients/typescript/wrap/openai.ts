@@ -116,7 +116,7 @@ const EMBEDDINGS: CallMethod = {
     const attributes = settingsOf(request, ['model', 'input'])
     return { kind: 'embedding', provider, model: request.model, input: request.input, attributes }
   },
-  // Vectors are omitted, because nobody reads them and they would dominate storage.
+  // Vectors are omitted, because nobody reads them and they would take up most of the storage.
   read({ data, model, usage }) {
     const output = { embeddings: data.length, dimensions: data[0]?.embedding?.length }
     return { output, model, usage: chatUsage(usage) }

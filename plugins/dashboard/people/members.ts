@@ -1,7 +1,4 @@
-/**
- * Routes with which owners manage the members of the project's account. Nothing is mailed: an owner receives a link and
- * passes it on.
- */
+/** Routes with which owners manage account members. Nothing is mailed: an owner passes on the sign-in link. */
 
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
@@ -31,7 +28,7 @@ const Role = Type.Enum([...ROLES])
 const InvitationBody = closed({ email: Type.String({ maxLength: 500 }), role: Role })
 const RoleBody = closed({ role: Role })
 
-/** Maximum of PostgreSQL's int. */
+/** Maximum value of a PostgreSQL integer. */
 const MAX_ID = 2 ** 31 - 1
 
 type Asking = Pick<RequestOf<unknown>, 'visitor' | 'project'>

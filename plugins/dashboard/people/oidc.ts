@@ -1,7 +1,6 @@
 /**
- * Routes for sign-in through an OpenID Connect provider: the redirect to the provider, and the callback with a code. A
- * rejected person is redirected to the sign-in page, which explains each reason. The log has more detail, but no
- * personal data.
+ * Routes for OpenID Connect sign-in: the redirect to the provider and the callback with a code. A rejected person is
+ * redirected to the sign-in page, which explains the reason. The log has more detail, but no personal data.
  */
 
 import Type from 'typebox'

@@ -1,4 +1,4 @@
-/** Routes for the project's name, its stored amount of data, and search. */
+/** Routes that describe a project, rename it, and turn its search on or off. */
 
 import Type from 'typebox'
 import { describeProject } from '../../../lib/admin/projects.ts'

@@ -1,6 +1,4 @@
-/**
- * Routes for a project's saved views. All users have their own views; members share views with all who see the project.
- */
+/** Routes for saved views. Users have their own views; members share views with all who see the project. */
 
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
@@ -35,7 +33,7 @@ const ViewBody = closed({
   shared
 })
 
-/** Maximum of PostgreSQL's int. */
+/** Maximum value of a PostgreSQL integer. */
 const MAX_ID = 2 ** 31 - 1
 
 type Asking = Pick<RequestOf<unknown>, 'visitor' | 'project' | 'params' | 'signal'>

@@ -14,8 +14,7 @@ interface Job {
 
 const spoor = new Spoor()
 const lines = createInterface({ input: process.stdin })
-// The worker finishes the jobs that it has started. When the process ends, the client
-// sends their traces or keeps them on disk.
+// Started jobs finish, and their traces are sent at exit or kept on disk.
 process.once('SIGTERM', () => lines.close())
 
 const summarise = spoor.observe(
