@@ -88,7 +88,7 @@ export default function scores(app: App): void {
   })
 }
 
-/** Responds to a score list query. The dashboard gives the same response. */
+/** Responds to a score list query. The dashboard returns the same response. */
 export async function answerScoreList(
   app: App,
   projectId: number,

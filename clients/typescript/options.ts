@@ -10,15 +10,17 @@ export interface SpoorOptions {
   readonly key?: string | undefined
   /** Folder for traces that cannot be sent. Defaults to `SPOOR_SPOOL`, then to ./.spoor. `false` disables the spool. */
   readonly spool?: string | false | undefined
-  /** Whether each trace is written to the spool at once, so that even killing the process does not lose it. */
+  /** Whether each trace is written to the spool at once, so that even killing the process loses nothing. */
   readonly spoolEach?: boolean | undefined
   /** Whether traces are visible while they run, which takes several requests per trace. */
   readonly live?: boolean | undefined
-  /** Whether traced promises resolve only after sending, for serverless functions that are frozen afterwards. */
+  /**
+   * Whether traced promises resolve only after their trace is sent, for serverless functions that freeze afterwards.
+   */
   readonly flushEach?: boolean | undefined
   /**
-   * Whether traces started inside an OpenTelemetry span join that span's trace. By default, true if OpenTelemetry
-   * exports to this service (`OTEL_EXPORTER_OTLP_ENDPOINT`), because the rest of the trace would otherwise be missing.
+   * Whether traces started inside an OpenTelemetry span join that span's trace. True by default if OpenTelemetry
+   * exports to this service (`OTEL_EXPORTER_OTLP_ENDPOINT`); otherwise the rest of the trace would be missing here.
    */
   readonly openTelemetry?: boolean | undefined
   /**

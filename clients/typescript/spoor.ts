@@ -204,7 +204,7 @@ export class Spoor {
     return this.#look({ anyKey, isSettled: true })
   }
 
-  /** Number of spool entries that the last look left to other keys. */
+  /** Number of spool entries that the last check left to other keys. */
   get left(): number {
     return this.#spool?.left ?? 0
   }

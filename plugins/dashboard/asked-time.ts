@@ -1,4 +1,6 @@
-/** Reads a query's time: a range that ends now, or two ends. Trace charts and score charts share the same days. */
+/**
+ * Reads a query's time: either a range that ends now or explicit bounds. Trace and score charts share the same days.
+ */
 import Type from 'typebox'
 import { refuseField } from '../../lib/http/refuse.ts'
 import {

@@ -95,7 +95,7 @@ async function readManifest(): Promise<Manifest> {
   return JSON.parse(await readFile(new URL(MANIFEST, BUILT), 'utf8'))
 }
 
-/** `base` is the path of BASE_URL. Its only character that HTML must escape is `&`. */
+/** `base` is the path of BASE_URL, in which only `&` needs HTML escaping. */
 function shellOf(base: string, { app, css, preload = [] }: Manifest): string {
   const preloads = preload.map(name => `<link rel="modulepreload" href="assets/${name}">\n`).join('')
   return `<!doctype html>

@@ -77,7 +77,7 @@ export const FacetsReply = closed({
 })
 
 const DataType = Type.Enum([...DATA_TYPES])
-/** Names among the newest scores, most frequent first. */
+/** Names of the newest scores, most frequent first. */
 export const ScoreNamesReply = Type.Array(closed({ name: text, dataType: DataType, count: Count }))
 
 const Step = Type.Enum(Object.keys(STEPS) as (keyof typeof STEPS)[])

@@ -37,7 +37,7 @@ function button(label, onClick) {
   return element
 }
 
-/** Returns a copy button, if available: the clipboard needs a secure context (HTTPS or localhost). */
+/** Returns a copy button, or nothing outside a secure context (HTTPS or localhost). */
 function copyButton(readText) {
   if (navigator.clipboard === undefined) return []
   const copy = button('Copy', async () => {
@@ -55,7 +55,7 @@ const figures = [...document.querySelectorAll('figure')]
 
 const languagesOf = figure => [...figure.querySelectorAll('code')].map(code => code.dataset.language)
 
-/** Shows every example in the given language if it has one. The clicked tab keeps its position on the screen. */
+/** Switches every example that has this language. The clicked tab keeps its position on the screen. */
 function choose(language, clicked) {
   const before = clicked?.getBoundingClientRect().top
   for (const figure of figures.filter(each => languagesOf(each).includes(language))) {
@@ -84,7 +84,7 @@ for (const figure of figures) {
   figure.prepend(bar)
 }
 for (const code of document.querySelectorAll('code[data-language]')) highlight(code)
-// Each example shows the last language of this list that it has: the reader's choice, else curl, else TypeScript.
+// The last available language wins: the reader's choice, else curl, else TypeScript.
 const remembered = localStorage.getItem(REMEMBERED)
 for (const language of ['python', 'ts', 'sh', remembered]) if (Object.hasOwn(LANGUAGES, language)) choose(language)
 

@@ -66,7 +66,7 @@ export default function mcp(app: App): void {
 
 const mayCall = (key: Principal, tool: Tool): boolean => key.scopes.includes(tool.scope)
 
-/** Rejects a whole message before executing any part if the key lacks the scope of one of the tools. */
+/** Rejects a whole message before executing any part if the key lacks the scope of a requested tool. */
 function refuseOtherScopes(tools: Tools, names: readonly unknown[], key: Principal): void {
   for (const name of names) {
     const tool = tools.get(name)

@@ -26,7 +26,7 @@ export interface Signal {
   readonly errors: RouteOptions['errors'] & {}
   /** JSON name of the partial-success field that counts rejected items. All signals share its protobuf number. */
   readonly rejected: string
-  /** Stores an export. Returns the number of rejected items and the reason. */
+  /** Processes an export. Returns the number of rejected items and the reason. */
   take(
     request: Pick<RequestOf<unknown>, 'key' | 'payload'>,
     encoding: OtlpEncoding

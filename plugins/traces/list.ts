@@ -27,7 +27,7 @@ export default function (app: App): void {
   })
 }
 
-/** Responds to a trace list query. The dashboard gives the same response. */
+/** Responds to a trace list query. The dashboard returns the same response. */
 export async function answerTraceList(
   app: App,
   projectId: number,

@@ -24,7 +24,7 @@ export default function (app: App): void {
   })
 }
 
-/** Merges metadata into a trace and responds. The dashboard gives the same response. */
+/** Merges metadata into a trace and responds. The dashboard returns the same response. */
 export async function answerMetadataPatch(
   app: App,
   projectId: number,

@@ -58,7 +58,7 @@ export async function evaluate(
   const failures: { traceId: string; reason: string }[] = []
   let numbers = 0
   let sum = 0
-  // The service may not have stored this run's scores yet.
+  // Traces already handled in this run. Their scores may not be visible yet.
   const seen = new Set<string>()
   const look = async () => {
     const traces = spoor.traces.all(query)

@@ -15,7 +15,7 @@ export class Clock {
     this.#offset = shared
   }
 
-  /** Returns milliseconds with microseconds as the fraction. */
+  /** Returns the current time in milliseconds, with microseconds as the fraction. */
   now(): number {
     return this.#offset + performance.now()
   }

@@ -25,7 +25,7 @@ export class SpanRoom {
     return this.#places.has(id)
   }
 
-  /** Approximate bytes of finished, unsent spans. */
+  /** Approximate size of the finished, unsent spans in bytes. */
   get bytes(): number {
     return this.#waitingSize
   }

@@ -125,7 +125,7 @@ export abstract class Step {
     return this.status !== undefined
   }
 
-  /** Number of cuts in the step's values. */
+  /** Number of cuts made in the step's values. */
   get cutCount(): number {
     return this.cuts
   }
@@ -154,7 +154,7 @@ export abstract class Step {
     return this
   }
 
-  /** In US dollars. */
+  /** Sets the cost in US dollars. */
   setCost(costUsd: number | undefined): this {
     this.costUsd = costOf(costUsd) ?? this.costUsd
     return this
@@ -165,7 +165,7 @@ export abstract class Step {
     return this
   }
 
-  /** Attaches a score. The newest score of a name counts. */
+  /** Attaches a score. If a name has several scores, the newest counts. */
   score(name: string, value: ScoreValue, options: ScoreOptions = {}): this {
     const { spanId } = this
     this.owner.score(name, value, spanId === undefined ? options : { spanId, ...options })
@@ -339,7 +339,7 @@ export class Span extends Step {
   }
 }
 
-/** Estimated bytes of a span without its values. */
+/** Estimated size of a span without its values, in bytes. */
 const BARE_BYTES = 300
 
 /** Returns the attributes of an `exception` event under OpenTelemetry's names. */

@@ -49,7 +49,7 @@ export interface TracePart {
   readonly kind: PartKind
   readonly body: string
 }
-/** `joined` contains spans for a trace that other services also record. It is sent as `otlp`. */
+/** A `joined` part contains spans for a trace that other services also record, and is sent as `otlp`. */
 export type PartKind = 'record' | 'start' | 'spans' | 'end' | 'joined' | 'otlp' | 'score'
 
 export interface TraceRecorder extends Recorder {

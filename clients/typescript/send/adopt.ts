@@ -21,7 +21,10 @@ const GONE_AFTER_MS = 60_000
 export interface SpoolLook {
   /** Whether to also take entries recorded with other keys. */
   readonly anyKey?: boolean | undefined
-  /** Whether the process has had time to create all its clients. Until then, a later client may own an entry. */
+  /**
+   * Whether the process has had time to create all its clients. Until then, a client yet to be created may own an
+   * entry.
+   */
   readonly isSettled: boolean
 }
 
@@ -70,7 +73,7 @@ function scan(spool: Spool, holding: Holding, look: SpoolLook, before: readonly 
   return { ...found, files: [...before, ...found.files] }
 }
 
-/** Reports the entries left in the spool, again only when their keys change. */
+/** Reports the entries left in the spool, once per set of keys. */
 function nameLeft(spool: Spool, holding: Holding, { others, unnamed, asks }: FoundSpool): void {
   const count = [...others.values()].reduce((sum, each) => sum + each, 0)
   spool.left = count + unnamed + asks

@@ -36,7 +36,7 @@ export function judge(kind: PartKind, { status, text, retryAfter }: ServerAnswer
   const reason = code === undefined ? `HTTP ${status}` : `${status} ${code}: ${message}`
   if (status === 413) return { do: 'cut', reason }
   const isBusy = status === 429 || status >= 500 || status === 408
-  // Without an error code, the response is not from the service, which may be temporary.
+  // A response without an error code is not from the service. The cause may be temporary.
   if (isBusy || code === undefined) {
     const afterMs = retryAfterMs(retryAfter)
     const all = code === undefined || status !== 500
@@ -68,7 +68,7 @@ export function parseAnswer(text: string): Json | undefined {
   }
 }
 
-/** Returns the delay after a number of consecutive failures, randomized so that clients do not retry in step. */
+/** Returns the delay after consecutive failures, randomised so that clients do not retry simultaneously. */
 export function waitMs(failures: number, afterMs: number | undefined, random = Math.random()): number {
   const backoff = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(20, Math.max(0, failures - 1)))
   return Math.max(afterMs ?? 0, backoff * (0.5 + random / 2))

@@ -19,7 +19,7 @@ import type { Spool } from './spool.ts'
 
 export interface HoldingOptions {
   readonly spool?: Spool | undefined
-  /** Whether each delivery is written to disk at once, so that even killing the process does not lose it. */
+  /** Whether each delivery is written to disk at once, so that even killing the process loses nothing. */
   readonly spoolEach?: boolean
   readonly memoryBytes: number
   readonly onProblem: (problem: string) => void

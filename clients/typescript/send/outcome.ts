@@ -8,7 +8,7 @@ export interface Flushed {
   /** The last 1,000 traces, or parts of traces, that will never be stored. */
   readonly lost: readonly Loss[]
   readonly lostCount: number
-  /** The last 100 other problems. */
+  /** The last 100 problems other than losses. */
   readonly problems: readonly string[]
 }
 

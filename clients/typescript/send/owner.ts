@@ -51,7 +51,7 @@ export class Owner {
     return `-${this.keyId}${this.destination === undefined ? '' : `-${this.destination}`}${ENDING}`
   }
 
-  /** Adds the destination to an entry's name if the server has described the key since. */
+  /** Adds the destination to an entry's name if the server has described the key by now. */
   complete(name: string): string {
     const end = `-${this.keyId}${ENDING}`
     return name.endsWith(end) ? name.slice(0, -end.length) + this.mark : name

@@ -116,7 +116,7 @@ export class Sender implements Courier {
       const answer = await this.#transport.send('GET', path)
       if (countEqual(answer.text, body) > (this.#scores.get(delivery.traceId + body) ?? 0))
         return { status: 200, text: '{"ok":true}' }
-      // Any other status is inconclusive, so the check is retried. With 403, the key may not read; the score is sent.
+      // Other statuses are inconclusive, so the check is retried. A key without read access (403) skips the check.
       if (![200, 403, 404].includes(answer.status)) return answer
     }
     return this.#transport.send('POST', path, body)

@@ -21,7 +21,7 @@ export class Spool {
   /** Folder of this process. */
   readonly own: string
   readonly owner: Owner
-  /** Number of entries that the last look left to others. */
+  /** Number of entries that the last check left to others. */
   left = 0
   /** Keys of the entries left, as last reported. */
   named: string | undefined
@@ -75,7 +75,7 @@ export class Spool {
   }
 
   remove(file: string): void {
-    // A file that cannot be removed is sent again by the next process, which changes nothing.
+    // A file that cannot be removed is sent again by the next process, which has no effect.
     attempt(() => rmSync(file, { force: true }))
     this.count(file, 0)
   }

@@ -1,7 +1,8 @@
 /**
  * Records calls of a provider's client as steps. Methods are replaced on the application's own object, so that calls
  * through the client's helpers are recorded as well. Results keep their type: the client's own promise, whose response
- * is recorded when it is read, or its own stream, whose events are recorded as the application reads them.
+ * is recorded when the application requests the body, or its own stream, whose events are recorded as the application
+ * reads them.
  */
 import { Reading } from '../record/reading.ts'
 import { fail, succeed } from '../record/run.ts'

@@ -129,7 +129,7 @@ export default function members(app: App): void {
     return found(member, 'member in this account').id
   }
 
-  /** Returns a member as the page shows them; undefined if another owner has just removed the member. */
+  /** Returns a member in the form that the page shows; undefined if another owner has just removed the member. */
   async function readShown({ project, visitor }: Asking, userId: number) {
     const row = await sql.read(each => readMember(each, project.accountId, userId))
     return row && shown(row, visitor.userId)
