@@ -14,9 +14,7 @@ export interface SpoorOptions {
   readonly spoolEach?: boolean | undefined
   /** Whether traces are visible while they run, which takes several requests per trace. */
   readonly live?: boolean | undefined
-  /**
-   * Whether traced promises resolve only after their trace is sent, for serverless functions that freeze afterwards.
-   */
+  /** Whether traced promises resolve only after sending, for serverless functions that freeze afterwards. */
   readonly flushEach?: boolean | undefined
   /**
    * Whether traces started inside an OpenTelemetry span join that span's trace. True by default if OpenTelemetry

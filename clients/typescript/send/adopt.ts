@@ -21,10 +21,7 @@ const GONE_AFTER_MS = 60_000
 export interface SpoolLook {
   /** Whether to also take entries recorded with other keys. */
   readonly anyKey?: boolean | undefined
-  /**
-   * Whether the process has had time to create all its clients. Until then, a client yet to be created may own an
-   * entry.
-   */
+  /** Whether the process has had time to create all its clients, any of which may own an entry. */
   readonly isSettled: boolean
 }
 
