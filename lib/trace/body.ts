@@ -1,14 +1,11 @@
-/** Parses request bodies. Plain write bodies bypass this module and are read by lib/trace/json/reader.ts. */
+/** Parses request bodies. Plain bodies of the write routes are read by lib/trace/json/reader.ts instead. */
 import { type ErrorCode, Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
 import { decodeText, inspectText, parseInexact } from './json/exact-json.ts'
 
 export interface ParsedBody {
   readonly value: unknown
-  /**
-   * `value` with a LosslessNumber for each number that JavaScript would write differently. Equals `value` if all
-   * numbers survive a double unchanged.
-   */
+  /** Like `value`, but with a LosslessNumber for each number that JavaScript would write differently. */
   readonly exact: unknown
   /** Whether `exact` contains LosslessNumbers. */
   readonly inexact: boolean
@@ -17,8 +14,8 @@ export interface ParsedBody {
 }
 
 /**
- * Parses a body. Throws a Refusal with code `invalid_json` if the body is not JSON, or with code `tooDeep` if it is
- * nested deeper than `maxDepth`.
+ * Parses a body. Throws a Refusal with code `invalid_json` if it is not JSON, or `tooDeep` if it nests deeper than
+ * `maxDepth`.
  */
 export function readBody(bytes: Uint8Array, tooDeep: ErrorCode, maxDepth?: number): ParsedBody {
   return parseBody(readText(bytes), tooDeep, maxDepth)
@@ -46,8 +43,8 @@ export function parseBody(text: string, tooDeep: ErrorCode, maxDepth = MAX_JSON_
 }
 
 /**
- * Parses a value inside a body and keeps its numbers exact. `level` is the number of enclosing objects and arrays.
- * Throws like readBody, with code `invalid_request` if the body would be nested too deeply.
+ * Parses a value inside a body, keeping numbers exact. `level` is the number of enclosing objects and arrays. Throws
+ * like readBody, with code `invalid_request` if the value nests too deeply.
  */
 export function readPart(bytes: Uint8Array, path: string, level: number): unknown {
   const text = readText(bytes)

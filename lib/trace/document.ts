@@ -1,16 +1,16 @@
 /**
- * Builds documents: the normalised content that a client recorded, as canonical JSON. A document's SHA-256 decides
- * identity. Its byte length, with numbers spelled as sent, counts towards the size limits and estimatedBytes; key order
- * does not affect the length. Members are written in RFC 8785 order.
+ * Builds documents: normalised client content as canonical JSON, with members in RFC 8785 order. A document's SHA-256
+ * decides identity. Its byte length, with numbers spelled as sent, counts towards size limits and estimatedBytes. Key
+ * order does not affect the length.
  */
 import { hash } from 'node:crypto'
 import type { UsageFields } from './prepared.ts'
 
 export const sha256 = (data: string | Uint8Array): string => hash('sha256', data)
 
-/** Formats an object member followed by a comma. Returns an empty string if the value is absent. */
+/** Formats an object member followed by a comma, or an empty string if the value is absent. */
 const member = (key: string, json: string | undefined): string => (json === undefined ? '' : `"${key}":${json},`)
-/** Formats an object member preceded by a comma. Returns an empty string if the value is absent. */
+/** Formats an object member preceded by a comma, or an empty string if the value is absent. */
 const next = (key: string, json: string | undefined): string => (json === undefined ? '' : `,"${key}":${json}`)
 const text = (value: string | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
 /** Formats a finite number as JSON.stringify does. */
@@ -65,7 +65,7 @@ export function spanDocument(span: SpanDocument): string {
   )
 }
 
-/** A document with a span list, split into the text before the list's items and the text after them. */
+/** A document with a span list, split into the text before and after the list's items. */
 export interface DocumentFrame {
   readonly head: string
   readonly tail: string
@@ -111,7 +111,7 @@ export function traceDocument(trace: TraceDocument): DocumentFrame {
   }
 }
 
-/** An end body's fields in canonical form. A field is undefined if the client did not send it. */
+/** An end body's fields in canonical form. Fields that the client did not send are undefined. */
 export interface EndDocument {
   readonly costUsd: number | undefined
   readonly endedAt: string
@@ -139,7 +139,7 @@ export function endDocument(end: EndDocument): DocumentFrame {
   }
 }
 
-/** Returns the number of UTF-8 bytes that a member adds to a document with other members: key, value and comma. */
+/** Returns the UTF-8 bytes that a member adds to a document with other members: key, value and comma. */
 export function memberBytes(key: string, json: string | undefined): number {
   return Buffer.byteLength(member(key, json))
 }

@@ -12,7 +12,7 @@ export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError'
 }
 
-/** Returns the label in lower case. Throws an EnvironmentError if the label is reserved or malformed. */
+/** Returns the label in lower case. Throws an EnvironmentError if it is reserved or malformed. */
 export function parseEnvironment(text: string): string {
   const label = text.toLowerCase()
   if (RESERVED.includes(label)) throw new EnvironmentError(`the environment name '${label}' is reserved`)

@@ -24,7 +24,7 @@ export function mergeMetadata(stored: string | null, patch: string): Merged {
 }
 
 /**
- * Returns the merged object. `patch` must be compact JSON. If nothing is stored, returns the patch unchanged, unless it
+ * Returns the merged object. `patch` must be compact JSON. If nothing is stored, returns the patch itself, unless it
  * may contain an integer-like key, which JavaScript moves to the front.
  */
 export function mergedMetadata(stored: string | null, patch: string): string | null {

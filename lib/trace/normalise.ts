@@ -1,6 +1,6 @@
 /**
  * Normalises a checked body: applies defaults, folds ids to lower case, converts timestamps to canonical form, checks
- * rules that a schema cannot express, and builds the documents that determine identity and size.
+ * rules beyond the schema, and builds the documents that determine identity and size.
  */
 import { Refusal } from '../errors.ts'
 import type { EndBody, IngestBody, SpanInput, SpansBody } from '../schema/input.ts'
@@ -217,7 +217,7 @@ function refuseRepeatedIds(spans: readonly PreparedSpan[]): void {
   }
 }
 
-/** Returns the number of UTF-8 bytes that the `spans` member takes in a trace's document. */
+/** Returns the UTF-8 bytes that `spans` takes in a trace's document. */
 function spanListBytes(spans: readonly PreparedSpan[]): number {
   const commas = Math.max(0, spans.length - 1)
   return '"spans":[],'.length + commas + spans.reduce((sum, span) => sum + span.bytes, 0)

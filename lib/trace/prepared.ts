@@ -1,17 +1,17 @@
 /**
- * Prepared bodies: plain values that can cross threads and hold everything the write path needs. Timestamps are
- * canonical strings (UTC, `Z`, three or six fraction digits). JSON is compact text with keys in the order sent.
+ * Prepared bodies: plain values that can cross threads and contain everything the write path needs. Timestamps are
+ * canonical (UTC, `Z`, three or six fraction digits). JSON is compact text with keys in the order sent.
  */
 import type { PlacedMessages } from './span-messages.ts'
 
-/** Token counts as the client sent them. A count is null if not sent. */
+/** Token counts as the client sent them; null if not sent. */
 export interface UsageFields {
   readonly inputTokens: number | null
   readonly outputTokens: number | null
   readonly totalTokens: number | null
 }
 
-/** A span, ready to be stored. Null input or output, empty attributes and empty events are all null here. */
+/** A span, ready to be stored. Null represents null input and output, empty attributes and empty events. */
 export interface PreparedSpan extends UsageFields {
   readonly id: string
   readonly parentId: string | null
@@ -39,8 +39,7 @@ export interface PreparedSpan extends UsageFields {
 export type SpanHead = Pick<PreparedSpan, 'id' | 'status' | 'hash' | 'formerHash' | 'bytes'>
 
 /**
- * Returns the part of a span's hash that is stored and compared: 128 bits. The full hash would add 16 bytes to every
- * row.
+ * Returns the 128 bits of a span's hash that are stored and compared. The full hash would add 16 bytes to every row.
  */
 export const shortHash = ({ hash }: Pick<PreparedSpan, 'hash'>): string => hash.slice(0, SHORT_HASH_DIGITS)
 export const SHORT_HASH_DIGITS = 32
@@ -79,13 +78,12 @@ export interface PreparedTrace extends TraceFields {
   readonly formerHash?: string | undefined
   /** UTF-8 bytes of the trace document, excluding spans. */
   readonly bytes: number
-  /** The span that each field was taken from, as JSON text. Set only if the trace is gathered from spans. */
+  /** For a trace gathered from spans: the span that each field was taken from, as JSON text. */
   readonly ranks?: string | null
-  /** Number of failed spans, including spans left out. Set only if the trace is gathered from spans. */
+  /** For a trace gathered from spans: number of failed spans, including spans left out. */
   readonly errorCount?: number
 }
 
-/** A score of a restored trace. */
 export interface PastScore {
   readonly id: string
   readonly spanId: string | null
@@ -99,7 +97,7 @@ export interface PastScore {
   readonly createdAt: string
 }
 
-/** A restored trace's history, which would be lost if the trace were recorded again. */
+/** A restored trace's history, which recording the trace again would lose. */
 export interface Past {
   /** As stored: a label, `unassigned`, or null if the environment was never recorded. */
   readonly environment: string | null
@@ -115,7 +113,7 @@ export interface Past {
   readonly messages: readonly PlacedMessages[]
 }
 
-/** A line of an export: a trace in its state at the time of the export, running or complete. */
+/** A line of an export: a trace as it was when exported, running or complete. */
 export interface RestoredTrace extends PreparedTrace {
   readonly past: Past
 }
@@ -126,7 +124,7 @@ export interface PreparedAppend {
   readonly spans: readonly PreparedSpan[]
 }
 
-/** The end of a running trace. A field is undefined if the client did not send it, and its stored value is kept. */
+/** The end of a running trace. A field that the client did not send is undefined and keeps its stored value. */
 export interface PreparedEnd {
   readonly operation: 'end'
   readonly endedAt: string

@@ -1,6 +1,6 @@
 /**
- * Prepares a line of an export for storage. The trace must satisfy the rules for recording, and keeps the history that
- * the line carries. Pure; runs wherever bodies are prepared.
+ * Prepares a line of an export for storage, by the rules of recording and with the history that the line contains.
+ * Pure; runs wherever bodies are prepared.
  */
 
 import { Refusal } from '../errors.ts'
@@ -20,10 +20,7 @@ import { IDLE, isEndText } from './states/idle.ts'
 import { countFailed, isLeftOut, isLeftOutText, readLeftOut } from './states/left-out.ts'
 import { isResponse, type Ranks } from './states/ranks.ts'
 
-/**
- * Maximum nesting depth of a line. One level deeper than a body, because the metadata of a PATCH and the output of an
- * end are nested one level deeper in a line than in their own bodies.
- */
+/** A line nests the metadata of a PATCH and the output of an end one level deeper than their own bodies. */
 const MAX_LINE_DEPTH = MAX_JSON_DEPTH + 1
 
 /** Fields that the service adds to `trace` and to spans. */
@@ -62,8 +59,8 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
 }
 
 /**
- * Checks that the usage shown in responses agrees with the usage as sent. A line carries both, but only the usage as
- * sent is restored.
+ * Checks that the usage shown in responses agrees with the usage as sent. A line contains both, but only the latter is
+ * restored.
  */
 function checkUsage({ trace, spans = [], recorded }: ExportLine): void {
   const { usage, spanUsage = {} } = recorded ?? {}
@@ -101,7 +98,7 @@ function readMessages(traceId: string, { recorded }: ExportLine): PlacedMessages
   }))
 }
 
-/** Returns the body that would record the line's trace, without nulls and fields that the service adds. */
+/** Returns the body that would record the line's trace, without nulls and fields added by the service. */
 function recordingOf({ trace, spans = [], recorded }: ExportLine): unknown {
   const { status, usage, ...fields } = presentFields(trace, ADDED_TO_TRACE)
   const isRunning = status === 'running' && fields.endedAt === undefined
@@ -126,7 +123,7 @@ function eventsOf(events: unknown): unknown {
   return events.map(event => (typeof event === 'object' && event !== null ? presentFields(event) : event))
 }
 
-/** Returns the fields that are neither null, undefined nor listed in `without`. */
+/** Returns the fields that are not null, undefined or listed in `without`. */
 function presentFields(object: object, without: readonly string[] = []): Record<string, unknown> {
   const present = ([name, value]: [string, unknown]) => value != null && !without.includes(name)
   return Object.fromEntries(Object.entries(object).filter(present))

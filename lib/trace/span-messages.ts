@@ -1,16 +1,16 @@
 /**
- * Joins spans with model-call messages that arrived separately as log records. A span that was sent without input, or
- * without output, is shown with the messages that name it.
+ * Joins spans with model-call messages that arrived separately as log records. A span sent without input or output is
+ * shown with the messages that name it.
  */
 import { isBefore } from './timestamp.ts'
 
-/** The input and output that a log record carries for its span, as JSON arrays in text form. Null if absent. */
+/** A log record's input and output for its span, each a JSON array as text, or null if absent. */
 export interface SpanMessages {
   readonly spanId: string
   /** Microseconds since 1970. A span's messages are ordered by time, then by their position in the export. */
   readonly micros: number
   readonly place: number
-  /** 32 hexadecimal digits that identify a resent record. */
+  /** 32 hexadecimal digits. A resent record has the same digest. */
   readonly digest: string
   readonly input: string | null
   readonly output: string | null
@@ -33,9 +33,9 @@ interface Span extends Texts {
 }
 
 /**
- * Fills in the missing input and output of spans from `messages`, which must be in order. A trace without input takes
- * the joined input of its parentless span, or of its first span if every joined span has a parent. A trace without
- * output takes the joined output by the same rule, but from the last span.
+ * Fills in spans' missing input and output from `messages`, which must be in order. A trace without input takes the
+ * filled-in input of its parentless span, or else of its earliest span. A trace without output takes the filled-in
+ * output of its parentless span, or else of its latest span.
  */
 export function joinMessages<T extends Texts, S extends Span>(
   trace: T,
@@ -59,7 +59,7 @@ export function joinMessages<T extends Texts, S extends Span>(
   return { trace: { ...trace, input, output }, spans: joined }
 }
 
-/** Concatenates the JSON arrays. Returns null if there are none. */
+/** Concatenates JSON arrays. Returns null if there are none. */
 function listOf(said: readonly SpanMessages[], side: 'input' | 'output'): string | null {
   const lists = said.map(each => each[side]).filter(text => text !== null)
   return lists.length === 0 ? null : `[${lists.map(text => text.slice(1, -1)).join(',')}]`

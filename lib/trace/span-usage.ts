@@ -1,5 +1,5 @@
 /**
- * Sums a gathered trace's usage over its model calls without counting a call twice. Two libraries often report the same
+ * Sums a gathered trace's usage over its model calls, counting each call once. Two libraries often report the same
  * call, as nested spans or as siblings.
  */
 import type { UsageFields } from './prepared.ts'
@@ -27,10 +27,10 @@ const hasCost = ({ costUsd }: SpanUsage): boolean => costUsd !== null
 
 /**
  * Sums llm and embedding spans. `spans` must contain all spans of the trace. Agents and chains do not count, because
- * they repeat their calls' usage. If no call reports usage, the root's usage counts.
+ * they repeat their calls' usage. The root's usage counts if no call reports any.
  */
 export function sumSpending(spans: readonly SpanUsage[], rootId: string | undefined): Spent {
-  // Floating-point sums depend on order, so sort the spans to make the sum independent of arrival order.
+  // Floating-point sums depend on order. Sorting makes the sum independent of arrival order.
   const sorted = spans.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const used = countedOf(sorted, hasUsage, rootId)
   const haveBoth = sorted.every(span => hasUsage(span) === hasCost(span))
@@ -73,8 +73,8 @@ function dropNested(calls: Set<SpanUsage>, spans: readonly SpanUsage[]): void {
 }
 
 /**
- * Keeps the first of several overlapping calls with the same response id. Times are compared because some servers reuse
- * an id for consecutive calls.
+ * Keeps the first of overlapping calls with the same response id. Calls that do not overlap are kept, because some
+ * servers reuse an id for consecutive calls.
  */
 function dropSameResponse(calls: Set<SpanUsage>): void {
   const ends = new Map<string, number>()
@@ -88,8 +88,8 @@ function dropSameResponse(calls: Set<SpanUsage>): void {
 }
 
 /**
- * Drops calls that another library reports as well. Two sibling calls with the same model and usage are one call if one
- * runs inside the other. Each call has at most one twin, so that concurrent calls still count.
+ * Drops calls that a second library reports. Sibling calls with the same model and usage are one call if one runs
+ * inside the other. Each call has at most one twin, so that concurrent calls still count.
  */
 function dropTwins(calls: Set<SpanUsage>): void {
   const single: SpanUsage[] = []
@@ -119,9 +119,7 @@ function isTwin(one: SpanUsage, other: SpanUsage): boolean {
   )
 }
 
-/**
- * OpenTelemetry's JavaScript SDK rounds a span's start down to a millisecond, and shifts its end by the same offset.
- */
+/** OpenTelemetry's JavaScript SDK rounds a span's start down to a millisecond, and shifts its end by as much. */
 const WHOLE_MICROS = 1_000
 const slackOf = ({ startMicros }: SpanUsage): number => (startMicros % WHOLE_MICROS === 0 ? WHOLE_MICROS : 0)
 

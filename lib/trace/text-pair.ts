@@ -4,7 +4,7 @@
 export const textsOf = (one: string, other: string): Uint8Array =>
   Buffer.from(`${Buffer.byteLength(one)}\n${one}${other}`)
 
-/** Like textsOf, but takes the second string as pieces of UTF-8. */
+/** Like textsOf, but takes the second string as UTF-8 chunks. */
 export const pairOf = (one: string, other: readonly Uint8Array[]): Uint8Array =>
   Buffer.concat([textsOf(one, ''), ...other])
 

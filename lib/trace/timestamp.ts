@@ -1,6 +1,6 @@
 /**
- * Parses timestamps and converts them to the canonical form in which they are stored, compared and returned: UTC with
- * `Z` and three fraction digits, or six if the microseconds are not zero (`2026-11-21T12:00:00.123Z`).
+ * Parses timestamps and converts them to canonical form, in which they are stored, compared and returned: UTC with `Z`
+ * and three fraction digits, or six if the microseconds are not zero (`2026-11-21T12:00:00.123Z`).
  */
 
 const DASH = 45
@@ -62,9 +62,9 @@ const FIRST_MS = -62_135_596_800_000
 const PAST_LAST_MS = 253_402_300_800_000
 
 /**
- * Parses an ISO 8601 date and time and returns its canonical form, or undefined if invalid. `T` or a space separates
- * date and time. Seconds are required. A fraction has 1 to 9 digits and is truncated to microseconds. The zone is `Z`,
- * an offset or absent, which means UTC.
+ * Returns the canonical form of an ISO 8601 date and time, or undefined if invalid. `T` or a space separates date and
+ * time. Seconds are required. A fraction of 1 to 9 digits is truncated to microseconds. The zone is `Z`, an offset or
+ * absent (UTC).
  */
 export function parseTimestamp(text: string): string | undefined {
   const year = digits(text, 0, 4)
@@ -92,7 +92,7 @@ export function parseTimestamp(text: string): string | undefined {
   }
   const offset = offsetMinutes(text, at)
   if (offset === undefined) return undefined
-  // Fast path: the form that most clients send is already canonical.
+  // Fast path: most clients send this form, which is already canonical.
   if (offset === 0 && year > 0 && at === 23 && separator === 'T' && text[23] === 'Z') return text
 
   const ms =
@@ -106,17 +106,17 @@ export function parseTimestamp(text: string): string | undefined {
   return rest === 0 ? iso : `${iso.slice(0, 23)}${String(rest).padStart(3, '0')}Z`
 }
 
-/** Returns the microseconds past the millisecond of a canonical timestamp. */
+/** Returns a canonical timestamp's microseconds past the millisecond. */
 export const microsOf = (canonical: string): number => (canonical.length === 27 ? digits(canonical, 23, 3) : 0)
 
-/** Returns a canonical timestamp in milliseconds since 1970, without its microseconds. */
+/** Returns a canonical timestamp as milliseconds since 1970, without its microseconds. */
 export function epochMs(canonical: string): number {
   const days = daysFromEpoch(digits(canonical, 0, 4), digits(canonical, 5, 2), digits(canonical, 8, 2))
   const minutes = days * 1440 + digits(canonical, 11, 2) * 60 + digits(canonical, 14, 2)
   return minutes * MINUTE_MS + digits(canonical, 17, 2) * 1000 + digits(canonical, 20, 3)
 }
 
-/** Whether the first of two canonical timestamps is earlier than the second. */
+/** Whether `first` is earlier than `second`. Both must be canonical. */
 export function isBefore(first: string, second: string): boolean {
   // Timestamps of equal length sort chronologically as strings.
   if (first.length === second.length) return first < second
@@ -125,9 +125,7 @@ export function isBefore(first: string, second: string): boolean {
   return a < b || (a === b && microsOf(first) < microsOf(second))
 }
 
-/**
- * Returns the milliseconds between two canonical timestamps, including microseconds, with half milliseconds rounded up.
- */
+/** Returns the milliseconds between two canonical timestamps. Counts microseconds and rounds half up. */
 export function durationMs(from: string, to: string): number {
   const micros = microsOf(to) - microsOf(from)
   return epochMs(to) - epochMs(from) + (micros >= 500 ? 1 : micros < -500 ? -1 : 0)

@@ -1,9 +1,9 @@
 /**
- * Formats numbers for canonical JSON. RFC 8785 covers only doubles. A number that no double represents exactly is
- * written in the normal form of lib/schema/decimal.ts, so that its spelling does not affect identity.
+ * Formats numbers for canonical JSON. RFC 8785 covers only doubles. Numbers that no double represents exactly are
+ * written in the normal form of lib/schema/decimal.ts, so that spelling does not affect identity.
  *
- * Versions up to 1.0.0-rc.1 wrote these numbers as sent (the former form) and stored hashes of the result. To recognise
- * resends of bodies recorded by those versions, a body whose two forms differ is hashed in both.
+ * Versions up to 1.0.0-rc.1 hashed these numbers as sent (the former form). To recognise resends of bodies stored by
+ * those versions, a body whose two forms differ is hashed in both.
  */
 import { isHeld, normalForm } from '../../schema/decimal.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Collects the canonical bytes of a body. Span documents are measured and hashed inside the buffer, so that each string
- * is encoded only once. Sizes count the stored text, in which numbers may be spelled differently.
+ * Collects a body's canonical bytes. Span documents are measured and hashed in this buffer, so each string is encoded
+ * only once. Sizes are those of the stored text, in which numbers may be spelled differently.
  */
 import { sha256 } from '../document.ts'
 import { type FreeJson, surplusOf } from './free-json.ts'
@@ -20,12 +20,11 @@ export class CanonicalBytes {
     this.#surplus = 0
   }
 
-  /** Total size of the stored texts so far, in bytes. */
   get size(): number {
     return this.length + this.#surplus
   }
 
-  /** Adjusts `size` so that free-form JSON already written counts with the bytes of its stored text. */
+  /** Makes `size` count the stored text of free-form JSON whose canonical text was written. */
   resize(...written: readonly FreeJson[]): void {
     for (const json of written) this.#surplus += surplusOf(json)
   }
@@ -36,7 +35,7 @@ export class CanonicalBytes {
     this.length += this.#bytes.write(text, this.length)
   }
 
-  /** Returns the SHA-256, as 64 hexadecimal digits, of everything written from offset `from` on. */
+  /** Returns the SHA-256 of everything written from offset `from` on, as 64 hexadecimal digits. */
   hash(from = 0): string {
     return sha256(this.#bytes.subarray(from, this.length))
   }

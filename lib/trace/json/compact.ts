@@ -2,14 +2,14 @@
 import { pastString } from './exact-json.ts'
 
 const QUOTE = 34
-/** Matches brackets, commas and colons. White space next to these characters is insignificant. */
+/** Whether the character is a bracket, comma or colon. White space next to these characters is insignificant. */
 const isStructural = (code: number): boolean =>
   code === 123 || code === 125 || code === 91 || code === 93 || code === 44 || code === 58
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
 
 /**
- * Removes the white space outside strings. Returns undefined if removal would join two values or if a string is
- * unterminated; the text is then not JSON. Other syntax errors are not detected.
+ * Removes white space outside strings. Returns undefined if removal would join two values or a string is unterminated:
+ * the text is not JSON. Does not detect other syntax errors.
  */
 export function compactText(text: string): string | undefined {
   let compact = ''

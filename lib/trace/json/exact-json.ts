@@ -1,7 +1,6 @@
 /**
- * Parses and writes JSON without changing any value. Numbers that a double cannot represent, empty keys, `__proto__`
- * keys, U+0000 and unpaired surrogates all survive. Two values are identical if their RFC 8785 canonical forms are
- * equal.
+ * Parses and writes JSON without changing any value. Numbers beyond a double's precision, empty keys, `__proto__` keys,
+ * U+0000 and unpaired surrogates all survive. Values with equal RFC 8785 canonical forms are identical.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { LosslessNumber, parse as parseLossless } from 'lossless-json'
@@ -50,7 +49,7 @@ export function holdsControls(bytes: Uint8Array): boolean {
   return false
 }
 
-/** Returns the position after the string whose opening quote is at `open`, or 0 if the string is unterminated. */
+/** Returns the position after the string that opens at `open`, or 0 if the string is unterminated. */
 export function pastString(text: string, open: number): number {
   let close = text.indexOf('"', open + 1)
   while (text.charCodeAt(close - 1) === BACKSLASH) {
@@ -62,7 +61,7 @@ export function pastString(text: string, open: number): number {
   return close + 1
 }
 
-/** Whether JavaScript writes a number exactly as this literal. Counterexamples are 1.0, -0, 1E2 and 1e400. */
+/** Whether JavaScript spells the number like `literal`, unlike 1.0, -0, 1E2 and 1e400. */
 const isWrittenSo = (literal: string): boolean => String(Number(literal)) === literal
 
 /** Converts a LosslessNumber to a plain number if a double represents it exactly. Returns other values unchanged. */
@@ -79,8 +78,8 @@ export interface TextFacts {
 }
 
 /**
- * Scans everything outside strings once. For long numbers, this is faster than a regular expression
- * (test/bench/RESULTS.md, "Reading bodies").
+ * Scans everything outside strings once. Faster than a regular expression for long numbers (test/bench/RESULTS.md,
+ * "Reading bodies").
  */
 export function inspectText(text: string): TextFacts {
   let level = 0
@@ -113,10 +112,7 @@ export function inspectText(text: string): TextFacts {
 
 const readNumber = (literal: string): unknown => (isWrittenSo(literal) ? Number(literal) : new LosslessNumber(literal))
 
-/**
- * Parses valid JSON and keeps each number's spelling. Slower than JSON.parse, so use it only for texts that inspectText
- * reports as inexact.
- */
+/** Parses valid JSON and keeps number spellings. Slower than JSON.parse; intended for texts that are inexact. */
 export function parseInexact(text: string): Json {
   return parseLossless(text, null, { parseNumber: readNumber, onDuplicateKey: ({ newValue }) => newValue })
 }
@@ -136,9 +132,8 @@ const isIntegerLike = (key: string): boolean => {
 }
 
 /**
- * Sorts the keys of every object by UTF-16 code units. Returns the value itself if its keys are already sorted. Returns
- * undefined if no JavaScript object can have sorted keys (because of integer-like keys or `__proto__`) or if the value
- * contains a LosslessNumber.
+ * Sorts the keys of every object by UTF-16 code units. Returns the value itself if already sorted. Returns undefined if
+ * integer-like keys or `__proto__` prevent sorting, or if the value contains a LosslessNumber.
  */
 function inKeyOrder(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -173,7 +168,7 @@ function inKeyOrder(value: unknown): unknown {
   return copy
 }
 
-/** Writes a value key by key, in canonical form if `sorted`, otherwise with keys in their current order. */
+/** Writes a value key by key, in canonical form if `sorted`, otherwise in the existing key order. */
 function write(value: unknown, sorted: boolean): string {
   if (value instanceof LosslessNumber) return sorted ? canonicalNumber(value.value) : value.value
   if (!isObject(value)) return JSON.stringify(value)
@@ -190,7 +185,7 @@ export function stringifyExact(value: Json, inexact = true): string {
 
 /**
  * Returns RFC 8785 canonical JSON, with numbers formatted by canonical-number.ts. `text` is the value's compact JSON,
- * if available; it is returned as is if already canonical.
+ * if available, and is returned if already canonical.
  */
 export function canonicalise(value: Json, text?: string): string {
   const ordered = inKeyOrder(value)

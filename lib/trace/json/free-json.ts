@@ -1,9 +1,9 @@
-/** Represents a body's free-form JSON (input, output, attributes, metadata) in its stored and its canonical form. */
+/** Represents free-form JSON (input, output, attributes, metadata) in its stored and canonical forms. */
 import { canonicalise, parseExact, stringifyExact } from './exact-json.ts'
 import type { Scanner } from './scanner.ts'
 
 export interface FreeJson {
-  /** Compact JSON as stored, with every number as sent. Null for the value that null represents in the column. */
+  /** Compact JSON as stored, with numbers as sent. Null represents the field's empty value: null, {} or []. */
   readonly stored: string | null
   /** RFC 8785 canonical JSON, which decides identity. */
   readonly canonical: string
@@ -14,8 +14,8 @@ export const EMPTY_OBJECT: FreeJson = { stored: null, canonical: '{}' }
 export const EMPTY_LIST: FreeJson = { stored: null, canonical: '[]' }
 
 /**
- * Returns the stored text's length minus the canonical text's length, in bytes. The two differ only in key order and
- * number spelling. Numbers are ASCII, so comparing lengths in UTF-16 code units is enough.
+ * Returns the stored length minus the canonical length, in bytes. The texts differ only in key order and in numbers,
+ * which are ASCII, so their UTF-16 lengths differ by as much.
  */
 export const surplusOf = ({ stored, canonical }: FreeJson): number =>
   stored === null ? 0 : stored.length - canonical.length
@@ -31,8 +31,8 @@ export class RawJson implements FreeJson {
 }
 
 /**
- * Scans a value and stores it as text. Strings are stored in canonical spelling. Numbers keep their spelling, and keys
- * keep their order.
+ * Scans a value and keeps its text for storage. Strings are stored in canonical spelling. Numbers keep their spelling,
+ * and keys keep their order.
  */
 export function passFree(scanner: Scanner, pass: () => string): RawJson {
   const from = scanner.at

@@ -10,7 +10,7 @@ const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 
 /**
- * Parses a text like parseExact, except that each non-null member with one of these names becomes a RawJson. Returns
+ * Parses a text like parseExact, but returns each non-null member with one of these names as a RawJson. Returns
  * undefined if the text is not plain (scanner.ts).
  */
 export function parseKeeping(names: readonly string[], text: string, maxDepth: number): unknown {

@@ -1,8 +1,7 @@
 /**
  * Creates body readers from schemas. A reader parses and checks plain JSON in one pass and keeps free-form JSON as
- * text. A body that its reader rejects takes the slow path (lib/trace/prepare.ts): it is parsed and checked by the
- * compiled schema, which produces the error message, and `adapt` converts it to the same form. A test compares the two
- * paths.
+ * text. A body that a reader rejects takes the slow path (lib/trace/prepare.ts): it is parsed, checked by the compiled
+ * schema, which produces error messages, and converted by `adapt`. A test compares the two paths.
  */
 import type { Static, TSchema } from 'typebox'
 import { obeysAsWritten, type Rules } from '../../schema/check.ts'
@@ -82,7 +81,7 @@ function partOf(rules: Rules): Part {
   }
 }
 
-/** Reads free-form JSON. `none` is the value that null represents in the column. */
+/** Reads free-form JSON. `none` is the value that is stored as null. */
 function free(pass: () => string, none: FreeJson): Part {
   const orNone = (json: FreeJson) => (json.canonical === none.canonical ? none : json)
   return {
@@ -94,7 +93,6 @@ function free(pass: () => string, none: FreeJson): Part {
 const FREE = free(() => scanner.value(), NULL)
 const FREE_OBJECT = free(() => scanner.object(), EMPTY_OBJECT)
 
-/** Reads a value of one kind, or null. */
 function nullable(branches: readonly Rules[]): Part {
   const [branch, none] = branches
   if (branch === undefined || none?.type !== 'null') throw new Error('a reader knows no union but that with null')
@@ -187,9 +185,7 @@ function list({ items = {}, minItems = 0, maxItems = Number.POSITIVE_INFINITY }:
   }
 }
 
-/** A field of an object. */
 interface Field {
-  /** Index of the field within its object. */
   readonly index: number
   readonly part: Part
   /** Quoted name with its colon, as it appears in the text. */
@@ -203,18 +199,16 @@ interface Field {
 }
 
 /**
- * Returns a function that builds an object with these fields from a list of their values. The value of an absent field
- * is undefined. V8 allocates the object with its final shape and accesses its fields faster than if they were assigned
- * one by one (test/bench/RESULTS.md, "Reading bodies").
+ * Returns a function that builds an object with these fields from their values. Absent fields are undefined. V8
+ * allocates the object with its final shape and accesses its fields faster than fields assigned one by one
+ * (test/bench/RESULTS.md, "Reading bodies").
  */
 function makerOf(names: readonly string[]): (values: readonly unknown[]) => Record<string, unknown> {
   const members = names.map((name, i) => `${JSON.stringify(name)}:values[${i}]`)
   return new Function('values', `return {${members}}`) as ReturnType<typeof makerOf>
 }
 
-/**
- * Reads an object with known fields. Each result has every field, sent or not, so that all results share one V8 shape.
- */
+/** Reads an object with known fields. Every result has all fields, sent or not, so that results share one V8 shape. */
 function fields({ properties = {}, required = [] }: Rules): Part {
   const known = new Map<string, Field>()
   const names = Object.keys(properties)

@@ -1,21 +1,18 @@
 /**
- * Scans compact JSON without parsing it. The scanner checks each value, advances past it, and builds its RFC 8785
- * canonical form from slices of the text. Parsing into objects and serialising them again takes several times as long
- * (test/bench/RESULTS.md, "Reading bodies").
+ * Scans compact JSON. The scanner checks each value, advances past it, and builds its RFC 8785 canonical form from
+ * slices of the text. Parsing into objects and writing them again takes several times as long (test/bench/RESULTS.md,
+ * "Reading bodies").
  *
  * The scanner accepts only plain JSON: no white space outside strings (lib/trace/json/compact.ts removes it) and no
- * duplicate names in an object. For any other text, valid JSON or not, its methods throw NOT_PLAIN. The body then takes
- * the slow path, which also produces the error message.
+ * duplicate names in an object. For any other text, its methods throw NOT_PLAIN. The body then takes the slow path,
+ * which also produces the error message.
  *
  * Methods that return a canonical form return an empty string if the scanned text is already canonical.
  */
 import { canonicalNumber } from './canonical-number.ts'
 import { Escapes } from './escapes.ts'
 
-/**
- * Thrown if a text is not plain. All throws share one error object, because creating an error costs more than reading a
- * body.
- */
+/** Thrown if a text is not plain. The error is shared, because creating one costs more than reading a body. */
 export const NOT_PLAIN = new Error('not plain JSON')
 
 const QUOTE = 34
@@ -70,7 +67,7 @@ export class Scanner {
   #level = 0
   #maxLevel = 0
 
-  /** Starts scanning a text. The text must not contain characters below U+0020 (see holdsControls in exact-json.ts). */
+  /** Starts scanning a text without characters below U+0020 (see holdsControls in exact-json.ts). */
   start(text: string, maxDepth: number): void {
     this.text = text
     this.at = 0
@@ -88,14 +85,14 @@ export class Scanner {
     this.text = ''
   }
 
-  /** If the next character has this code, advances past the character and returns true. */
+  /** Advances past the next character if it has this code, and returns whether it does. */
   passes(code: number): boolean {
     if (this.text.charCodeAt(this.at) !== code) return false
     this.at++
     return true
   }
 
-  /** If `text` comes next, advances past it and returns true. */
+  /** Advances past `text` if it comes next, and returns whether it does. */
   passesText(text: string): boolean {
     if (!this.text.startsWith(text, this.at)) return false
     this.at += text.length
@@ -116,7 +113,7 @@ export class Scanner {
     return true
   }
 
-  /** Whether the object or array just opened is empty. If so, advances past its closing bracket. */
+  /** Whether the object or array just opened is empty. If so, advances past the closing bracket. */
   isEmpty(code: number): boolean {
     if (!this.passes(code)) return false
     this.#level--
@@ -130,7 +127,7 @@ export class Scanner {
     return escaped === '' ? this.text.slice(from + 1, this.at - 2) : escaped
   }
 
-  /** Advances past a name and its colon. Returns the name if it contains escapes; otherwise returns an empty string. */
+  /** Advances past a name and its colon. Returns the name if it contains escapes, otherwise an empty string. */
   #escapedName(): string {
     const from = this.at
     this.nameCanonical = this.string()
@@ -139,7 +136,7 @@ export class Scanner {
     return this.#escapedAt === from ? JSON.parse(this.text.slice(from, end)) : ''
   }
 
-  /** Advances past any value and returns its canonical form, or an empty string if the text is already canonical. */
+  /** Advances past any value and returns its canonical form, or an empty string if already canonical. */
   value(): string {
     switch (this.text.charCodeAt(this.at)) {
       case QUOTE:
@@ -193,7 +190,7 @@ export class Scanner {
     return JSON.stringify(JSON.parse(text.slice(open, close + 1)))
   }
 
-  /** Finds the string's closing quote, which is at or after `firstQuote`, and advances past the escapes before it. */
+  /** Finds the string's closing quote, at or after `firstQuote`, and advances past the escapes before it. */
   #passEscapedQuotes(firstQuote: number): number {
     const { text } = this
     const { places } = this.#escapes

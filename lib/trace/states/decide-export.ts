@@ -1,15 +1,15 @@
 /**
- * Decides how an export's spans change one trace. A trace from OpenTelemetry has no end message, its spans arrive in
- * any order, and exporters resend whole exports. An identical stored span is therefore a duplicate. Every span that can
- * be stored is stored. Other spans are counted and reported instead of failing the export, because no exporter would
- * resend it in another form.
+ * Decides how an export's spans change one trace. OpenTelemetry sends no end message and delivers spans in any order,
+ * and exporters resend whole exports, so an identical stored span is a duplicate. Every span that can be stored is
+ * stored. Other spans are counted and reported instead of failing the export, because no exporter would resend them in
+ * another form.
  */
 import { isStoredAs, shortHash } from '../prepared.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
 import { takePlaces } from './kept-spans.ts'
 import { type Reason, type SpanRefusal, sumRefusals } from './span-refusals.ts'
 
-/** The state of a stored trace before spans are added. */
+/** A stored trace's state before spans are added. */
 export interface ExportState {
   /** Undefined if the trace was not recorded by OpenTelemetry. */
   readonly gathered: GatheredState | undefined
@@ -50,7 +50,7 @@ export function decideExport(state: ExportState | undefined, operation: ExportOp
   return { growth: writes ? growth : undefined, added, leftOut, duplicate, refusals }
 }
 
-/** Returns the reason why the trace accepts no spans from this export, or undefined if it accepts spans. */
+/** Returns why the trace accepts none of these spans, or undefined if it accepts spans. */
 function closedTo(state: ExportState, { environment }: ExportOperation): Reason | undefined {
   if (state.gathered === undefined) return 'other_route'
   // A trace whose environment was never recorded counts as unassigned.
@@ -58,7 +58,7 @@ function closedTo(state: ExportState, { environment }: ExportOperation): Reason 
   return isSame ? undefined : 'other_environment'
 }
 
-/** Splits spans into new spans to store, new spans without a slot, refused spans and a count of duplicates. */
+/** Splits spans into new spans to store, new spans without a slot, rejected spans and a count of duplicates. */
 function sortSpans(state: ExportState | undefined, spans: readonly GatheredSpan[]) {
   const fresh = new Map<string, GatheredSpan>()
   const refused: [span: GatheredSpan, reason: Reason][] = []

@@ -1,14 +1,13 @@
 /**
  * Decides how a line of an export changes a stored trace.
  *
- * The line and the stored trace are two states of one trace. A trace only grows: spans and scores are added, the trace
- * ends once, patches change its metadata at increasing times, and better spans supply its OpenTelemetry fields. One
- * state is therefore later than another if it has everything that the other state has.
+ * The line and the stored trace are two states of one trace. A trace only grows: it gains spans and scores, ends once,
+ * receives metadata patches at increasing times, and takes its OpenTelemetry fields from better spans. One state is
+ * therefore later than another if it has everything that the other state has.
  *
- * A later line advances the stored trace to the line's state. An earlier line changes nothing. If each state has
- * something that the other lacks, or if they disagree, they contradict each other: the restore reports the
- * contradiction and changes nothing. The recording key, the time of recording and the environment are not compared and
- * keep their stored values.
+ * A later line advances the stored trace to the line's state. An earlier line changes nothing. If each state lacks
+ * something, or if they disagree, they contradict each other: the restore reports this and changes nothing. The
+ * recording key, the time of recording and the environment are not compared and keep their stored values.
  */
 import { MAX_TAGS } from '../../schema/input.ts'
 import { canonicalise, parseExact } from '../json/exact-json.ts'
@@ -25,7 +24,7 @@ import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
 import { isBetter, type Rank, type Ranks } from './ranks.ts'
 
-/** The part of a line that decisions read. Omits the spans' texts. */
+/** The part of a line that decisions read, without the spans' texts. */
 export type RestoredHead = Omit<RestoredTrace, 'spans'> & { readonly spans: readonly SpanHead[] }
 
 /** The part of a stored trace that only this decision reads. */
@@ -37,7 +36,7 @@ export interface CopyState {
   readonly input: string | null
   readonly output: string | null
   readonly metadataUpdatedAt: string | null
-  /** Ranks of the trace's fields. Set only if OpenTelemetry recorded the trace. */
+  /** Ranks of the trace's fields. Unset unless OpenTelemetry recorded the trace. */
   readonly ranks: Ranks | undefined
   readonly scores: readonly PastScore[]
 }
@@ -83,7 +82,7 @@ export type RestoreDecision =
 
 /** How the line compares with the stored trace in one respect. */
 interface Comparison {
-  /** What one state has and the other lacks, as worded in the reason. */
+  /** The content that one state has and the other lacks, as worded in the reason. */
   readonly what: string
   readonly ahead: boolean
   readonly behind: boolean
@@ -124,7 +123,7 @@ export function decideRestore(state: CopiedState, line: RestoredHead): RestoreDe
 const isMoved = (comparisons: readonly Comparison[]): boolean =>
   comparisons.some(({ ahead, behind }) => ahead || behind)
 
-/** Returns the reason why neither state is later, or undefined if one of them is. */
+/** Returns why neither state is the later one, or undefined if one of them is. */
 function mixed(comparisons: readonly Comparison[]): string | undefined {
   const listed = (some: readonly Comparison[]) => [...new Set(some.map(({ what }) => what))].join(' and ')
   const ahead = listed(comparisons.filter(each => each.ahead))
@@ -225,7 +224,7 @@ function compareTags(stored: readonly string[], sent: readonly string[]): Compar
   }
 }
 
-/** A field of a line that no hash protects: someone may have edited the field alone. */
+/** A field of a line, which someone may have edited without updating the line's hashes. */
 interface Content {
   readonly name: string
   isSame(state: CopiedState, line: RestoredHead): boolean
@@ -244,7 +243,7 @@ const sameJson = (name: 'input' | 'output'): Content => ({
   isSame: ({ copy }, line) => isSameJson(copy[name], line[name], 'null')
 })
 
-/** Fields of a native trace that its start sets permanently. The end may set the fields in OF_END again. */
+/** Fields of a native trace that its start sets permanently. The end may set the fields in OF_END. */
 const OF_START = [same('name'), same('startedAt'), sameInCopy('sessionId'), same('userId'), sameJson('input')]
 const OF_END: readonly Content[] = [
   sameInCopy('status'),
@@ -252,7 +251,7 @@ const OF_END: readonly Content[] = [
   same('provider'),
   same('model'),
   same('costUsd'),
-  // Compared as responses show it, because a line built from a response does not distinguish 0 from a count not sent.
+  // Compared as shown in responses, because a line built from a response cannot tell 0 from a count not sent.
   { name: 'usage', isSame: (state, line) => shownUsage(state) === shownUsage(line) },
   { name: 'tags', isSame: (state, line) => JSON.stringify(state.tags) === JSON.stringify(line.tags) },
   sameJson('output')

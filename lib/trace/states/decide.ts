@@ -1,6 +1,6 @@
 /**
- * Implements the state machine of specification 3.1: decides how an operation changes a trace that is absent, running
- * or complete. Pure, with no knowledge of SQL or HTTP. Every row of the specification's table is a branch below.
+ * Implements the state machine of specification 3.1: decides how an operation changes an absent, running or complete
+ * trace. Pure, with no knowledge of SQL or HTTP. Each row of the specification's table is a branch below.
  */
 import type { ErrorCode } from '../../errors.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
@@ -23,10 +23,10 @@ import { type GatheredSpan, type GatheredState, type Growth, gather } from './ga
 import type { IdleOperation } from './idle.ts'
 import type { SpanRefusal } from './span-refusals.ts'
 
-/** The state of a stored trace before an operation on it is decided. */
+/** A stored trace's state before an operation. */
 export interface TraceState extends UsageFields {
   readonly seq: number
-  /** Every change gives the trace a new version. A decision is valid only for the version it was based on. */
+  /** Every change gives the trace a new version. A decision is valid only for the version it is based on. */
   readonly version: number
   readonly running: boolean
   readonly bodyHash: string
@@ -50,11 +50,11 @@ export interface TraceState extends UsageFields {
   readonly outputBytes: number
   /** Hashes, by span id, of the operation's spans that are already stored. */
   readonly spanHashes: ReadonlyMap<string, string>
-  /** Whether OpenTelemetry recorded the trace. If so, no other route can add spans to it or end it. */
+  /** Whether OpenTelemetry recorded the trace. If so, no other route can extend or end it. */
   readonly isGathered: boolean
-  /** Read only for exports. */
+  /** Used only by exports. */
   readonly gathered: GatheredState | undefined
-  /** Read only when restoring lines. */
+  /** Used only when restoring lines. */
   readonly copy: CopyState | undefined
 }
 
@@ -66,7 +66,7 @@ export interface RecordOperation {
   readonly formerHash?: string | undefined
   /** Why one of the documents cannot be stored. Undefined if all can. */
   readonly oversize: string | undefined
-  /** Set if the trace is being restored rather than recorded. */
+  /** Set if the trace is restored rather than recorded. */
   readonly restored?: RestoredHead | undefined
 }
 
@@ -75,7 +75,6 @@ export type Append = HeadsOf<PreparedAppend>
 export type End = HeadsOf<PreparedEnd>
 type HeadsOf<T> = Omit<T, 'spans'> & { readonly spans: readonly SpanHead[] }
 
-/** A prepared operation on one trace. */
 export type DecidedOperation = RecordOperation | (Append & ByKey) | (End & ByKey) | ExportOperation | IdleOperation
 /** Facts about an append or end that come from its key rather than its body. */
 export interface ByKey {
@@ -83,7 +82,7 @@ export interface ByKey {
   readonly environment: string | null
 }
 
-/** A change to a stored trace: the added spans, the new sums, and the fields that an end sets. */
+/** A change to a stored trace: added spans, new sums, and the fields that an end sets. */
 export interface TraceChange {
   readonly spanCount: number
   readonly errorCount: number
@@ -96,9 +95,7 @@ export interface TraceChange {
   readonly ending: Ending | undefined
 }
 
-/**
- * The fields that an end sets. Each holds the complete new value. Undefined output or metadata keeps its stored value.
- */
+/** The fields that an end sets, as complete new values. Undefined output or metadata keeps its stored value. */
 export interface Ending extends UsageFields {
   readonly status: string
   readonly endedAt: string
@@ -148,7 +145,7 @@ function oversizeSpan(spans: readonly SpanHead[]): string | undefined {
   return span && tooLarge(`the document of span ${span.id}`, span.bytes)
 }
 
-/** Returns the reason why a document of a new trace cannot be stored, or undefined if all can. */
+/** Returns why a document of a new trace cannot be stored, or undefined if all can. */
 export function oversizeMessage(trace: Pick<PreparedTrace, 'bytes' | 'spans'>): string | undefined {
   if (trace.bytes > MAX_DOCUMENT_BYTES) return tooLarge('the trace document', trace.bytes)
   return oversizeSpan(trace.spans)
@@ -178,7 +175,7 @@ function decideLine(state: TraceState, { oversize }: RecordOperation, line: Rest
   return oversize === undefined ? decision : refused('payload_too_large', oversize)
 }
 
-/** Returns the new spans, each once, or the id of a span that conflicts with a stored span or another sent span. */
+/** Returns the new spans, each once, or the id of a span that conflicts with another span, stored or sent. */
 function sortSpans(state: TraceState, spans: readonly SpanHead[]) {
   const fresh = new Map<string, SpanHead>()
   for (const span of spans) {
@@ -190,7 +187,7 @@ function sortSpans(state: TraceState, spans: readonly SpanHead[]) {
   return { conflict: undefined, fresh: [...fresh.values()] }
 }
 
-/** Refuses an append or end by a key of another environment. Must run before the checks for conflicts. */
+/** Rejects an append or end by a key of another environment. Must run before the checks for conflicts. */
 function refuseKey(state: TraceState, environment: string | null): Decision | undefined {
   // A trace whose environment was never recorded counts as unassigned.
   const recorded = state.environment ?? 'unassigned'
@@ -198,7 +195,7 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
   return refused('forbidden', 'the trace was recorded in another environment than the one of this key')
 }
 
-/** Refuses an append to, or end of, an OpenTelemetry trace. A trace stays with the route that started it. */
+/** Rejects an append to, or end of, an OpenTelemetry trace. A trace stays with the route that started it. */
 function refuseGathered({ isGathered, running }: TraceState): Decision | undefined {
   if (!isGathered) return undefined
   return running
@@ -206,7 +203,7 @@ function refuseGathered({ isGathered, running }: TraceState): Decision | undefin
     : refused('trace_finished', 'the trace was recorded by OpenTelemetry and has ended; it takes spans only from there')
 }
 
-/** Refuses an append to, or another end of, a complete trace. A trace that was recorded whole has no end body. */
+/** Rejects an append to, or another end of, a complete trace. A trace that was recorded whole has no end body. */
 const finished = ({ endHash }: TraceState, ended: string): Decision =>
   refused(
     'trace_finished',
@@ -222,7 +219,7 @@ function tooManySpans(state: TraceState, fresh: readonly SpanHead[]): Decision |
   return refused('invalid_trace', `spans: the trace would have ${total} spans, and at most ${MAX_SPANS} are allowed`)
 }
 
-/** Builds the change that adds these spans. `documentBytes` is the growth of the trace's own document. */
+/** Builds the change that adds these spans. The trace's own document grows by `documentBytes`. */
 function additionOf(state: TraceState, fresh: readonly SpanHead[], documentBytes: number): TraceChange {
   const addedBytes = documentBytes + countBytes(fresh)
   return {
@@ -255,7 +252,7 @@ function decideAppend(state: TraceState, append: Append & ByKey): Decision {
 const json = (value: string | number | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
 const bytesOf = (text: string | null | undefined): number => (text == null ? 0 : Buffer.byteLength(text))
 
-/** Returns the number of bytes by which a document grows when a member changes. */
+/** Returns the bytes by which a document grows when a member changes. */
 const growthOf = (key: string, before: string | number | null, after: string | number | null): number =>
   before === after ? 0 : memberBytes(key, json(after)) - memberBytes(key, json(before))
 

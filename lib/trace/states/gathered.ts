@@ -1,10 +1,10 @@
 /**
  * Builds a trace from spans that arrive one by one in any order, as OpenTelemetry sends them.
  *
- * No client sends the trace itself, and no message marks it complete, so every field of the trace comes from a span.
- * Each span that has a value for a field makes a claim with a rank, and the claim with the best rank supplies the
- * value. Ranks are stored with the trace. When a span with a better rank arrives, the field takes that span's value.
- * The trace therefore depends only on which spans have arrived, never on their order.
+ * No client sends the trace itself, and no message marks it complete, so every field comes from a span. A span that has
+ * a value for a field claims the field with a rank, and the best-ranked claim supplies the value. Ranks are stored with
+ * the trace. When a span with a better rank arrives, its value replaces the field's value. The trace therefore depends
+ * only on which spans have arrived, never on their order.
  */
 import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../../schema/input.ts'
 import { traceDocument, usageDocument } from '../document.ts'
@@ -18,13 +18,13 @@ import { type IdleEnd, markEnd, ranksOfEnd, readEnd } from './idle.ts'
 import { type CountedSpan, countFailed, markLeftOut, ranksOfLeftOut, readLeftOut } from './left-out.ts'
 import { beats, nameOfResponse, type Rank, type Ranks } from './ranks.ts'
 
-/** Levels of spans, which grade their claims: the root is best, then the first span of a called process. */
+/** Levels of spans, which grade their claims. The root is best, then the first span of a called process. */
 export const ROOT = 1
 export const PROCESS_ROOT = 2
 export const INNER = 3
 export type Level = typeof ROOT | typeof PROCESS_ROOT | typeof INNER
 
-/** A span's claims about its trace. JSON values are text. A field that the span does not have is undefined. */
+/** A span's claims about its trace. JSON values are text. Missing fields are undefined. */
 export interface SpanHints {
   readonly level: Level
   readonly startMicros: number
@@ -33,18 +33,18 @@ export interface SpanHints {
   readonly name: string | undefined
   /** The name that the trace takes from this span if `name` is undefined. */
   readonly ownName: string
-  /** The trace's input and output, if the span states them. Otherwise the span's own input and output count. */
+  /** The trace's input and output, if the span states them. Otherwise the span's own values count. */
   readonly input: string | undefined
   readonly output: string | undefined
   readonly sessionId: string | undefined
   readonly userId: string | undefined
-  /** The id that the provider gave its response, if the span is a model call. */
+  /** The id of the provider's response, if the span is a model call. */
   readonly responseId: string | undefined
   readonly tags: readonly string[]
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** The part of a span from which its trace is built. The other fields exist only in the span's row. */
+/** The part of a span from which its trace is built. The span's row contains the remaining fields. */
 export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' | 'events'> {
   readonly hints: SpanHints
 }
@@ -112,7 +112,7 @@ const EMPTY_SPANS = '"spans":[],'
 
 /**
  * Returns the trace with these spans added. `before` is undefined if no spans are stored. `leftOut` contains spans
- * without a slot; their claims, usage and failures still count. `end` completes a trace without a root
+ * without a slot, whose claims, usage and failures still count. `end` completes a trace without a root
  * (lib/trace/states/idle.ts). Span and error counts are computed from the spans, not from stored counts.
  */
 export function gather(
@@ -126,7 +126,7 @@ export function gather(
   const claims = settle(before, speakers)
   const fresh = ranksOfLeftOut(before?.ranks, leftOut.map(gatheredUsage))
   const used = added.map(gatheredUsage)
-  // A null prototype keeps V8 from creating a new shape for each name, such as a response's.
+  // A null prototype keeps V8 from creating a new shape for each new name.
   const gathered: Record<string, Rank> = Object.assign(Object.create(null), before?.ranks)
   for (const [field, { rank }] of claims) gathered[field] = rank
   for (const { id, responseId } of used) if (responseId !== undefined) gathered[nameOfResponse(id)] = [0, 0, responseId]
@@ -164,7 +164,7 @@ export function gather(
   }
 }
 
-/** Returns the best claim for each field, if better than the claim that supplied the stored value. */
+/** Returns the best new claim for each field, if better than the claim that supplied the stored value. */
 function settle(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): Claims {
   const best: Claims = new Map()
   const fixed = before?.patched === true ? Object.keys(JSON.parse(before.metadata ?? '{}')) : []
@@ -207,8 +207,7 @@ function eachClaim(
 const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && hints.level === INNER
 
 /**
- * Matches an object in Python notation, `StopEvent(result=…`. LlamaIndex sends results this way along with readable
- * messages.
+ * Matches an object in Python notation, `StopEvent(result=…`. LlamaIndex sends such results beside readable messages.
  */
 const NOTATION = /^"[A-Z]\w*\(\w+=/
 const gradeOf = (level: Level, text: string): number => (NOTATION.test(text) ? UNREADABLE : level)
@@ -262,8 +261,8 @@ interface Free {
 
 /**
  * Fits input, output and metadata into one document. If they are too large, drops the output, or else the input, or
- * else both. If the metadata alone is too large, drops its new keys. Stored values are dropped by the same rule as new
- * values, so that arrival order does not matter. The spans keep all values.
+ * else both, and then new metadata keys. Stored and new values are dropped by the same rule, so that arrival order does
+ * not matter. The spans keep all values.
  */
 function fit(
   traceId: string,
@@ -307,7 +306,7 @@ function fit(
 const NULL_BYTES = 4
 const NOTHING = { text: null, bytes: NULL_BYTES }
 
-/** Returns the UTF-8 bytes of the trace's document without the values of input and output. */
+/** Returns the UTF-8 bytes of the trace's document without input and output values. */
 function measure(id: string, fields: TraceFields, metadata: string | null): number {
   const { status, tags } = fields
   const { head, tail } = traceDocument({
@@ -323,7 +322,7 @@ function measure(id: string, fields: TraceFields, metadata: string | null): numb
   return Buffer.byteLength(head + tail) - EMPTY_SPANS.length
 }
 
-/** Returns the fields of a span that the sums read. */
+/** Returns a span's fields that the sums read. */
 export const gatheredUsage = (span: GatheredSpan): CountedSpan => ({
   id: span.id,
   parentId: span.parentId,

@@ -1,8 +1,8 @@
 /**
- * Completes a gathered trace whose root, or first span of a process, never arrived. After some time without a span, the
- * trace ends with its existing spans. The end is stored as a rank named `idle` with the number of spans it was computed
- * from, and is valid until more spans arrive. The trace therefore does not depend on the order in which spans and ends
- * arrive.
+ * Completes a gathered trace whose root, or first span of a process, never arrived. After some time without new spans,
+ * the trace ends with its existing spans. The end is stored as a rank named `idle`, with the number of spans it was
+ * computed from, and is valid until more spans arrive. The trace therefore does not depend on the order of spans and
+ * ends.
  */
 import { isBefore, parseTimestamp } from '../timestamp.ts'
 import { setMark } from './marks.ts'
@@ -36,8 +36,8 @@ export const IDLE = 'idle'
 const STATUSES = ['error', 'ok', 'unset']
 
 /**
- * Computes the trace's end from at least one span. The trace ends with its last span. Its status comes from the spans
- * whose parents are missing: `error` if any failed, else `ok` if any reported success, else `unset`.
+ * Computes a trace's end from at least one span. The trace ends when its last span ends. Spans without a stored parent
+ * decide the status: `error` if any failed, else `ok` if any is `ok`, else `unset`.
  */
 export function endOf(spans: readonly EndedSpan[]): IdleEnd {
   const ids = new Set(spans.map(({ id }) => id))
@@ -48,14 +48,13 @@ export function endOf(spans: readonly EndedSpan[]): IdleEnd {
   }
 }
 
-/** Returns the rank of an end computed from `spanCount` spans. An end computed from more spans is better. */
+/** Returns the rank of an end computed from `spanCount` spans. More spans make a better end. */
 export const ranksOfEnd = ({ status, endedAt }: IdleEnd, spanCount: number): Ranks => ({
   [IDLE]: [0, -spanCount, JSON.stringify([status, endedAt])]
 })
 
 /**
- * Reads the end from the ranks of a trace with `spanCount` spans. Returns undefined if there is no end, or if more
- * spans have arrived since.
+ * Reads the end of a trace with `spanCount` spans. Returns undefined if no end is stored, or more spans arrived since.
  */
 export function readEnd({ [IDLE]: rank, times }: Ranks, spanCount: number): IdleEnd | undefined {
   if (rank === undefined || times !== undefined || rank[1] !== -spanCount) return undefined

@@ -1,18 +1,18 @@
 /**
- * Decides which spans get one of a gathered trace's MAX_SPANS slots. Ordinary steps leave the last slots free for the
- * spans that readers need most: roots, failed spans, agents and model calls, at any depth. A stored span never loses
- * its slot.
+ * Decides which spans get one of a gathered trace's MAX_SPANS slots. Ordinary steps leave the last slots to the spans
+ * that readers need most: roots, failed spans, agents and model calls, at any depth. A stored span never loses its
+ * slot.
  */
 import { MAX_SPANS } from '../../schema/input.ts'
 import { type GatheredSpan, type GatheredState, PROCESS_ROOT } from './gathered.ts'
 
 /**
- * Number of slots that spans of each need leave free. An export's spans are assigned slots in this order of need, and
- * an earlier need leaves fewer slots free. `ready.ts` renders rows only for spans that get a slot in an empty trace,
- * and no other rows are needed. Proof: let a trace have n spans, d of them from this export. New spans get slots in
- * order of need, at most L - n of them, where L is the number of slots available to their need. Because d <= n, each is
- * among the first L spans of the whole export, so it gets a slot in an empty trace too. Neither the order nor L may
- * depend on stored spans.
+ * Number of slots that spans of each need leave free. An export's spans get slots in this order of need, and an earlier
+ * need leaves fewer slots free. `ready.ts` renders rows only for spans that get a slot in an empty trace, which is
+ * sufficient. Proof: let a trace have n spans, d of them from this export. New spans get slots in order of need, at
+ * most L - n of them, where L is the number of slots open to their need. Because d <= n, each is among the first L
+ * spans of the whole export, so it also gets a slot in an empty trace. Neither the order nor L may depend on stored
+ * spans.
  */
 const LEAVES = { root: 0, failed: 1, called: 1, plain: MAX_SPANS / 10 }
 type Need = keyof typeof LEAVES
@@ -42,25 +42,19 @@ export function inNeedOrder<T>(spans: readonly T[], of: (span: T) => Needed): T[
 /** Whether a span is a root, which is a span without a parent (lib/otlp/trace-hints.ts). */
 const isRoot = ({ parentId }: { readonly parentId: string | null }): boolean => parentId === null
 
-/**
- * The first span of a process ranks like a failed span, because the trace takes its fields from it until a root
- * arrives.
- */
+/** A process's first span ranks like a failed span: the trace takes its fields from it until a root arrives. */
 const neededOf = (span: GatheredSpan): Needed => ({
   isRoot: isRoot(span),
   failed: span.status === 'error' || span.hints.level === PROCESS_ROOT,
   kind: span.kind
 })
 
-/**
- * Splits new spans into those that get a slot and those left out. Both lists keep their order. `fresh` contains spans
- * that are not stored, each once.
- */
+/** Splits new spans, each given once, into spans that get a slot and spans left out. Keeps their order. */
 export function takePlaces(stored: GatheredState | undefined, fresh: readonly GatheredSpan[]) {
   const spans = stored?.spending ?? []
   if (spans.length + fresh.length <= MAX_SPANS - KEPT_PLACES) return { added: fresh, leftOut: [] }
   // The last slot is reserved for a root, and is free once the trace or the export has one. If a root is stored and not
-  // in the export, then d < n in the proof above, so one more slot than in an empty trace is safe.
+  // in the export, then d < n in the proof above, so the additional slot is safe.
   const hasRoot = spans.some(isRoot) || fresh.some(isRoot)
   const placed = new Set<GatheredSpan>()
   for (const span of inNeedOrder(fresh, neededOf)) {

@@ -1,6 +1,6 @@
 /**
- * Remembers spans that got no slot in a gathered trace. Their usage and failures keep the trace's sums correct, and
- * their ids keep a resent span from counting twice. They are stored among the trace's ranks.
+ * Remembers spans without a slot in a gathered trace, among the trace's ranks. Their usage and failures keep the
+ * trace's sums correct, and their ids keep resent spans from counting twice.
  */
 import type { SpanUsage } from '../span-usage.ts'
 import { setMark } from './marks.ts'
@@ -9,14 +9,11 @@ import type { Rank, Ranks } from './ranks.ts'
 /** Prefix, before the span id, of the rank names of left-out spans. */
 const LEFT_OUT = 'leftOut.'
 const MARK = 'spansLeftOut'
-/**
- * Maximum number of left-out spans that a trace remembers, in up to about a megabyte of ranks. Further spans are
- * refused and not counted, because a resend could not be recognised.
- */
+/** Maximum number of left-out spans that a trace counts. More would take over a megabyte to recognise when resent. */
 export const MOST_LEFT_OUT = 5000
 /**
  * Grades of left-out spans. Versions up to 1.0.0-rc.1 wrote 0 for every span. FAILED is the better grade, so that a
- * state in which the failure is known is later than a state in which it is not.
+ * trace with a known failure is a later state than a trace without.
  */
 export const FAILED = -1
 const NOT_KNOWN_TO_FAIL = 0
@@ -38,7 +35,7 @@ type Cells = readonly [
   responseId?: string
 ]
 
-/** Returns the ranks to add for left-out spans that are new or newly known to have failed, within MOST_LEFT_OUT. */
+/** Returns ranks for left-out spans that are new, or newly known to have failed, up to MOST_LEFT_OUT. */
 export function ranksOfLeftOut(ranks: Ranks | undefined, spans: readonly CountedSpan[]): Ranks {
   if (spans.length === 0) return {}
   const known = ranks ?? {}
@@ -54,7 +51,7 @@ export function ranksOfLeftOut(ranks: Ranks | undefined, spans: readonly Counted
   return news
 }
 
-/** Reads the left-out spans. Excludes spans in `placed`: a span that is sent again later may get a slot. */
+/** Reads the left-out spans, except those in `placed`: a resent span may have got a slot. */
 export function readLeftOut(ranks: Ranks, placed: readonly { readonly id: string }[]): CountedSpan[] {
   const names = Object.keys(ranks).filter(isLeftOut)
   if (names.length === 0) return []
@@ -79,9 +76,7 @@ export interface LeftOut {
   readonly kinds: Readonly<Record<string, number>>
 }
 
-/**
- * Reads the counts that `markLeftOut` recorded in a trace's metadata. A client may have set the same key to any JSON.
- */
+/** Reads the counts that `markLeftOut`, or a client, wrote to a trace's metadata, which may hold any JSON. */
 export function leftOutOf({ spoor }: { readonly spoor?: unknown }): LeftOut | undefined {
   const { [MARK]: mark } = Object(spoor) as { readonly [MARK]?: unknown }
   const { count, kinds } = Object(mark) as { readonly count?: unknown; readonly kinds?: unknown }

@@ -1,28 +1,28 @@
 /**
  * Ranks record which span each field of a gathered trace comes from, so that the trace does not depend on arrival
- * order. Names distinguish four kinds of ranks: fields of the trace, provider responses (`response.<span id>`),
- * left-out spans (lib/trace/states/left-out.ts) and the end of an idle trace (lib/trace/states/idle.ts).
+ * order. Ranks are named after fields of the trace, provider responses (`response.<span id>`), left-out spans
+ * (lib/trace/states/left-out.ts), or the end of an idle trace (lib/trace/states/idle.ts).
  */
 
 /**
- * A claim's rank: grade, time and span id. The lowest rank is best. Ranks of provider responses, left-out spans and
- * idle ends hold another string instead of a span id.
+ * A claim's rank: grade, time and span id. The lowest rank is best. For provider responses, left-out spans and idle
+ * ends, the last element is another string.
  */
 export type Rank = readonly [grade: number, order: number, id: string]
-/** Ranks by name. `times` also ranks the status. Each metadata key has its own rank, with a prefix. */
+/** Ranks by name. `times` also ranks the status. Each metadata key has its own rank, with a prefixed name. */
 export type Ranks = Readonly<Record<string, Rank>>
 
 export const isBetter = ([grade, order, id]: Rank, other: Rank | undefined): boolean => beats(grade, order, id, other)
 
-/** Whether a rank with these elements would be better than `other`. Avoids allocating ranks that lose. */
+/** Whether a rank with these elements would be better than `other`. Avoids allocating losing ranks. */
 export const beats = (grade: number, order: number, id: string, other: Rank | undefined): boolean =>
   other === undefined ||
   grade < other[0] ||
   (grade === other[0] && (order < other[1] || (order === other[1] && id < other[2])))
 
 /**
- * Prefix, before the span id, of the rank names of model calls. The rank's string is the provider's response id, which
- * identifies the same call when another library reports it.
+ * Prefix, before the span id, of the rank names of model calls. Their last element is the provider's response id, which
+ * identifies the call when another library reports it.
  */
 const RESPONSE = 'response.'
 export const nameOfResponse = (spanId: string): string => RESPONSE + spanId

@@ -1,8 +1,8 @@
-/** Reports the spans of an export that are not stored: the reasons and counts. */
+/** Reports the spans of an export that are not stored, with reasons and counts. */
 import { MAX_SPANS } from '../../schema/input.ts'
 import { KEPT_PLACES } from './kept-spans.ts'
 
-/** All reasons, by their names in metrics. Each text follows the word "spans" in a response. */
+/** All reasons, by their names in metrics. Each value follows the word "spans" in a response. */
 export const REASONS = {
   no_ids: 'without a valid trace id and span id (are these log records?)',
   bad_parent: 'whose parent span id is not valid',
@@ -19,7 +19,7 @@ export const REASONS = {
 } as const
 export type Reason = keyof typeof REASONS
 
-/** A reason for refusing spans, the number of spans refused for it, and an example. */
+/** A reason for rejecting spans, the number of spans rejected for it, and an example. */
 export interface SpanRefusal {
   readonly reason: Reason
   readonly count: number
@@ -36,7 +36,7 @@ export function sumRefusals(refusals: Iterable<SpanRefusal>): SpanRefusal[] {
   return [...sums.values()]
 }
 
-/** Returns one sentence for the sender's log, or an empty string if nothing was refused. */
+/** Returns one sentence for the sender's log, or an empty string if nothing was rejected. */
 export const explainRefusals = (refusals: readonly SpanRefusal[]): string =>
   refusals
     .map(({ reason, count, example }) => `${count} refused: spans ${REASONS[reason]} (such as ${example})`)

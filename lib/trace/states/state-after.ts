@@ -1,4 +1,4 @@
-/** Computes a trace's state after a decision is written, which saves reading the state from the database. */
+/** Computes a trace's state after a decision is written, so that the state need not be read from the database. */
 
 import { type PreparedTrace, type SpanHead, shortHash } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
@@ -13,10 +13,7 @@ export interface KeptState extends TraceState {
 export type StartedState = Omit<KeptState, keyof Stamp>
 
 const NULL_BYTES = Buffer.byteLength('null')
-/**
- * Copies an id or a hash. V8 stores a substring as a reference to its parent string, which would keep the parent in
- * memory.
- */
+/** Copies an id or a hash. A V8 substring refers to its parent string, which would keep the parent in memory. */
 const copyOf = (digits: string): string => Buffer.from(digits, 'latin1').toString('latin1')
 function addHashes(known: Map<string, string>, spans: readonly SpanHead[]): Map<string, string> {
   for (const span of spans) known.set(copyOf(span.id), copyOf(shortHash(span)))
@@ -54,9 +51,8 @@ export function startedState(trace: PreparedTrace): StartedState {
 }
 
 /**
- * Returns the state of a running trace after a change. Reuses the previous state's map of span hashes, so the caller
- * must discard that state. Copying the map for every append would make a trace's cost quadratic in the number of its
- * appends.
+ * Returns the state of a running trace after a change. Takes over the previous state's map of span hashes, so the
+ * caller must discard that state. Copying the map would make a trace's cost quadratic in its appends.
  */
 export function changedState(state: KeptState, change: TraceChange, version: number): KeptState {
   const { spanCount, errorCount, estimatedBytes, spans } = change
