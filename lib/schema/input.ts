@@ -38,23 +38,22 @@ const json = (description: string) =>
 const jsonObject = (description: string) =>
   Type.Object(
     {},
-    { additionalProperties: true, description: `${description} Values can be any JSON and are kept exactly as sent.` }
+    { additionalProperties: true, description: `${description} Values can be any JSON, kept exactly as sent.` }
   )
-const timestamp = (description = '') =>
+const timestamp = (description = 'A date and time.') =>
   Type.String({
     format: 'date-time',
-    description:
-      `${description} An ISO 8601 time, kept to the microsecond. Without \`Z\` or an offset, the time is UTC.`.trim()
+    description: `${description} ISO 8601, UTC by default, kept to the microsecond.`
   })
 export const Timestamp = timestamp()
 export const TraceId = Type.String({
   pattern: '^[0-9a-fA-F]{32}$',
   description: 'A trace id has 32 hexadecimal characters, which are folded to lower case.'
 })
-const spanId = (description = '') =>
+const spanId = (description = 'The id of a span.') =>
   Type.String({
     pattern: '^[0-9a-fA-F]{16}$',
-    description: `${description} A span id has 16 hexadecimal characters, which are folded to lower case.`.trim()
+    description: `${description} It has 16 hexadecimal characters, folded to lower case.`
   })
 export const SpanId = spanId()
 const SchemaVersion = Type.Literal(1, { description: 'The version of this body, which is always 1.' })
@@ -77,7 +76,7 @@ export const EventInput = named('SpanEventInput', {
 })
 
 export const SpanInput = named('SpanInput', {
-  id: spanId("The span's id, which is unique in its trace."),
+  id: spanId("The span's id, unique in its trace."),
   parentSpanId: Type.Optional(
     Type.Union([spanId(), Type.Null()], { description: 'The parent span, which may arrive later.' })
   ),
@@ -85,7 +84,7 @@ export const SpanInput = named('SpanInput', {
   kind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: "The step's kind. The default is `custom`." })),
   status: Type.Optional(Type.Enum([...STATUSES], { description: "The step's outcome. The default is `unset`." })),
   startedAt: timestamp(),
-  endedAt: timestamp('The end must not be before `startedAt`.'),
+  endedAt: timestamp('The end, not before `startedAt`.'),
   provider: Type.Optional(Provider),
   model: Type.Optional(Model),
   input: Type.Optional(json("The step's input.")),
@@ -106,9 +105,7 @@ export const TraceInput = named('TraceInput', {
     Type.Enum([...STATUSES], { description: "The run's outcome. It must be absent if `endedAt` is absent." })
   ),
   startedAt: timestamp(),
-  endedAt: Type.Optional(
-    timestamp('A trace with an end is complete; a trace without is running. The end must not be before `startedAt`.')
-  ),
+  endedAt: Type.Optional(timestamp('The end, not before `startedAt`; absent while running.')),
   provider: Type.Optional(Provider),
   model: Type.Optional(Model),
   sessionId: Type.Optional(text(MAX_TEXT, 'The conversation or session that the run belongs to.')),
@@ -116,7 +113,7 @@ export const TraceInput = named('TraceInput', {
   tags: Type.Optional(tags('Labels for finding the trace.')),
   input: Type.Optional(json("The run's input.")),
   output: Type.Optional(json("The run's output.")),
-  metadata: Type.Optional(jsonObject('Additional data about the run. Later requests can merge keys into it.')),
+  metadata: Type.Optional(jsonObject('Additional data about the run. Later requests can merge keys.')),
   usage: Type.Optional(Usage),
   costUsd: Type.Optional(Cost),
   spans: Type.Optional(spans('The steps of the run.'))
@@ -134,7 +131,7 @@ export type SpansBody = Static<typeof SpansBody>
 
 export const EndBody = named('EndBody', {
   schemaVersion: SchemaVersion,
-  endedAt: timestamp("The end must not be before the trace's `startedAt`."),
+  endedAt: timestamp("The end, not before the trace's `startedAt`."),
   status: Type.Optional(Type.Enum([...STATUSES], { description: "The run's outcome. The default is `unset`." })),
   provider: Type.Optional(Provider),
   model: Type.Optional(Model),
@@ -165,7 +162,7 @@ export const SCORE_VALUES = {
 }
 const scoreMore = {
   comment: Type.Optional(Type.String({ maxLength: 2000 })),
-  spanId: Type.Optional(spanId('The judged span. If absent, the score judges the whole trace.'))
+  spanId: Type.Optional(spanId('The id of the judged span; absent for the whole trace.'))
 }
 const scoreInput = <D extends DataType>(title: string, dataType: D) =>
   named(title, { name: ScoreName, dataType: Type.Literal(dataType), value: SCORE_VALUES[dataType], ...scoreMore })

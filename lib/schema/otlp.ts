@@ -53,7 +53,7 @@ export const ExportReply = Type.Object(
           ),
           errorMessage: Type.Optional(Type.String({ description: 'The reasons, with an example span for each.' }))
         },
-        { description: 'This field is present only if spans were rejected. Resending the spans changes nothing.' }
+        { description: 'This field is present only if spans were rejected. Resending changes nothing.' }
       )
     )
   },
@@ -82,8 +82,7 @@ export const LogsReply = Type.Object(
           errorMessage: Type.Optional(Type.String({ description: 'The reason.' }))
         },
         {
-          description:
-            'This field is present only if messages of model calls name no span. Resending the messages changes nothing.'
+          description: 'This field is present only if messages of model calls name no span. Resending changes nothing.'
         }
       )
     )

@@ -31,7 +31,7 @@ export const TraceListQuery = Type.Object(
       Type.Enum(['newest', 'slowest', 'costliest'], {
         default: 'newest',
         description:
-          '`slowest` sorts by durationMs and omits running traces. `costliest` sorts by costUsd and omits traces without a cost.'
+          '`slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits traces without it.'
       })
     ),
     limit: Type.Optional(limitUpTo(200)),
