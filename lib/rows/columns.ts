@@ -91,7 +91,7 @@ export const STORED_TEXT_COLUMNS = [...SPAN_TEXT_COLUMNS, column('packed', 'byte
 
 export const SPAN_ID_COLUMN = column('id', 'bytea')
 
-/** The other span columns that derive from the body. */
+/** Span columns, besides the texts, that derive from the body. */
 export const SPAN_HEAD_COLUMNS = [
   SPAN_ID_COLUMN,
   column('parent_id', 'bytea'),
@@ -114,7 +114,7 @@ export const SPAN_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...STORED_TEXT
 /** Columns of a tag row that are known only when the row is written. */
 export const TAG_STAMP_COLUMNS = [fixed('project_id', 'int'), fixed('ranked', 'smallint')] as const
 
-/** The other tag columns: the tag, its lists, and the trace fields that lists show. */
+/** The remaining tag columns: the tag, its lists, and the trace fields that lists show. */
 export const TAG_BODY_COLUMNS = [
   fixed('tag_family', 'bigint'),
   fixed('tag_named_family', 'bigint'),

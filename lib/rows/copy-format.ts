@@ -137,7 +137,7 @@ export class CopyWriter {
     return taken
   }
 
-  /** Writes a short ASCII string. Returns false for any other string; bytes written by then are ignored. */
+  /** Writes a short ASCII string. Returns false for other strings; the caller then ignores the written bytes. */
   #putAscii(text: string, units: number, at: number): boolean {
     if (units > SHORT_TEXT) return false
     const { bytes } = this
@@ -224,8 +224,8 @@ function writeWhole(rows: CopyWriter, value: number): void {
 }
 
 /**
- * Writes a numeric's header. `weight` is the first digit's power of NUMERIC_BASE. The caller writes the digits, none
- * fractional.
+ * Writes a numeric's header. `weight` is the first digit's power of NUMERIC_BASE. The caller writes the digits.
+ * Fractional digits are not supported.
  */
 function beginNumeric(rows: CopyWriter, isNegative: boolean, weight: number, digits: number): void {
   rows.int32(8 + 2 * digits)

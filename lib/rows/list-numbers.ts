@@ -1,12 +1,12 @@
 /**
  * Computes the numbers of a trace's lists (lib/store/lists/trace-merge.ts). A trace has a number for its family
- * (status, environment and model) and for its named family (family and name). Its user and each of its tags add further
- * numbers, combined with each of these. A number is a string's hash, seeded with another number, as computed by
+ * (status, environment and model) and for its named family (family and name). Further numbers combine its user, and
+ * each of its tags, with both families. A number is a string's hash, seeded with another number, as computed by
  * PostgreSQL's hashtextextended.
  *
- * The write path computes the numbers here. Maintenance of many rows lets PostgreSQL compute them. Generated columns
- * would serve both, but PostgreSQL plans their expressions again for every COPY and update, even if no underlying
- * column changes (test/bench/RESULTS.md, "Generated columns").
+ * The write path computes the numbers here. Maintenance that changes many rows lets PostgreSQL compute them. Generated
+ * columns would serve both, but PostgreSQL plans their expressions again for every COPY and update, even if no
+ * underlying column changes (test/bench/RESULTS.md, "Generated columns").
  *
  * If two families of a project shared a number, filters for either family would find both. Among 1,000 families, the
  * probability is 1 in 10^13.

@@ -1,6 +1,6 @@
 /** Allocates memory for bytes that are sent between threads. */
 
-/** Bodies and their rows are placed in shared memory up to this size in bytes. */
+/** Maximum size, in bytes, of a body or its rows in shared memory. */
 const MOST_SHARED = 65_536
 
 /**
@@ -23,8 +23,8 @@ export type Allocate = (length: number) => Uint8Array
 const MOST_TOGETHER = 2 * MOST_SHARED
 
 /**
- * Returns an allocator for the bytes of many traces that are sent in one message, about `length` bytes in total. Traces
- * share memory, which takes 5 µs to allocate and is freed with the last trace.
+ * Returns an allocator for the bytes of many traces that are sent in one message, about `length` bytes in total. The
+ * traces share memory, because each allocation takes 5 µs. The memory is freed with the last trace.
  */
 export function togetherBytes(length: number): Allocate {
   let memory = new SharedArrayBuffer(0)

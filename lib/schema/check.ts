@@ -27,7 +27,7 @@ export interface Checker<T> {
 
 /**
  * Creates a checker for a schema. The schema is compiled on first use, because compiling takes a millisecond or more,
- * and a starting server needs few of its forty or so schemas. `typebox/compile` would build the same check, but also
+ * and a starting server needs few of its roughly forty schemas. `typebox/compile` would build the same check, but also
  * loads conversions, which takes 55 ms in each process and thread.
  */
 export function checker<T extends TSchema>(schema: T): Checker<Static<T>> {
@@ -138,7 +138,7 @@ function faultOfUnion(branches: readonly Rules[], value: unknown): Fault | undef
   return nullable ? { path: first.path, rule: `${first.rule}, or null` } : first
 }
 
-/** Returns the fault in the variant that the value's tag selects. Says so if the value fits another variant. */
+/** Returns the fault in the variant that the value's tag selects. Names the tag if it decides the field's type. */
 function faultOfVariants(variants: readonly Rules[], tag: string, value: unknown): Fault | undefined {
   const tags = variants.map(({ properties }) => properties?.[tag]?.const)
   const fields = isOfType('object', value) ? (value as Record<string, unknown>) : {}

@@ -17,7 +17,7 @@ export const MAX_TAG = 64
 export const MAX_SCORES = 100
 /** Maximum size of a request body, in decoded bytes. */
 export const MAX_BODY_BYTES = 2_097_152
-/** Larger bodies, in decoded bytes, are read and prepared a few at a time. Only OTLP exports may be this large. */
+/** Bodies with more decoded bytes are read and prepared a few at a time. Only OTLP exports may be this large. */
 export const LARGE_BODY_BYTES = 8 * 1024 * 1024
 /** Maximum bytes of a stored document: a trace without its spans, or a span. */
 export const MAX_DOCUMENT_BYTES = 768_000

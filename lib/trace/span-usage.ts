@@ -4,7 +4,7 @@
  */
 import type { UsageFields } from './prepared.ts'
 
-/** The fields of a span that the sums read. */
+/** The span fields that the sums read. */
 export interface SpanUsage extends UsageFields {
   readonly id: string
   readonly parentId: string | null

@@ -22,7 +22,7 @@ export type Reading<T> = unknown extends T
 export interface Reader<T> {
   /** Returns undefined if the text is not plain or breaks a rule. Requires text without characters below U+0020. */
   read(text: string, maxDepth: number): Reading<T> | undefined
-  /** Converts a checked value to the same form. `exact` is the value with its LosslessNumbers, if any. */
+  /** Converts a checked value to a Reading. `exact` is the value with its LosslessNumbers, if any. */
   adapt(value: T, exact: unknown, inexact: boolean): Reading<T>
 }
 

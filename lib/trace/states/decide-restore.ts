@@ -6,8 +6,8 @@
  * therefore later than another if it has everything that the other state has.
  *
  * A later line advances the stored trace to the line's state. An earlier line changes nothing. If each state lacks
- * something, or if they disagree, they contradict each other: the restore reports this and changes nothing. The
- * recording key, the time of recording and the environment are not compared and keep their stored values.
+ * something, or if they disagree, they contradict each other: the restore reports the contradiction and changes
+ * nothing. The recording key, the time of recording and the environment are not compared and keep their stored values.
  */
 import { MAX_TAGS } from '../../schema/input.ts'
 import { canonicalise, parseExact } from '../json/exact-json.ts'

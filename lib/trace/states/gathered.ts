@@ -63,7 +63,7 @@ interface Sums {
 
 /** A gathered trace as stored. */
 export interface GatheredState extends TraceFields, Sums {
-  /** UTF-8 bytes of the stored input (4 for null). `outputBytes` is the same for the output. */
+  /** UTF-8 bytes of the stored input, or of the output in `outputBytes` (4 for null). */
   readonly inputBytes: number
   readonly outputBytes: number
   /** Whether the metadata was patched. If so, spans no longer change its existing keys. */
@@ -101,7 +101,7 @@ const SAID = 0
 const CALLED = 0
 const ROOT_MENTIONS = 3
 const MENTIONS = 4
-/** Grade of an unreadable input or output. Worse than every other grade. */
+/** Grade of an unreadable input or output. Worse than every level. */
 const UNREADABLE = 4
 /** Prefix of metadata keys in rank names. */
 const KEY = 'metadata.'
@@ -322,7 +322,7 @@ function measure(id: string, fields: TraceFields, metadata: string | null): numb
   return Buffer.byteLength(head + tail) - EMPTY_SPANS.length
 }
 
-/** Returns a span's fields that the sums read. */
+/** Returns the span fields that the sums read. */
 export const gatheredUsage = (span: GatheredSpan): CountedSpan => ({
   id: span.id,
   parentId: span.parentId,

@@ -48,7 +48,7 @@ export function endOf(spans: readonly EndedSpan[]): IdleEnd {
   }
 }
 
-/** Returns the rank of an end computed from `spanCount` spans. More spans make a better end. */
+/** Returns the rank of an end computed from `spanCount` spans. More spans yield a better rank. */
 export const ranksOfEnd = ({ status, endedAt }: IdleEnd, spanCount: number): Ranks => ({
   [IDLE]: [0, -spanCount, JSON.stringify([status, endedAt])]
 })

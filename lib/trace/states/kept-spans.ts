@@ -32,7 +32,7 @@ function needOf({ isRoot, failed, kind }: Needed): Need {
   return kind === 'agent' || kind === 'llm' ? 'called' : 'plain'
 }
 
-/** Sorts spans by need. Spans with the same need keep their order. */
+/** Sorts spans by need. The sort is stable. */
 export function inNeedOrder<T>(spans: readonly T[], of: (span: T) => Needed): T[] {
   const needs = new Map<Need, T[]>(NEEDS.map(need => [need, []]))
   for (const span of spans) needs.get(needOf(of(span)))?.push(span)
@@ -53,8 +53,8 @@ const neededOf = (span: GatheredSpan): Needed => ({
 export function takePlaces(stored: GatheredState | undefined, fresh: readonly GatheredSpan[]) {
   const spans = stored?.spending ?? []
   if (spans.length + fresh.length <= MAX_SPANS - KEPT_PLACES) return { added: fresh, leftOut: [] }
-  // The last slot is reserved for a root, and is free once the trace or the export has one. If a root is stored and not
-  // in the export, then d < n in the proof above, so the additional slot is safe.
+  // The last slot is reserved for a root until the trace or the export has one. If a root is stored and not in the
+  // export, then d < n in the proof above, so the additional slot is safe.
   const hasRoot = spans.some(isRoot) || fresh.some(isRoot)
   const placed = new Set<GatheredSpan>()
   for (const span of inNeedOrder(fresh, neededOf)) {

@@ -51,7 +51,7 @@ export function ranksOfLeftOut(ranks: Ranks | undefined, spans: readonly Counted
   return news
 }
 
-/** Reads the left-out spans, except those in `placed`: a resent span may have got a slot. */
+/** Reads the left-out spans, except those in `placed`: a resent span may have a slot by now. */
 export function readLeftOut(ranks: Ranks, placed: readonly { readonly id: string }[]): CountedSpan[] {
   const names = Object.keys(ranks).filter(isLeftOut)
   if (names.length === 0) return []
