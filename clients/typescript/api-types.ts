@@ -15,34 +15,34 @@ export const MAX_CATEGORY = 200
 export const MAX_COMMENT = 2000
 
 export interface TraceInput {
-  /** 32 hexadecimal characters, folded to lower case. */
+  /** A trace id has 32 hexadecimal characters, which are folded to lower case. */
   id: string
-  /** What the run is called. */
+  /** The run's name. */
   name: string
-  /** How the run ended; must be absent when `endedAt` is absent. */
+  /** The run's outcome. It must be absent if `endedAt` is absent. */
   status?: 'ok' | 'error' | 'unset' | undefined
-  /** ISO 8601; without `Z` or an offset it is read as UTC. Kept to the microsecond. */
+  /** A date and time. ISO 8601, UTC by default, kept to the microsecond. */
   startedAt: string
-  /** Present: a complete trace; absent: a running one. Not before `startedAt`. ISO 8601; without `Z` or an offset it is read as UTC. Kept to the microsecond. */
+  /** The end, not before `startedAt`; absent while running. ISO 8601, UTC by default, kept to the microsecond. */
   endedAt?: string | undefined
-  /** Who runs the model: `anthropic`, `openai` and the like. */
+  /** The provider of the model, such as `anthropic` or `openai`. */
   provider?: string | undefined
-  /** The model, as its provider names it. */
+  /** The provider's name for the model. */
   model?: string | undefined
   /** The conversation or session that the run belongs to. */
   sessionId?: string | undefined
-  /** On whose behalf the run was made. */
+  /** The user on whose behalf the run was made. */
   userId?: string | undefined
-  /** Labels to find the trace by. */
+  /** Labels for finding the trace. */
   tags?: readonly string[] | undefined
-  /** What the run was given. Any JSON value, kept exactly as sent. */
+  /** The run's input. Any JSON value is allowed and kept exactly as sent. */
   input?: unknown
-  /** What the run gave. Any JSON value, kept exactly as sent. */
+  /** The run's output. Any JSON value is allowed and kept exactly as sent. */
   output?: unknown
-  /** Whatever else is known of the run; can be merged into later. An object of any JSON values, kept exactly as sent. */
+  /** Additional data about the run. Later requests can merge keys. Values can be any JSON, kept exactly as sent. */
   metadata?: Record<string, unknown> | undefined
   usage?: UsageInput | undefined
-  /** US dollars. */
+  /** The cost in US dollars. */
   costUsd?: number | undefined
   /** The steps of the run. */
   spans?: readonly SpanInput[] | undefined
@@ -116,64 +116,64 @@ export interface UsageInput {
 }
 
 export interface SpanInput {
-  /** Unique in its trace. 16 hexadecimal characters, folded to lower case. */
+  /** The span's id, unique in its trace. It has 16 hexadecimal characters, folded to lower case. */
   id: string
-  /** The span that this one is part of; it may arrive later. */
+  /** The parent span, which may arrive later. */
   parentSpanId?: string | null | undefined
-  /** What the step is called. */
+  /** The step's name. */
   name: string
-  /** What the step does; left out: `custom`. */
+  /** The step's kind. The default is `custom`. */
   kind?: 'llm' | 'agent' | 'tool' | 'chain' | 'retriever' | 'embedding' | 'reranker' | 'custom' | undefined
-  /** How the step ended; left out: `unset`. */
+  /** The step's outcome. The default is `unset`. */
   status?: 'ok' | 'error' | 'unset' | undefined
-  /** ISO 8601; without `Z` or an offset it is read as UTC. Kept to the microsecond. */
+  /** A date and time. ISO 8601, UTC by default, kept to the microsecond. */
   startedAt: string
-  /** Not before `startedAt`. ISO 8601; without `Z` or an offset it is read as UTC. Kept to the microsecond. */
+  /** The end, not before `startedAt`. ISO 8601, UTC by default, kept to the microsecond. */
   endedAt: string
-  /** Who runs the model: `anthropic`, `openai` and the like. */
+  /** The provider of the model, such as `anthropic` or `openai`. */
   provider?: string | undefined
-  /** The model, as its provider names it. */
+  /** The provider's name for the model. */
   model?: string | undefined
-  /** What the step was given. Any JSON value, kept exactly as sent. */
+  /** The step's input. Any JSON value is allowed and kept exactly as sent. */
   input?: unknown
-  /** What the step gave. Any JSON value, kept exactly as sent. */
+  /** The step's output. Any JSON value is allowed and kept exactly as sent. */
   output?: unknown
-  /** Whatever else is known of the step. An object of any JSON values, kept exactly as sent. */
+  /** Additional attributes of the step. Values can be any JSON, kept exactly as sent. */
   attributes?: Record<string, unknown> | undefined
-  /** Moments within the step. */
+  /** Events within the step. */
   events?: readonly SpanEventInput[] | undefined
   usage?: UsageInput | undefined
-  /** US dollars. */
+  /** The cost in US dollars. */
   costUsd?: number | undefined
 }
 
 export interface NumericScoreInput {
-  /** What is judged. A name may be scored again: the newest score counts. */
+  /** The name of the judged quality. If a name is scored again, the newest score counts. */
   name: string
   dataType: 'numeric'
   value: number
   comment?: string | undefined
-  /** The span that is judged; left out: the whole trace. 16 hexadecimal characters, folded to lower case. */
+  /** The id of the judged span; absent for the whole trace. It has 16 hexadecimal characters, folded to lower case. */
   spanId?: string | undefined
 }
 
 export interface CategoricalScoreInput {
-  /** What is judged. A name may be scored again: the newest score counts. */
+  /** The name of the judged quality. If a name is scored again, the newest score counts. */
   name: string
   dataType: 'categorical'
   value: string
   comment?: string | undefined
-  /** The span that is judged; left out: the whole trace. 16 hexadecimal characters, folded to lower case. */
+  /** The id of the judged span; absent for the whole trace. It has 16 hexadecimal characters, folded to lower case. */
   spanId?: string | undefined
 }
 
 export interface BooleanScoreInput {
-  /** What is judged. A name may be scored again: the newest score counts. */
+  /** The name of the judged quality. If a name is scored again, the newest score counts. */
   name: string
   dataType: 'boolean'
   value: boolean
   comment?: string | undefined
-  /** The span that is judged; left out: the whole trace. 16 hexadecimal characters, folded to lower case. */
+  /** The id of the judged span; absent for the whole trace. It has 16 hexadecimal characters, folded to lower case. */
   spanId?: string | undefined
 }
 
@@ -294,11 +294,11 @@ export interface TraceSummary {
 }
 
 export interface SpanEventInput {
-  /** What happened. */
+  /** The event's name. */
   name: string
-  /** ISO 8601; without `Z` or an offset it is read as UTC. Kept to the microsecond. */
+  /** A date and time. ISO 8601, UTC by default, kept to the microsecond. */
   timestamp: string
-  /** What is known of it. An object of any JSON values, kept exactly as sent. */
+  /** The event's attributes. Values can be any JSON, kept exactly as sent. */
   attributes?: Record<string, unknown> | undefined
 }
 
@@ -324,45 +324,45 @@ export interface SpanEvent {
 }
 
 export interface TraceListQuery {
-  /** `running`: a streamed trace that has not ended. */
+  /** A trace is `running` if it is streamed and has not ended. */
   status?: 'ok' | 'error' | 'unset' | 'running' | undefined
-  /** Exact match. */
+  /** The exact model. */
   model?: string | undefined
-  /** Exact name of the trace. */
+  /** The exact name of the trace. */
   name?: string | undefined
   /** A tag that the trace must carry. */
   tag?: string | undefined
-  /** The environment of the trace, folded to lower case; `unassigned`: recorded by keys that have none. */
+  /** The trace's environment, folded to lower case. `unassigned` selects traces of keys without an environment. */
   environment?: string | undefined
-  /** Exact match; with sort=newest only. */
+  /** The exact session id. Requires sort=newest. */
   sessionId?: string | undefined
-  /** Exact match; with sort=newest only. */
+  /** The exact user id. Requires sort=newest. */
   userId?: string | undefined
-  /** Inclusive lower bound of startedAt; with sort=newest only. */
+  /** The inclusive lower bound of startedAt. Requires sort=newest. */
   from?: string | undefined
-  /** Inclusive upper bound of startedAt; with sort=newest only. */
+  /** The inclusive upper bound of startedAt. Requires sort=newest. */
   to?: string | undefined
-  /** `slowest`: by durationMs, without running traces; `costliest`: by costUsd, without those that have none. */
+  /** `slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits traces without it. */
   sort?: 'newest' | 'slowest' | 'costliest' | undefined
-  /** How many a page has at most. */
+  /** The maximum number of items per page. */
   limit?: number | undefined
-  /** The nextCursor of a page under the same sort: what comes after it. */
+  /** The nextCursor of a page with the same sort. Returns the page after it. */
   after?: string | undefined
-  /** The prevCursor of a page under the same sort: what comes before it. */
+  /** The prevCursor of a page with the same sort. Returns the page before it. */
   before?: string | undefined
 }
 
 export interface ScoreListQuery {
-  /** Exact name of the score. */
+  /** The exact name of the score. */
   name?: string | undefined
-  /** The environment of the trace, folded to lower case; `unassigned`: recorded by keys that have none. */
+  /** The trace's environment, folded to lower case. `unassigned` selects traces of keys without an environment. */
   environment?: string | undefined
-  /** Inclusive lower bound of createdAt. */
+  /** The inclusive lower bound of createdAt. */
   from?: string | undefined
-  /** Inclusive upper bound of createdAt. */
+  /** The inclusive upper bound of createdAt. */
   to?: string | undefined
-  /** How many a page has at most. */
+  /** The maximum number of items per page. */
   limit?: number | undefined
-  /** The nextCursor of a page: older scores. */
+  /** The nextCursor of a page. Returns older scores. */
   after?: string | undefined
 }

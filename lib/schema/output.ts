@@ -1,4 +1,4 @@
-/** The answers of the service (specification 2.4 to 2.10), as typebox schemas. */
+/** Schemas of the responses (specification 2.4 to 2.10). */
 import Type, { type Static } from 'typebox'
 import { DATA_TYPES, SPAN_KINDS, STATUSES } from './input.ts'
 import { closed, mapOf, named, nullable } from './object.ts'

@@ -1,10 +1,10 @@
 /**
- * Sums what a gathered trace has used over its calls of models, so that no call counts twice. Two libraries often
- * report the same call: one around the other, or one beside the other.
+ * Sums a gathered trace's usage over its model calls, counting each call once. Two libraries often report the same
+ * call, as nested spans or as siblings.
  */
 import type { UsageFields } from './prepared.ts'
 
-/** The fields of a span that the sums read. */
+/** The span fields that the sums read. */
 export interface SpanUsage extends UsageFields {
   readonly id: string
   readonly parentId: string | null
@@ -13,7 +13,7 @@ export interface SpanUsage extends UsageFields {
   readonly model: string | null
   readonly startMicros: number
   readonly endMicros: number
-  /** The id that the provider gave its answer. */
+  /** The id that the provider gave its response. */
   readonly responseId: string | undefined
 }
 
@@ -26,11 +26,11 @@ const hasUsage = (span: UsageFields): boolean =>
 const hasCost = ({ costUsd }: SpanUsage): boolean => costUsd !== null
 
 /**
- * Sums llm and embedding spans; `spans` are all spans of the trace. Agents and chains repeat what their calls used, so
- * they do not count. If no call reports usage, that of the root counts.
+ * Sums llm and embedding spans. `spans` must contain all spans of the trace. Agents and chains do not count, because
+ * they repeat their calls' usage. The root's usage counts if no call reports any.
  */
 export function sumSpending(spans: readonly SpanUsage[], rootId: string | undefined): Spent {
-  // A sum of floating-point numbers depends on the order, so the order must not depend on the arrival of spans.
+  // Floating-point sums depend on order. Sorting makes the sum independent of arrival order.
   const sorted = spans.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const used = countedOf(sorted, hasUsage, rootId)
   const haveBoth = sorted.every(span => hasUsage(span) === hasCost(span))
@@ -43,7 +43,7 @@ export function sumSpending(spans: readonly SpanUsage[], rootId: string | undefi
   }
 }
 
-/** The spans that count: of the calls that report something, each once; else the root. */
+/** Returns the spans to count: each reporting call once, or the root if no call reports a value. */
 function countedOf(spans: readonly SpanUsage[], says: (span: SpanUsage) => boolean, rootId: string | undefined) {
   const calls = new Set(spans.filter(span => isCall(span) && says(span)))
   if (calls.size > 0) dropNested(calls, spans)
@@ -54,12 +54,12 @@ function countedOf(spans: readonly SpanUsage[], says: (span: SpanUsage) => boole
   return calls.size > 0 ? [...calls] : spans.filter(span => span.id === rootId && says(span))
 }
 
-/** Keeps the outermost of calls that are nested in each other at any depth. */
+/** Keeps only the outermost of nested calls, at any depth. */
 function dropNested(calls: Set<SpanUsage>, spans: readonly SpanUsage[]): void {
   const byId = new Map(spans.map(span => [span.id, span]))
   const all = new Set(calls)
   for (const call of all) {
-    // Parents may go round in a circle: a way up has no more steps than there are spans.
+    // Parent links may form a cycle, so take at most as many steps as there are spans.
     let steps = spans.length
     for (let id = call.parentId; id !== null && steps > 0; steps--) {
       const span = byId.get(id)
@@ -73,8 +73,8 @@ function dropNested(calls: Set<SpanUsage>, spans: readonly SpanUsage[]): void {
 }
 
 /**
- * Keeps the first of several calls with the same answer at the same time. The time is compared too, because some
- * servers give the same id to several calls, one after the other.
+ * Keeps the first of overlapping calls with the same response id. Calls that do not overlap are kept, because some
+ * servers reuse an id for consecutive calls.
  */
 function dropSameResponse(calls: Set<SpanUsage>): void {
   const ends = new Map<string, number>()
@@ -88,8 +88,8 @@ function dropSameResponse(calls: Set<SpanUsage>): void {
 }
 
 /**
- * Two calls beside each other, of one model and usage, one of which begins after the other and ends before it, are one
- * that two libraries report. A call has one twin at most, so that calls that run at the same time still count.
+ * Drops calls that a second library reports. Sibling calls with the same model and usage are one call if one runs
+ * inside the other. Each call has at most one twin, so that concurrent calls still count.
  */
 function dropTwins(calls: Set<SpanUsage>): void {
   const single: SpanUsage[] = []
@@ -119,14 +119,13 @@ function isTwin(one: SpanUsage, other: SpanUsage): boolean {
   )
 }
 
-/** OpenTelemetry's SDK for JavaScript begins a span at a whole millisecond, and ends it as much too early. */
+/** OpenTelemetry's JavaScript SDK rounds a span's start down to a millisecond, and shifts its end by as much. */
 const WHOLE_MICROS = 1_000
 const slackOf = ({ startMicros }: SpanUsage): number => (startMicros % WHOLE_MICROS === 0 ? WHOLE_MICROS : 0)
 
 /**
- * Whether one of the two runs inside the other. Clocks are allowed for only if one of the calls has the id of an answer
- * and the other has none, so that they come from two libraries: those of one library that run at the same time may look
- * so.
+ * Whether one call runs inside the other. Rounded times are tolerated only if exactly one call has a response id, which
+ * shows that two libraries reported them. Concurrent calls from one library could otherwise look nested.
  */
 function isInside(one: SpanUsage, other: SpanUsage): boolean {
   if (one.responseId === other.responseId) return contains(one, other, 0, 0)
@@ -135,21 +134,21 @@ function isInside(one: SpanUsage, other: SpanUsage): boolean {
   return overlap && (contains(one, other, slack, otherSlack) || contains(other, one, otherSlack, slack))
 }
 
-/** Whether `inner` may run inside `outer` if each ran less than its slack later than it says. */
+/** Whether `inner` may lie inside `outer` if each call ran later than reported, by less than its slack. */
 function contains(outer: SpanUsage, inner: SpanUsage, slack: number, innerSlack: number): boolean {
   const atStart = inner.startMicros - outer.startMicros
   const atEnd = outer.endMicros - inner.endMicros
   return atStart + atEnd >= 0 && atStart > -innerSlack && atEnd > -slack
 }
 
-/** In the order of their beginnings; of calls that begin together, in that of their ids. */
+/** Sorts calls by start time, then by id. */
 const inTime = (calls: Iterable<SpanUsage>): SpanUsage[] =>
   [...calls].sort((a, b) => a.startMicros - b.startMicros || (a.id < b.id ? -1 : 1))
 
 const totalOf = ({ inputTokens, outputTokens, totalTokens }: SpanUsage): number =>
   totalTokens ?? (inputTokens ?? 0) + (outputTokens ?? 0)
 
-/** The sum, up to 2^53 - 1; null if no span reports a value. */
+/** Returns the sum, capped at 2^53 - 1, or null if no span reports a value. */
 function sumOf(spans: readonly SpanUsage[], of: (span: SpanUsage) => number | null): number | null {
   const values = spans.map(of).filter(value => value !== null)
   return values.length === 0

@@ -1,25 +1,25 @@
 /**
- * Decides which spans get a place in a gathered trace, which can have MAX_SPANS. Plain steps leave the last places to
- * the spans that a reader needs most: roots, failed spans, agents and calls of models, however deep they are in the
- * tree. A stored span never gives way.
+ * Decides which spans get one of a gathered trace's MAX_SPANS slots. Ordinary steps leave the last slots to the spans
+ * that readers need most: roots, failed spans, agents and model calls, at any depth. A stored span never loses its
+ * slot.
  */
 import { MAX_SPANS } from '../../schema/input.ts'
 import { type GatheredSpan, type GatheredState, PROCESS_ROOT } from './gathered.ts'
 
 /**
- * How many places the spans of each need leave free, in the order in which the spans of one export get places: the
- * earlier the need, the fewer. `ready.ts` renders rows only of the spans that find a place in a trace of which nothing
- * is stored. These are enough: let a trace have n spans, d of them from this export. The spans that find a place beside
- * them are the first ones in the order of need, at most L - n, where L are the places for their need. As d <= n, they
- * are among the first L of the whole export, and those find a place in an empty trace too. Neither the order nor L may
- * depend on what is stored.
+ * Number of slots that spans of each need leave free. An export's spans get slots in this order of need, and an earlier
+ * need leaves fewer slots free. `ready.ts` renders rows only for spans that get a slot in an empty trace, which is
+ * sufficient. Proof: let a trace have n spans, d of them from this export. New spans get slots in order of need, at
+ * most L - n of them, where L is the number of slots open to their need. Because d <= n, each is among the first L
+ * spans of the whole export, so it also gets a slot in an empty trace. Neither the order nor L may depend on stored
+ * spans.
  */
 const LEAVES = { root: 0, failed: 1, called: 1, plain: MAX_SPANS / 10 }
 type Need = keyof typeof LEAVES
 const NEEDS = Object.keys(LEAVES) as Need[]
 export const KEPT_PLACES = LEAVES.plain
 
-/** The facts that decide how much a span needs a place. */
+/** The facts that decide how much a span needs a slot. */
 export interface Needed {
   readonly isRoot: boolean
   readonly failed: boolean
@@ -32,29 +32,29 @@ function needOf({ isRoot, failed, kind }: Needed): Need {
   return kind === 'agent' || kind === 'llm' ? 'called' : 'plain'
 }
 
-/** Sorts spans by their need. Spans of the same need keep their order. */
+/** Sorts spans by need. The sort is stable. */
 export function inNeedOrder<T>(spans: readonly T[], of: (span: T) => Needed): T[] {
   const needs = new Map<Need, T[]>(NEEDS.map(need => [need, []]))
   for (const span of spans) needs.get(needOf(of(span)))?.push(span)
   return [...needs.values()].flat()
 }
 
-/** A span without a parent is a root (lib/otlp/trace-hints.ts). */
+/** Whether a span is a root, which is a span without a parent (lib/otlp/trace-hints.ts). */
 const isRoot = ({ parentId }: { readonly parentId: string | null }): boolean => parentId === null
 
-/** The first span of a process counts like a failed one: while no root has come, the trace takes its fields from it. */
+/** A process's first span ranks like a failed span: the trace takes its fields from it until a root arrives. */
 const neededOf = (span: GatheredSpan): Needed => ({
   isRoot: isRoot(span),
   failed: span.status === 'error' || span.hints.level === PROCESS_ROOT,
   kind: span.kind
 })
 
-/** `fresh` are spans that are not stored, each once. Those that get a place keep their order, and so do the others. */
+/** Splits new spans, each given once, into spans that get a slot and spans left out. Keeps their order. */
 export function takePlaces(stored: GatheredState | undefined, fresh: readonly GatheredSpan[]) {
   const spans = stored?.spending ?? []
   if (spans.length + fresh.length <= MAX_SPANS - KEPT_PLACES) return { added: fresh, leftOut: [] }
-  // The last place is for a root. With one in the trace or in the export, it is free: if the root is stored and not in
-  // the export, then d < n in the rule above, so that one place more than in an empty trace changes nothing.
+  // The last slot is reserved for a root until the trace or the export has one. If a root is stored and not in the
+  // export, then d < n in the proof above, so the additional slot is safe.
   const hasRoot = spans.some(isRoot) || fresh.some(isRoot)
   const placed = new Set<GatheredSpan>()
   for (const span of inNeedOrder(fresh, neededOf)) {
