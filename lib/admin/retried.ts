@@ -5,7 +5,8 @@ const ATTEMPTS = 10
 const RETRY_DELAY_MS = 20
 
 /**
- * Tries a batch again if PostgreSQL undid it to end a deadlock: ingest locks traces in another order than commands do.
+ * Retries work that PostgreSQL rolled back to resolve a deadlock. Ingest locks traces in a different order than
+ * commands do, so deadlocks can occur.
  */
 export async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

@@ -1,4 +1,4 @@
-/** The work of `spoor status`: shows what there is, what is wrong, and what to do about it. */
+/** Implements `spoor status`, which shows an instance's state and problems, and how to solve them. */
 import type { Sql } from 'postgres'
 import { findLeftBehind } from '../cluster/left-behind.ts'
 import { nodeProblems } from '../cluster/node-problems.ts'
@@ -33,29 +33,29 @@ export interface InstanceStatus {
   readonly database: {
     readonly location: string
     readonly embedded: boolean
-    /** The next are null if the database cannot be asked. */
+    /** This field and the next two are null if the database cannot be queried. */
     readonly serverVersion: string | null
-    /** Whether it is a standby. */
+    /** Whether the database is a standby. */
     readonly isStandby: boolean | null
     readonly bytes: number | null
-    /** The disk of an embedded database; null for another. */
+    /** The disk of an embedded database; null for an external one. */
     readonly disk: Disk | null
   }
-  /** The nodes of a cluster and their contents; empty for a single PostgreSQL. */
+  /** A cluster's nodes and their contents; empty for a single PostgreSQL. */
   readonly nodes: readonly NodePlacement[]
-  /** Null if the database cannot be asked. */
+  /** Null if the database cannot be queried. */
   readonly schema: SchemaState | null
   /** Empty if the schema is behind. */
   readonly projects: readonly DescribedProject[]
-  /** How far the index goes of the projects whose words are searched. */
+  /** Indexing progress of each project with word search. */
   readonly search: readonly (SearchState & { readonly project: string })[]
-  /** The totals over all projects. */
+  /** Totals over all projects. */
   readonly totals: Totals
-  /** Rows of news that are not folded into the sums over time yet; charts add them. */
+  /** Number of pending rows not yet folded into the sums over time. Charts add these rows at query time. */
   readonly news: number
-  /** The number of users of the dashboard, and of their sessions. */
+  /** Number of dashboard users and of their sessions. */
   readonly people: { readonly users: number; readonly sessions: number }
-  /** The problems, in sentences that say what to do; empty if all is well. */
+  /** Problems, as sentences that say what to do; empty if all is well. */
   readonly problems: readonly string[]
 }
 
@@ -67,7 +67,7 @@ type Inside = Pick<InstanceStatus, 'nodes' | 'schema' | 'projects' | 'search' | 
   readonly bytes: number | null
 }
 
-/** `expectsServer`: whether it is a problem that no server runs. */
+/** `expectsServer` is whether a missing server counts as a problem. */
 export async function readStatus(
   config: Config,
   database: Database,
@@ -96,7 +96,10 @@ export async function readStatus(
 async function lookInside(config: Config, database: Database, sql: Sql): Promise<Inside> {
   await requireOwnSession(database, sql)
   const denials: string[] = []
-  /** Reads a part. A right that the role lacks is a problem, and the other parts are read all the same. */
+  /**
+   * Reads one part of the status. A privilege that the role lacks is reported as a problem, and the remaining parts are
+   * still read.
+   */
   const allowed = async <T>(read: () => Promise<T>, otherwise: T): Promise<T> => {
     try {
       return await read()
@@ -110,7 +113,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const schema = await allowed(() => readSchemaState(sql), null)
   const { serverVersion, isStandby, careless } = await readSettings(sql)
   const isUsable = schema !== null && !isBehind(schema)
-  /** The same for a part that needs the schema. */
+  /** Like `allowed`, for a part that needs a usable schema. */
   const ifUsable = <T>(read: () => Promise<T>, otherwise: T) => (isUsable ? allowed(read, otherwise) : otherwise)
   const projects = await ifUsable<readonly DescribedProject[] | null>(
     () => listProjects(sql, config.storageLimitBytes),
@@ -156,7 +159,10 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   }
 }
 
-/** Throws a ConfigError if a pooler lends out connections: what is read over them may fail or be of others. */
+/**
+ * Throws a ConfigError if a connection pooler shares connections, because queries over them may fail or return another
+ * session's results.
+ */
 async function requireOwnSession({ connect, embedded }: Database, sql: Sql): Promise<void> {
   if (embedded) return
   const other = new Pool(onClose => connect({ applicationName: 'command', onClose }), { size: 1 })
@@ -167,7 +173,7 @@ async function requireOwnSession({ connect, embedded }: Database, sql: Sql): Pro
   }
 }
 
-/** The part of a status that is known although the database cannot be asked. */
+/** Returns the part of a status that is known when the database cannot be queried. */
 async function lookFromOutside(config: Config, database: Database, error: unknown): Promise<Inside> {
   const isAway = ['lost', 'refused'].includes(classifyFailure(error))
   if (!isAway && !(error instanceof ConfigError)) throw error
@@ -197,7 +203,7 @@ async function readSearch(sql: Sql, projects: readonly DescribedProject[]): Prom
   return states
 }
 
-/** Describes a server that is missing or not as it should be. */
+/** Describes a server that is missing or misbehaving. */
 function serverProblems(found: FoundServer, expectsServer: boolean): string[] {
   if ('server' in found) return runningProblems(found.server)
   if (found.is === 'silent') {
@@ -237,7 +243,7 @@ function diskProblems({ dataDir }: Config, disk: Disk | null): string[] {
   return [`The disk of ${dataDir} has ${megabytes} MB left: writes are refused when it is full. Make room.`]
 }
 
-/** Charts add up what waits, so they get slow. */
+/** Charts add up all pending rows, so many of them make charts slow. */
 const MOST_NEWS = 100_000
 
 const newsProblems = (news: number): string[] =>
@@ -253,7 +259,7 @@ const sumOf = (projects: readonly DescribedProject[]): Totals => ({
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
 
-/** Larger projects are not counted anew, because that looks at every trace and every span. */
+/** Larger projects are not recounted, because a recount reads every trace and every span. */
 const MOST_COUNTED = { traces: 20_000, spans: 400_000 }
 
 async function totalsProblems(sql: Sql, projects: readonly DescribedProject[]): Promise<string[]> {

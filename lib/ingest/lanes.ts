@@ -1,7 +1,8 @@
 /**
- * The lanes of the write path: writers that take batches from one queue. Operations that arrive while a lane is writing
- * form its next batch, so that many share a commit. Another lane takes them if they are many or if the first lane takes
- * long. While every lane is idle, an operation is written at once: it never waits for others to arrive.
+ * Runs the write path's lanes: writers that take batches from a shared queue. Operations that arrive while a lane
+ * writes form its next batch, so that many operations share a commit. Another lane takes them if enough operations
+ * queue up or the first lane takes too long. While every lane is idle, an operation is written immediately and never
+ * waits for more to arrive.
  */
 
 import { Routes } from '../cluster/routes.ts'
@@ -22,47 +23,46 @@ export interface LaneOptions {
   readonly count: number
   readonly floors: KnownFloors
   readonly log: Logger
-  /** Is told of each batch when its writer is done with it. `isTried`: a connection was to be had. */
+  /** Called when a writer finishes a batch. `isTried` is false if no connection was available. */
   readonly onBatch: (batch: readonly Pending[], ms: number, isTried: boolean) => void
 }
 
 /**
- * Bounds of one batch; the bytes are those of the bodies. Larger batches gain nothing (test/bench/RESULTS.md, "Size of
- * batches").
+ * Bounds of one batch; bytes are body bytes. Larger batches gain nothing (test/bench/RESULTS.md, "Size of batches").
  */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
- * Operations that arrive while a lane writes wait for it and form its next batch, which saves commits. Another lane
- * starts when this many operations wait, or when the first lane has been writing for this long (test/bench/RESULTS.md,
- * "Size of batches").
+ * Operations that arrive while a lane writes wait to form its next batch, which saves commits. Another lane starts when
+ * this many operations are waiting, or when the first lane has been writing for this long (test/bench/RESULTS.md, "Size
+ * of batches").
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
-/** PostgreSQL undoes a write that takes longer, and the request is refused. */
+/** PostgreSQL cancels a write that takes longer, and the request is rejected. */
 const STATEMENT_TIMEOUT_MS = 30_000
 /**
- * Settings of the lanes' connections. The few statements of the write path are planned once for each connection, not at
- * every execution: their rows come from arrays, and a plan made for certain values would be no better. A plan made
- * while a table is small is kept when the table is large, so no plan may scan a whole table
- * (lib/store/write/statistics.ts); one that must, of a catalog, looks so dear then that PostgreSQL would compile it,
- * for two seconds. work_mem holds the rows of a batch.
+ * Settings for the lanes' connections. The write path runs few distinct statements, so each is planned once per
+ * connection: rows arrive in arrays, and a plan for specific values would be no better. A plan made while a table is
+ * small is kept after the table grows, so no plan may scan a whole table (lib/store/write/statistics.ts). With
+ * sequential scans off, a plan that must scan a catalog looks so expensive that PostgreSQL would spend two seconds
+ * JIT-compiling it, so JIT is off as well. work_mem holds one batch's rows.
  */
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
 /**
- * How long a batch waits for tables that are being moved (lib/ingest/writer.ts). Other locks are held for no longer
- * than a commit takes; what waits for those in vain is tried again too.
+ * The lock timeout bounds how long a batch waits for tables that are being moved (lib/ingest/writer.ts). Other locks
+ * are held no longer than a commit takes, and a batch that times out on such a lock is also retried.
  */
 const HOME_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
 /**
- * How many slots (rows) of project_totals lanes count in; slot 0 is not among them. Each lane has a slot of its own,
- * so that no lane waits for the row that another one has locked.
+ * Number of project_totals slots (rows) that lanes count in, not including slot 0. Each lane has its own slot, so that
+ * no lane waits for a row that another lane has locked.
  */
 const SLOTS = 62
-/** While the database refuses every batch, each cause is logged no more often than this. */
+/** Minimum interval between log lines for the same cause while the database rejects every batch. */
 const REMIND_MS = 60_000
 
 export class Lanes {
-  /** Reads the states of traces; as many connections as there are lanes. */
+  /** Reads trace states. Holds as many connections as there are lanes. */
   readonly pool: Pool
   readonly #queue = new Queue<Pending>()
   readonly routes: Routes
@@ -70,7 +70,7 @@ export class Lanes {
   readonly #idle: Writer[]
   readonly #onBatch: LaneOptions['onBatch']
   #scheduled = false
-  /** When each lane that is at work began its batch, in ms of performance.now(). */
+  /** The time, in ms of performance.now(), at which each busy lane began its batch. */
   readonly #began = new Map<Writer, number>()
   #gathering: NodeJS.Timeout | undefined
   #onEmpty: (() => void) | undefined
@@ -100,7 +100,7 @@ export class Lanes {
     this.#onBatch = onBatch
   }
 
-  /** Whether projects may be on several servers, so that each is asked for by itself. */
+  /** Whether projects may be spread over several servers, so that each project must be queried separately. */
   get isApart(): boolean {
     return this.routes.groupOf !== undefined
   }
@@ -111,8 +111,8 @@ export class Lanes {
   }
 
   /**
-   * Runs a statement without result over the connection of an idle lane, or else over one that is opened as theirs
-   * are.
+   * Runs a statement that returns no rows, over an idle lane's connection if possible and over a pool connection
+   * otherwise.
    */
   async check(statement: string): Promise<void> {
     const writer = this.#idle.pop()
@@ -128,7 +128,7 @@ export class Lanes {
     }
   }
 
-  /** Resolves when every operation in the queue has been answered. */
+  /** Resolves when every queued operation has been answered. */
   async finish(): Promise<void> {
     if (this.#queue.isEmpty) return
     await new Promise<void>(resolve => {
@@ -142,7 +142,7 @@ export class Lanes {
     await this.pool.end()
   }
 
-  /** Starts idle lanes once the requests that arrived together have all been queued. */
+  /** Starts idle lanes once all requests that arrived together have been queued. */
   #schedule(): void {
     if (this.#scheduled || this.#idle.length === 0) return
     this.#scheduled = true
@@ -155,8 +155,8 @@ export class Lanes {
   }
 
   /**
-   * Whether the runnable operations had better wait for a lane that is at work. If so, a timer asks again when the
-   * lane has been writing for GATHER.ms.
+   * Whether the runnable operations should wait for a busy lane. If so, a timer checks again once that lane has been
+   * writing for GATHER.ms.
    */
   #waitForLane(): boolean {
     if (this.#began.size === 0 || this.#queue.runnable >= GATHER.operations) return false
@@ -185,14 +185,17 @@ export class Lanes {
   }
 
   /**
-   * Fails all operations that wait after a batch for which there was no connection: every further attempt to connect
-   * would take seconds.
+   * Fails all operations queued behind a batch that got no connection, because every further connection attempt would
+   * take seconds.
    */
   async #failQueued(writer: Writer, error: unknown): Promise<void> {
     while (this.#queue.runnable > 0) await writer.fail(this.#queue.take(UNBOUNDED), error)
   }
 
-  /** Puts an operation back into the queue. It keeps its trace locked, so that no other operation on it overtakes. */
+  /**
+   * Returns an operation to the queue. The operation keeps its trace locked, so that no other operation on the trace
+   * overtakes it.
+   */
   #tryAgain(pending: Pending, pauseMs: number): void {
     if (pauseMs === 0) {
       this.#queue.retry(pending)
@@ -202,7 +205,7 @@ export class Lanes {
     }
   }
 
-  /** Is called when an operation is answered: its trace is free for the next one. */
+  /** Called when an operation is answered. Unlocks the trace for its next operation. */
   release(pending: Pending): void {
     pending.settled = true
     this.#queue.release(pending)
