@@ -93,7 +93,7 @@ async function distribute(
     if (!apply) return plan
     await migrateSchema(database, log)
     await acquireLock(sql, log)
-    // Tables that a migration has made may be distributed already.
+    // Tables that a migration has created may already be distributed.
     const { steps } = await readDistributionPlan(sql, shards)
     const onStep = (step: PlanStep, place: number) =>
       progress.say(`${place} of ${steps.length}: ${step.table} (${describeRows(step)})`)

@@ -1,8 +1,8 @@
-/** The headers of answers. */
+/** Describes response headers. */
 import type { Components, SchemaJson } from './components.ts'
 import { REQUEST_ID } from './examples.ts'
 
-/** The headers that every answer has. */
+/** Returns the headers of every response. */
 export function everyHeader(components: Components): SchemaJson {
   return {
     'X-Request-Id': components.add('headers', 'RequestId', {
@@ -20,8 +20,8 @@ export function everyHeader(components: Components): SchemaJson {
 }
 
 /**
- * The headers of a route's success replies. `declared` are the route's own, which add to the common ones or replace
- * them.
+ * Returns the headers of a route's success responses. `declared` are the route's own headers, which add to the common
+ * headers or replace them.
  */
 export function replyHeaders(declared: Readonly<Record<string, string>> = {}, components: Components): SchemaJson {
   const own = Object.entries(declared).map(([name, description]) => [
