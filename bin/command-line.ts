@@ -1,5 +1,5 @@
 /**
- * Runs the command named on a command line and determines the exit code: 0 success, 1 rejected or a problem found, 2
+ * Runs the command named on a command line and determines the exit code: 0 success, 1 failure or a problem found, 2
  * incorrect usage, 130 or 143 interrupted. An error is one line on stderr.
  */
 import { parseArgs } from 'node:util'
@@ -24,14 +24,12 @@ export interface Surroundings {
   readonly stderr: Terminal
 }
 
-/** Runs the command that the arguments name, and returns the exit code. */
 export async function runCommandLine(
   commands: Commands,
   args: readonly string[],
   { env, stdout, stderr }: Surroundings
 ): Promise<number> {
-  // Names, labels and messages may contain hostile text, so every command writes through `write` and Progress, which
-  // escape it.
+  // Names, labels and messages may hold hostile text, so every command writes through this function and Progress.
   const write = (text: string) => stdout.write(`${visibleLines(text)}\n`)
   const progress = new Progress(stderr)
   try {
@@ -78,7 +76,7 @@ function findCommand(commands: Commands, args: readonly string[]): { name: strin
   throw new UsageError(unknown('command', `${noun} ${verb}`, verbs, similar))
 }
 
-/** Returns the help of the named command, or of all commands for a noun, or of all commands. */
+/** Returns the help of the named command, of a noun's commands, or of all commands. */
 function helpFor(commands: Commands, args: readonly string[]): string {
   const [noun, verb] = args.filter(word => !isHelpFlag(word))
   if (noun === undefined) return overview(commands, VERSION)
@@ -122,7 +120,7 @@ function parseCall(name: string, command: Command, words: string[], write: (text
   }
 }
 
-/** Joins a flag with a following negative number, which is the flag's value and not another flag. */
+/** Joins a flag with a following negative number, which is its value and not another flag. */
 function joinNegativeNumbers(words: readonly string[], flags: Flags): string[] {
   const joined: string[] = []
   for (const word of words) {
@@ -160,7 +158,7 @@ function parseWords(name: string, words: readonly string[], flags: Flags, refuse
         `${flag} is followed by ${JSON.stringify(value)}: a value that begins with a dash is written ${flag}=${value}`
       )
     }
-    // The message's first line names the fault, such as a missing value. The remaining lines are advice.
+    // The first line names the fault, such as a missing value. The rest is advice.
     return refuse(message.split('\n')[0]!.replace(/\.$/, ''))
   }
 }
@@ -174,7 +172,7 @@ function unknown(what: string, typed: string, names: readonly string[], similar:
   return `there is no ${what} ${JSON.stringify(typed)}.${hint} There are ${names.join(', ')}`
 }
 
-/** Returns one line for an error. Some errors, such as a refused connection, have only a code and no message. */
+/** Returns one line for an error. Some errors, such as a refused connection, have a code but no message. */
 function messageOf(error: unknown, env: NodeJS.ProcessEnv): string {
   if (!(error instanceof Error)) return String(error)
   if (env.LOG_LEVEL === 'debug' || env.LOG_LEVEL === 'trace') return error.stack ?? error.message

@@ -1,11 +1,8 @@
-/**
- * Defines a command: data that describes its usage, and `run`, which receives parsed values and prints through its
- * Call.
- */
+/** A command is data that describes its usage, and `run`, which receives parsed values and prints through its Call. */
 
 import type { Progress } from './terminal/progress.ts'
 
-/** Thrown for incorrect usage, with exit code 2. Any other error is the command's failure, with exit code 1. */
+/** Thrown for incorrect usage: exit code 2. Any other error is the command's failure: exit code 1. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -33,7 +30,7 @@ export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly json: boolean
   /** Prints the command's result. Must be called once. Prints the value with --json, and the text otherwise. */
   print(value: unknown, text: string): void
-  /** Writes part of an output that is too long for memory to stdout. Resolves when more can be written. */
+  /** Writes part of the output to stdout, for output too long for memory. Resolves when more can be written. */
   stream(bytes: string | Uint8Array): Promise<void>
   /** Shows the command's progress to people on stderr. */
   readonly progress: Progress

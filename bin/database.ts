@@ -17,7 +17,6 @@ export interface DatabaseSession {
   readonly log: Logger
   /** The operating-system user who ran the command. */
   readonly systemUser: string
-  /** Settings for creating keys. */
   readonly making: KeyMaking
 }
 
@@ -35,10 +34,7 @@ export async function withDatabase<T>(
   })
 }
 
-/**
- * Like withDatabase, but rejects a newer schema. For commands that must know every table because they copy or delete
- * everything.
- */
+/** Like withDatabase, but rejects a newer schema, for commands that copy or delete all tables and must know them. */
 export async function withKnownSchema<T>(
   env: NodeJS.ProcessEnv,
   work: (session: DatabaseSession) => Promise<T>
@@ -50,10 +46,7 @@ export async function withKnownSchema<T>(
   })
 }
 
-/**
- * Like withDatabase, but accepts any schema. Rejects an embedded database that was never started, rather than creating
- * it.
- */
+/** Like withDatabase, but accepts any schema. Rejects an embedded database that was never started. */
 export async function withAnyDatabase<T>(
   env: NodeJS.ProcessEnv,
   work: (session: DatabaseSession) => Promise<T>,
@@ -67,7 +60,7 @@ export async function withAnyDatabase<T>(
   return openFor(config, connected(config, work), patienceMs)
 }
 
-/** Like withKnownSchema, but creates an embedded database and its schema if they do not exist. */
+/** Like withKnownSchema, but creates an embedded database and a missing schema. */
 export async function withNewDatabase<T>(
   env: NodeJS.ProcessEnv,
   work: (session: DatabaseSession) => Promise<T>
@@ -84,7 +77,6 @@ export async function withNewDatabase<T>(
   })
 }
 
-/** Returns a function that runs `work` with a connection. */
 function connected<T>(config: Config, work: (session: DatabaseSession) => Promise<T>) {
   return async (database: Database, log: Logger): Promise<T> => {
     const { noteSystemUser } = await import('../lib/store/audit.ts')
@@ -102,23 +94,19 @@ function connected<T>(config: Config, work: (session: DatabaseSession) => Promis
   }
 }
 
-/**
- * Returns the operating-system user, whom the audit log names for each change that a command makes. A user without a
- * name is given by number.
- */
+/** Returns the operating-system user that the audit log names for a command, or the id of a nameless user. */
 export function readSystemUser(): string {
   try {
     return userInfo().username
   } catch {
-    // A container may run under a user id without a user.
+    // A container may run under a user id that has no name.
     return String(process.getuid?.() ?? '')
   }
 }
 
 /**
- * Opens the database for `work`, and creates it if it does not exist. If an embedded PostgreSQL recovers for longer
- * than `patienceMs`, `work` starts before the recovery ends. The driver is loaded here because `--help` does not need
- * it.
+ * Opens the database for `work`, and creates it if necessary. If an embedded PostgreSQL recovers for longer than
+ * `patienceMs`, `work` starts earlier. The driver is loaded here because `--help` does not need it.
  */
 export async function openFor<T>(
   config: Config,
@@ -140,10 +128,7 @@ export async function openFor<T>(
   }
 }
 
-/**
- * Replaces an error that means the database is unusable with one that names the database. Returns any other error
- * unchanged.
- */
+/** Turns an error that means an unusable database into one that names the database. Returns any other error as is. */
 function explainFailure(error: unknown, { location, embedded }: Database): unknown {
   if (!['lost', 'refused'].includes(classifyFailure(error))) return error
   if (isDenial(error)) return Object.assign(new AdminError(describeDenial(error)), { cause: error })

@@ -1,4 +1,4 @@
-/** Thrown if a maintenance command is rejected. The message is one line that gives the reason and the remedy. */
+/** Thrown if a maintenance command is rejected. The message is one line with the reason and the remedy. */
 export class AdminError extends Error {
   override readonly name = 'AdminError'
 }

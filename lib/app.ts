@@ -17,25 +17,22 @@ export interface App {
   readonly config: Config
   readonly log: Logger
   readonly sql: SqlAccess
-  /** Long reads enter through this gate, with projects taking turns. The weight is the response size in bytes. */
+  /** Gate for long reads, where projects take turns. The weight is the response size in bytes. */
   readonly largeReads: Pick<SharedGate, 'run'>
   readonly ingest: Ingest
   readonly bodies: Pick<Bodies, 'parse'>
   readonly metrics: Metrics
-  /** The cookie of dashboard sessions. */
   readonly cookie: Cookie
   /** KEY_DIGEST_SECRET; undefined while it is not set. */
   readonly digestSecret: string | undefined
   readonly routes: readonly Route[]
-  /** Resolves to the reasons why a write would be rejected now, a few words each; empty if writes are accepted. */
+  /** Resolves to the reasons why a write would be rejected now, a few words each; empty if there are none. */
   readiness(): Promise<readonly string[]>
   /** Returns this deployment's id; undefined until the database has responded. */
   instance(): string | undefined
   /** Clears this process's caches of keys and people, because some of them have changed. */
   forget(): void
-  /**
-   * Returns the resources that this process lacks, a few words each. The process works without them, but more slowly.
-   */
+  /** Returns the resources that this process lacks, a few words each. Without them, the process is slower. */
   lacks(): readonly string[]
   route<Q extends TObject>(route: RouteOptions<Q>): void
 }

@@ -1,4 +1,4 @@
-/** Reads and checks the configuration from environment variables, once at startup. README.md lists the variables. */
+/** Reads and checks the configuration from environment variables at startup. README.md lists the variables. */
 import { resolve } from 'node:path'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { LoggedRequests } from './log.ts'
@@ -18,21 +18,15 @@ export interface Config {
   readonly grpcPort: number | undefined
   /** PEM files with the gRPC server's certificate and key; undefined for no TLS. */
   readonly grpcTls: { readonly cert: string; readonly key: string } | undefined
-  /** Without a trailing slash; undefined if the base URL follows from the request's Host header. */
+  /** Without a trailing slash; undefined if the request's Host header determines the URL. */
   readonly baseUrl: string | undefined
   readonly keyPrefix: string
-  /**
-   * Undefined if not set. An embedded database then generates a secret in dataDir, and any other database counts as not
-   * configured.
-   */
+  /** If undefined, an embedded database generates a secret in dataDir, and any other database is not configured. */
   readonly keyDigestSecret: string | undefined
   /** Undefined if trial mode is off. */
   readonly trialTraces: number | undefined
   readonly storageLimitBytes: number
-  /**
-   * Milliseconds without a new span after which an OpenTelemetry trace without a root counts as complete. If undefined,
-   * such traces stay running.
-   */
+  /** Idle time after which a rootless OpenTelemetry trace is complete. If undefined, the trace stays running. */
   readonly idleCompleteMs: number | undefined
   readonly workers: number
   /** Maximum number of database connections per process. */
@@ -59,13 +53,12 @@ export interface Config {
 
 /** A proxy that signs people in to the dashboard (lib/http/people/trusted-proxy.ts). */
 export interface AuthProxy {
-  /** Name, in lower case, of the header with the person's e-mail address. */
+  /** Lower-case name of the header with the person's e-mail address. */
   readonly header: string
   /** Addresses and networks from which the proxy connects. */
   readonly from: readonly string[]
-  /** Role for a person whom nobody has added. If undefined, such people are rejected. */
+  /** Role for people whom nobody has added. If undefined, they are rejected. */
   readonly role: 'viewer' | undefined
-  /** The URL for signing out. */
   readonly signOutUrl: string | undefined
 }
 
@@ -91,7 +84,6 @@ export interface OidcConfig {
   readonly only: boolean
 }
 
-/** Names of all variables. */
 export const VARIABLES: readonly string[] = [
   'DATABASE_URL',
   'DATA_DIR',
@@ -270,10 +262,7 @@ function readDomains(read: Variables): string[] {
   return domains
 }
 
-/**
- * Parses rules such as `groups=admins:owner,groups=staff:viewer,*:viewer`. A value may contain colons, because the role
- * follows the last colon.
- */
+/** Parses `groups=admins:owner,*:viewer`. A value may contain colons, so only the last colon precedes the role. */
 function readRoleRules(read: Variables): RoleRule[] {
   return read.list('OIDC_ROLES').map(text => {
     const {

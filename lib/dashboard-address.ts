@@ -2,7 +2,7 @@
 
 /**
  * Returns the URL that signs in with a token, or the dashboard's URL. Browsers never send the part after #, so the
- * token does not reach server or proxy logs.
+ * token reaches no server or proxy log.
  */
 export function dashboardAddress(baseUrl: string, token?: string): string {
   return token === undefined ? `${baseUrl}/app` : `${baseUrl}/app/sign-in#${token}`

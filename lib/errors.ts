@@ -38,23 +38,20 @@ export const DASHBOARD_ERRORS = {
   too_many_attempts: { status: 429, meaning: 'Too many passwords were tried; retry later.' }
 } as const
 
-/** Every refusal code. */
 export type RefusalCode = ErrorCode | keyof typeof DASHBOARD_ERRORS
 const STATUSES: { readonly [code in RefusalCode]: { readonly status: number } } = { ...ERRORS, ...DASHBOARD_ERRORS }
 
 /** Seconds in the Retry-After header, which accompanies 429 and 503. */
 export const RETRY_AFTER_S = 1
 
-/**
- * A rejection that is reported to the client. Any code may throw it, and lib/http/server.ts turns it into a response.
- */
+/** A rejection reported to the client. Any module may throw it, and lib/http/server.ts turns it into a response. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode
   /** Additional response headers for this refusal. */
   readonly headers: Readonly<Record<string, string>>
   constructor(code: RefusalCode, message: string, headers: Readonly<Record<string, string>> = {}) {
-    // A refusal needs no stack, and capturing one takes much of the CPU time of a server flooded with bad requests.
+    // A refusal needs no stack, and capturing one takes much CPU time on a server flooded with bad requests.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(message)

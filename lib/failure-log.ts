@@ -4,10 +4,7 @@
  */
 import type { Logger } from './log.ts'
 
-/**
- * Decides which failures of a piece of work deserve a line. It has no clock of its own; callers pass the time, in ms of
- * performance.now().
- */
+/** Decides which failures of some work deserve a log line. Callers pass the time, in ms of performance.now(). */
 export class Recurrence {
   readonly #remindMs: number
   /** For each cause, when it was last logged and how often it has occurred since. */
@@ -19,10 +16,7 @@ export class Recurrence {
     this.#remindMs = remindMs
   }
 
-  /**
-   * Notes a failure. Returns the number of failures of this cause that the line reports, including this one; undefined
-   * if no line is due.
-   */
+  /** Notes a failure. Returns the number of failures to report, including this one; undefined if no line is due. */
   fail(cause: string, now: number): number | undefined {
     this.#since ??= now
     this.#count++
@@ -35,7 +29,7 @@ export class Recurrence {
     return 1 + (known?.unlogged ?? 0)
   }
 
-  /** Notes a success. Returns how often and for how long the work had failed; undefined if it had not failed. */
+  /** Notes a success. Returns how often and how long the work had failed; undefined if it had not. */
   succeed(now: number): { failures: number; ms: number } | undefined {
     if (this.#since === undefined) return undefined
     const ended = { failures: this.#count, ms: Math.round(now - this.#since) }
@@ -81,10 +75,7 @@ export class FailureLog {
   }
 }
 
-/**
- * Returns the error behind a refusal. If every address of a name fails, Node groups the errors, and the first one is
- * returned.
- */
+/** Returns the error behind a refusal, or the first of the errors that Node groups if every address of a name fails. */
 function rootOf(error: unknown): unknown {
   const { cause } = (error ?? {}) as { cause?: unknown }
   const root = cause ?? error
@@ -98,8 +89,8 @@ export function causeOf(error: unknown): string {
 }
 
 /**
- * Returns a failure's fields for the log. Other fields of a database error may contain client data. Only faults in our
- * own code have a stack.
+ * Returns a failure's fields for the log. Other fields of a database error may hold client data. Only faults in our own
+ * code have a stack.
  */
 function describeFailure(error: unknown): { cause: string; code?: string; stack?: string } {
   const { name, code, stack } = (rootOf(error) ?? {}) as { name?: string; code?: unknown; stack?: string }

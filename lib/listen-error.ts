@@ -1,4 +1,4 @@
-/** Explains why a port cannot be listened on, in a message that names the variable. */
+/** Explains why a port cannot be listened on, and names the variable. */
 import { createServer } from 'node:net'
 import { ConfigError } from './config.ts'
 

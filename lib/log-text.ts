@@ -24,7 +24,7 @@ export function logText(line: string): string {
   return `${[head, ...rest].join('  ')}${more}\n`
 }
 
-/** A string without spaces and quotes is shown as it is; everything else is shown as JSON. */
+/** Shows a string without spaces and quotes as is, and everything else as JSON. */
 function shown(value: unknown): string {
   return typeof value === 'string' && /^[^\s"]+$/.test(value) ? visible(value) : visible(JSON.stringify(value))
 }

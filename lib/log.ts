@@ -1,7 +1,7 @@
 /**
  * Writes the log to stderr: JSON lines or human-readable text, with one line per request unless LOG_REQUESTS says
- * otherwise. A line never contains a secret, a key or a body. stdout is reserved for command output, such as the
- * address and the first key from `spoor serve`.
+ * otherwise. A line never contains a secret, a key or a body. stdout is for command output, such as the address and
+ * first key from `spoor serve`.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { logText } from './log-text.ts'
@@ -21,7 +21,7 @@ export interface LogOptions {
   readonly requests?: LoggedRequests
 }
 
-/** A request that takes longer than this is slow. */
+/** Slow requests take longer than this. */
 const SLOW_MS = 1000
 
 /** Creates a logger that writes to stderr, or to `destination`. `level` is a pino level, including `silent`. */
@@ -38,7 +38,6 @@ export function createLog(level: string, destination?: DestinationStream, option
 /** For each log from createLog, its stream and the requests that it logs. */
 const made = new WeakMap<Logger, { readonly stream: DestinationStream; readonly requests: LoggedRequests }>()
 
-/** The fields of a request's line. */
 export interface RequestFields {
   readonly requestId: string
   readonly method: string | undefined
@@ -51,9 +50,8 @@ export interface RequestFields {
   readonly ms: number
   readonly bytesIn: number
   readonly bytesOut: number
-  /** The address that the request came from. */
   readonly client: string
-  /** This field, `user` and `project` identify the key or the person that made the request, and the project. */
+  /** The key or person (`user`) that made the request, and the project. */
   readonly keyId: string | undefined
   /** The key's label; may be empty. */
   readonly keyLabel: string | undefined
@@ -62,7 +60,7 @@ export interface RequestFields {
 }
 
 /**
- * Writes a request's line to a log from createLog. The line matches pino's output but is assembled by hand, because
+ * Writes a request's line to a log from createLog. The line is as pino would write it, but assembled by hand, because
  * pino does not know the fields in advance and takes twice as long.
  */
 export function logRequest(log: Logger, fields: RequestFields): void {
@@ -90,10 +88,7 @@ function isWanted(requests: LoggedRequests, status: number, ms: number): boolean
 
 let spelled = { ms: Number.NaN, text: '' }
 
-/**
- * Returns the current time as a string. Many requests are answered within the same millisecond, so the string is cached
- * for that long.
- */
+/** Returns the time as a string, cached because many requests are answered within the same millisecond. */
 function isoTime(): string {
   const ms = Date.now()
   if (ms !== spelled.ms) spelled = { ms, text: new Date(ms).toISOString() }
@@ -103,9 +98,8 @@ function isoTime(): string {
 let gathered: DestinationStream | undefined
 
 /**
- * Returns the stream to stderr, which buffers lines and writes them together. No request waits for the terminal or the
- * disk. Writing each line separately would wake a thread every time, which costs CPU time (test/bench/RESULTS.md,
- * "Writing the log").
+ * Returns the stream to stderr, which buffers lines. No request waits for the terminal or the disk. Writing each line
+ * separately would wake a thread every time, which costs CPU time (test/bench/RESULTS.md, "Writing the log").
  */
 function stderr(): DestinationStream {
   gathered ??= gather()

@@ -1,8 +1,8 @@
 /**
- * Exports the running service's metrics for Prometheus. Labels are routes, codes and statuses only. No string that a
- * client sends becomes a label, so that clients cannot add time series. METRICS_PROJECTS=on adds counts per project id:
- * two series, plus one per refusal code, for each project that has sent a request. Several processes (PROCESSES) report
- * together: counters and histograms are summed, and each gauge's help says how it is combined.
+ * Exports the service's metrics for Prometheus. Labels are routes, codes and statuses. No string from a client becomes
+ * a label, so that clients cannot add time series. METRICS_PROJECTS=on adds counts per project id: two series, plus one
+ * per refusal code, for each project that has sent a request. Several processes (PROCESSES) report as one: counters and
+ * histograms are summed, and each gauge's help says how it is combined.
  */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from './version.ts'
@@ -16,7 +16,7 @@ export interface PendingWrites {
 /** One process's metrics, as sent to another process. */
 export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-/** How a gauge is combined over several processes: the sum, the greatest or the least value. */
+/** How several processes' gauges are combined: the sum, the greatest or the least value. */
 type Across = 'sum' | 'max' | 'min'
 const ACROSS: Readonly<Record<Across, string>> = {
   sum: 'the sum',
@@ -27,13 +27,12 @@ const ACROSS: Readonly<Record<Across, string>> = {
 /** prom-client gauges whose names end like counters' names, which promtool rejects. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
-/** The ingestion way of recorded data. */
+/** How traces and spans arrived. */
 export type Way = 'native' | 'otlp' | 'import'
 
-/** `left_out` counts messages whose span did not arrive in time. They are included in `messages` as well. */
+/** `left_out` counts messages whose span did not arrive in time. They are also counted in `messages`. */
 type LogRecordKind = 'messages' | 'unplaced' | 'left_out' | 'others'
 
-/** The counters per project. */
 interface ProjectCounts {
   readonly requests: Counter<'project'>
   readonly bytes: Counter<'project'>
@@ -41,7 +40,6 @@ interface ProjectCounts {
 }
 
 export interface MetricsOptions {
-  /** Whether to count per project. */
   readonly projects?: boolean
 }
 
@@ -178,15 +176,15 @@ export class Metrics {
     this.#commits.observe(milliseconds / 1000)
   }
 
-  /** Adds pending-write metrics, which are read at every collection. */
+  /** Adds metrics of pending writes, read at every collection. */
   watchPending(read: () => PendingWrites): void {
     this.watch('spoor_pending_writes', 'Writes admitted and not yet answered.', () => read().requests)
     this.watch('spoor_pending_write_bytes', 'Bytes of their bodies.', () => read().bytes)
   }
 
   /**
-   * Adds a number that is read at every collection. If `read` returns undefined because the number is unknown, the
-   * metric is omitted, because 0 would be wrong.
+   * Adds a number that is read at every collection. If `read` returns undefined, the number is unknown and the metric
+   * is omitted, because 0 would be wrong.
    */
   watch(
     name: string,
@@ -217,7 +215,6 @@ export class Metrics {
     this.#others = read
   }
 
-  /** Returns the exposition's media type and text. */
   async render(): Promise<{ type: string; text: string }> {
     const { contentType: type } = this.#registry
     if (this.#others === undefined) return { type, text: await this.#registry.metrics() }

@@ -1,4 +1,4 @@
-/** Parses and matches lists of addresses and networks, such as `127.0.0.1` and `10.0.0.0/8`. */
+/** Parses lists of addresses and networks, such as `127.0.0.1` and `10.0.0.0/8`. */
 import { BlockList, isIP } from 'node:net'
 
 /** Returns the networks in a list; undefined if an entry is invalid. */

@@ -44,14 +44,9 @@ export interface Service {
   /** The port for OTLP over gRPC; undefined if gRPC is off. */
   readonly grpcPort: number | undefined
   readonly app: App
-  /**
-   * Announces the shutdown: the service is no longer ready, and each response closes its connection. Requests are still
-   * accepted.
-   */
+  /** Announces the shutdown: the service is not ready and closes connections after responses, but accepts requests. */
   drain(): void
-  /**
-   * Answers the requests in flight, writes queued operations, and closes connections. The caller closes the database.
-   */
+  /** Answers requests in flight, writes queued operations, and closes connections. The caller closes the database. */
   close(): Promise<void>
 }
 
@@ -62,7 +57,7 @@ export interface ServiceParts {
   readonly migrations?: string | undefined
   /** How long messages that arrived as log records wait for their span. */
   readonly messagesWaitMs?: number | undefined
-  /** Bounds on how requests arrive. */
+  /** Minimum pace of request bodies, and maximum waits. */
   readonly arrival?: Partial<ArrivalBounds> | undefined
 }
 
@@ -71,12 +66,12 @@ const READERS: ConnectOptions = { applicationName: 'reader', statementTimeoutMs:
 const WRITERS: ConnectOptions = { applicationName: 'small writer', statementTimeoutMs: 15_000 }
 /** Key and session lookups have their own connection, so that authentication never waits behind request queries. */
 const KEY_READERS: ConnectOptions = { applicationName: 'keys', statementTimeoutMs: 5000 }
-/** When the service closes, time limit for the requests in flight, and then again for the write queue. */
+/** On close, time limit for the requests in flight and, separately, for the write queue. */
 const GRACE_MS = 10_000
 
 /**
- * Starts the service. It starts even if the database is unreachable or the deployment is not configured, and responds
- * to requests with that error until the problem is solved. Throws a ConfigError if it cannot listen.
+ * Starts the service even if the database is unreachable or the deployment is not configured. Requests then get an
+ * error until the problem is solved. Throws a ConfigError if it cannot listen.
  */
 export async function startService(
   config: Config,
@@ -164,7 +159,7 @@ export async function startService(
 
   async function listenGrpc(): Promise<number | undefined> {
     if (config.grpcPort === undefined) return undefined
-    // Without gRPC, a process does not load the library, which takes 50 ms.
+    // Loaded only if gRPC is on, because loading the library takes 50 ms.
     const { GrpcServer } = await import('./grpc/server.ts')
     grpc = new GrpcServer({ ...shared, routes: routes.routes, tls: config.grpcTls, arrival })
     const port = await grpc.listen(config.host, config.grpcPort)

@@ -1,7 +1,4 @@
-/**
- * Reads environment variables as values. Each method checks one variable, or names the faulty variable and the rule it
- * breaks.
- */
+/** Reads environment variables. Errors name the faulty variable and the rule that it breaks. */
 import { readNetworks } from './network-list.ts'
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -11,10 +8,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/**
- * Each method returns undefined for an unset or empty variable unless noted otherwise, and throws a ConfigError for an
- * invalid one.
- */
+/** Unless noted, methods return undefined for an unset or empty variable and throw a ConfigError for an invalid one. */
 export class Variables {
   readonly #env: NodeJS.ProcessEnv
 
@@ -40,7 +34,7 @@ export class Variables {
     return number
   }
 
-  /** Returns a duration in ms, or undefined for `off`. An unset variable gives `otherwise`. */
+  /** Returns a duration in ms: `otherwise` if unset, and undefined for `off`. */
   duration(name: string, otherwise: number): number | undefined {
     const value = this.text(name)
     if (value === undefined) return otherwise
@@ -49,7 +43,7 @@ export class Variables {
     return ms > 0 ? ms : this.refuse(name, 'must be a duration such as 30s, 10m or 2h, or off')
   }
 
-  /** Returns a duration of at most `mostMs`, in ms. `range` describes the bound in the error. */
+  /** Returns a duration of at most `mostMs`, in ms. `range` describes the bound. */
   period(name: string, mostMs: number, range: string): number | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined

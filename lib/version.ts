@@ -2,6 +2,6 @@ import { readFileSync } from 'node:fs'
 
 /**
  * This package's version. package.json is read rather than imported, because the compiler would copy an imported file
- * into build/, where the copy would be found instead of the original.
+ * into build/, where the copy would be found instead.
  */
 export const VERSION: string = JSON.parse(readFileSync(new URL(import.meta.resolve('#package.json')), 'utf8')).version

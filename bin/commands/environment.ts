@@ -64,7 +64,6 @@ function describePlan(plan: BackfillPlan): string {
   return `${summarise(plan)}\n${advice}`
 }
 
-/** Describes which traces would change, and how. */
 function summarise({ matched, changing, environments, relabelling }: BackfillPlan): string {
   const { environment: label, overwrite } = relabelling
   const lines = environments.map(({ environment, traces }) => {

@@ -43,7 +43,7 @@ export default command({
   }
 })
 
-/** Migrates, and returns the applied migrations and the faults of the tables. */
+/** Migrates. Returns the applied migrations, and a warning if the schema is newer or tables are not distributed. */
 async function migrateAndLook(
   database: Database,
   log: Logger

@@ -1,16 +1,12 @@
 /**
  * Combines the metrics of several processes (PROCESSES). A scrape reaches any worker, which asks the primary. The
- * primary asks all workers and adds the counts of workers that have ended, because a decreasing counter would look like
- * a restart.
+ * primary asks all workers and adds ended workers' counts, because a decreasing counter would look like a restart.
  */
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { keepCounts, type Metrics, type Snapshot } from '../../lib/metrics.ts'
 
-/**
- * A worker requests all snapshots ('all') and receives them ('these'); the primary requests one snapshot ('yours') and
- * receives it ('mine').
- */
+/** A worker requests 'all' snapshots and receives 'these'. The primary requests 'yours' and receives 'mine'. */
 type Message =
   | { readonly metrics: 'all'; readonly question: number }
   | { readonly metrics: 'these'; readonly question: number; readonly snapshots: readonly Snapshot[] }
@@ -69,7 +65,7 @@ export function gatherMetrics(): void {
   })
 }
 
-/** Makes this worker's metrics show those of all processes. */
+/** Makes this worker report the metrics of all processes. */
 export function shareMetrics(metrics: Metrics): void {
   const waiting = new Map<number, (snapshots: readonly Snapshot[]) => void>()
   let questions = 0
@@ -93,7 +89,7 @@ export function shareMetrics(metrics: Metrics): void {
   )
 }
 
-/** The primary may have ended in the meantime, which also ends this process. */
+/** The primary may have ended, which also ends this process. */
 function tell(message: Message): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }

@@ -1,7 +1,7 @@
 /**
  * Decides when a server stops. The first signal requests a stop. SIGTERM, which supervisors send, also gives clients
  * time to notice. A second signal, at least REPEATED_MS later, stops the server without waiting for requests. A third
- * signal ends the process immediately. An uncaught error also stops the server, because its state is then unknown.
+ * signal ends the process immediately. An uncaught error also stops the server, whose state is then unknown.
  */
 import type { Logger } from '../../lib/log.ts'
 
@@ -12,10 +12,7 @@ export interface Stop {
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/**
- * The terminal sends Ctrl-C to every process, and npm forwards it as well. The forwarded signal must not count as a
- * second one.
- */
+/** A terminal sends Ctrl-C to every process, and npm forwards it. The forwarded signal must not count as the second. */
 const REPEATED_MS = 1000
 /** A forced stop ends the process after this time, even if something is still open. PostgreSQL stops sooner. */
 const FORCED_MS = 2000

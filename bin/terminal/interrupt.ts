@@ -3,10 +3,7 @@ import { constants } from 'node:os'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/**
- * Thrown if work was interrupted before it finished. The exit code is the shell's code for a process ended by that
- * signal.
- */
+/** Thrown if work was interrupted. The exit code is the shell's code for a process ended by that signal. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
   readonly exitCode: number

@@ -27,9 +27,7 @@ export class Progress {
     if (!terminal.isTTY) this.#shownAt = this.#began
   }
 
-  /**
-   * Shows the progress. If an update is due, calls `describe` for the line with the seconds since the command began.
-   */
+  /** Shows the progress. If an update is due, calls `describe` for the line with the seconds since the start. */
   show(describe: (seconds: number) => string): void {
     const now = performance.now()
     if (now - this.#shownAt < (this.#terminal.isTTY ? TERMINAL_MS : LOG_MS)) return
@@ -49,7 +47,6 @@ export class Progress {
     this.#terminal.write(`${visibleLines(line)}\n`)
   }
 
-  /** Clears the drawn line. */
   clear(): void {
     if (this.#isDrawn) this.#terminal.write(CLEAR)
     this.#isDrawn = false

@@ -6,10 +6,7 @@ export interface Output {
   on?(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/**
- * Returns a function that writes a chunk to `output`. It resolves when more can be written, and rejects if nobody reads
- * the output.
- */
+/** Returns a function that writes a chunk to `output`. Resolves when more can be written; rejects if nobody reads. */
 export function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void> {
   let isWatched = false
   return bytes => {

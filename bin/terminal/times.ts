@@ -12,7 +12,6 @@ interface Times {
   readonly to: string | undefined
 }
 
-/** Returns the times in canonical form. */
 export function parseTimes({ from, to }: Times): Times {
   return { from: parseMoment('from', from), to: parseMoment('to', to) }
 }

@@ -2,19 +2,18 @@ import { randomBytes } from 'node:crypto'
 
 /** The results of a server start. */
 export interface WelcomeStart {
-  /** The first key. */
   readonly key: string | null
   /** The fault that keeps the deployment from serving. */
   readonly obstacle: string | null
   /** The dashboard's URL; null if the dashboard is off. */
   readonly dashboard: string | null
-  /** Whether the dashboard URL is a one-time sign-in link. */
+  /** Whether `dashboard` is a one-time sign-in link. */
   readonly isLink: boolean
 }
 
 /**
- * Returns the text shown when the server has started: its address, the dashboard's URL, the first key if one was
- * created, and the next step.
+ * Returns the text shown after a start: the server's address, the dashboard's URL, the first key if one was created,
+ * and the next step.
  */
 export function welcome(address: string, location: string, start: WelcomeStart, env: NodeJS.ProcessEnv): string {
   const lines = [`spoor is at ${address}`, `The data is in: ${location}`, ...dashboardLines(start, env), '']
@@ -79,10 +78,7 @@ function firstTrace(address: string, key: string): string[] {
   ]
 }
 
-/**
- * Returns a command for the same server. The command repeats the server's variables, because it needs the same
- * database, but omits any password.
- */
+/** Returns a command for the same server, with the variables that select its database but without any password. */
 function spoorCommand(args: string, env: NodeJS.ProcessEnv): string {
   const command = `npx spoor ${args}`
   if (env.DATABASE_URL) return `${command} (with the same DATABASE_URL and KEY_DIGEST_SECRET)`

@@ -1,7 +1,7 @@
 /**
  * Authenticates requests by API key. A verified key is cached for a few seconds, under a hash of the whole token. Every
  * other token is looked up in the database. Invalid keys are not cached: whatever is wrong with a token, it takes the
- * same path and the same time, and gets the same response.
+ * same path and time, and gets the same response.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { SqlAccess } from '../database/sql-access.ts'
@@ -26,7 +26,7 @@ export interface KeyRingOptions {
 const MAX_BATCH = 1000
 /** Minimum interval between writes of lastUsedAt (specification, section 5). */
 const TOUCH_INTERVAL_MS = 5 * 60_000
-/** Every lookup retries the write, so a failure is logged at most once per this interval. */
+/** Every lookup retries the write, so a failure is logged at most once per interval. */
 const REMIND_MS = 60_000
 
 /** An id that no key has. Malformed tokens are looked up under this id, so that they take the same time. */
@@ -54,7 +54,7 @@ export class KeyRing {
 
   /**
    * Returns the principal for an Authorization header. Throws `invalid_api_key`. If the database is unreachable, throws
-   * `unavailable`, or `quota_exhausted` if the access is to write or delete.
+   * `unavailable`, or `quota_exhausted` for access to write or delete.
    */
   authenticate(authorization: string | undefined, access: Access): Principal | Promise<Principal> {
     const token = bearerToken(authorization)
@@ -109,10 +109,7 @@ export class KeyRing {
     }
   }
 
-  /**
-   * Marks keys as used and returns their new times. Returns an empty map if the times cannot be stored, because the
-   * keys are valid regardless.
-   */
+  /** Marks keys as used and returns the new times; none if the write fails, because the keys stay valid. */
   async #touch(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     try {
       const touched = await this.#options.sql.write(sql => touchKeys(sql, ids))
@@ -134,8 +131,7 @@ export class KeyRing {
 
   /**
    * Whether a key is valid. Takes the same time if the key is unknown, has another secret, or is no longer valid,
-   * because an unknown key is compared with another key's row. `row` is undefined only if the database has no keys at
-   * all.
+   * because an unknown key is compared with another key's row. `row` is undefined only if there are no keys.
    */
   #isValid({ keyId, secret }: Lookup, row: KeyForAuth | undefined): boolean {
     const given = digestSecret(secret, this.#options.digestSecret)

@@ -1,6 +1,6 @@
 /**
- * Creates and parses API keys: `<KEY_PREFIX>_live_<keyId>_<secret>`. The key id identifies the key and may be shown.
- * Only the key's holder knows the secret; the database stores only its keyed digest.
+ * Creates and parses API keys: `<KEY_PREFIX>_live_<keyId>_<secret>`. The key id may be shown. Only the key's holder
+ * knows the secret; the database stores its keyed digest.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 
@@ -10,10 +10,7 @@ const KEY_ID_LENGTH = 16
 const SECRET_LENGTH = 43
 const KEY_REST = new RegExp(`^([0-9A-Za-z]{${KEY_ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})$`)
 const SECRET_IN_TEXT = new RegExp(`(_live_[0-9A-Za-z]{${KEY_ID_LENGTH}}_)[0-9A-Za-z]+`, 'g')
-/**
- * The largest multiple of 62 up to 256. Larger bytes are dropped, because they would make the first characters more
- * frequent.
- */
+/** Largest multiple of 62 up to 256. Larger bytes are dropped, because they would favour the first characters. */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length)
 
 export interface KeyParts {
@@ -28,7 +25,7 @@ export function generateKey(prefix: string): KeyParts & { readonly key: string }
   return { key: `${prefix}_live_${keyId}_${secret}`, keyId, secret }
 }
 
-/** Splits a key into its parts; undefined if the string is not a well-formed key. The prefix may itself contain `_`. */
+/** Splits a key into its parts; undefined if it is malformed. The prefix may itself contain `_`. */
 export function parseKey(prefix: string, token: string): KeyParts | undefined {
   const start = `${prefix}_live_`
   if (!token.startsWith(start)) return undefined
@@ -36,7 +33,7 @@ export function parseKey(prefix: string, token: string): KeyParts | undefined {
   return parts === null ? undefined : { keyId: parts[1]!, secret: parts[2]! }
 }
 
-/** Masks key secrets in a string, for example in a URL into which a client put a key. */
+/** Masks key secrets in a string, such as a URL into which a client put a key. */
 export function maskSecrets(text: string): string {
   return text.includes('_live_') ? text.replaceAll(SECRET_IN_TEXT, '$1…') : text
 }

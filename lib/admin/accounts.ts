@@ -41,7 +41,7 @@ function gone(id: string): never {
   throw new AdminError(`account ${id} has just been deleted`)
 }
 
-/** Returns the account for a new project: the requested one, or the oldest owner account. */
+/** Returns the account for a new project: the requested account, or the oldest owner account. */
 export async function chooseAccount(sql: Sql, id: string | undefined): Promise<number> {
   return (await findAccount(sql, id)).id
 }

@@ -15,7 +15,6 @@ export interface EvaluationRequest extends TraceConditions {
   readonly project: string
 }
 
-/** A run's result, by evaluator. */
 export interface Evaluation {
   readonly runId: string
   readonly evaluators: readonly (Pick<Evaluator, 'id' | 'name' | 'dataType'> & EvaluationSummary)[]

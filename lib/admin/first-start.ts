@@ -17,22 +17,19 @@ import { type KeyMaking, makeKey } from './keys.ts'
 export interface FirstStart {
   /** The whole key, if one was created. */
   readonly key: string | undefined
-  /** Token of the link that signs the first user in to the dashboard, if one was created. */
+  /** Token of the first user's dashboard sign-in link, if one was created. */
   readonly link: string | undefined
   /** The fault that keeps this deployment from serving, so that no key can be created; undefined if there is none. */
   readonly obstacle: string | undefined
 }
 
-/**
- * When to create a sign-in link: `always` at each start, `first` only at the first start, and `off` without a
- * dashboard, which needs no users.
- */
+/** When to create a sign-in link: `always` at each start, `first` only at the first, `off` without a dashboard. */
 export type Links = 'always' | 'first' | 'off'
 
 /**
- * Returns when to create sign-in links. A working link must not end up in a log. Stdout is a log unless it is a
- * terminal, as under systemd or Docker, so only the first start prints a link there, as it prints a key. The same
- * applies to a server that other machines reach directly, because its terminal is often recorded (`docker run -t`).
+ * A working link must not end up in a log. Stdout is a log unless it is a terminal, as under systemd or Docker, so only
+ * the first start prints a link there, as it does a key. The same applies to a server that other machines reach
+ * directly, because its terminal is often recorded (`docker run -t`).
  */
 export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>, isTerminal: boolean): Links {
   if (!dashboard) return 'off'
@@ -40,8 +37,8 @@ export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>,
 }
 
 /**
- * Creates the owner account, the project `default` and one key with every scope if the database has no project, whether
- * the database is embedded or external. Also creates the first user, if there is none, and a sign-in link.
+ * Creates the owner account, the project `default` and one key with every scope if the database, embedded or external,
+ * has no project. Also creates the first user, if there is none, and a sign-in link.
  */
 export async function prepareFirstStart(
   database: Database,
@@ -65,7 +62,7 @@ export async function prepareFirstStart(
 async function makeFirst(sql: Sql, making: KeyMaking, links: Links): Promise<FirstStart> {
   const schema = await readSchemaState(sql)
   if (isBehind(schema)) return hindered(`the schema is ${schema.state}: run \`spoor migrate\``)
-  // If projects exist, no key is written, because the database may be a standby.
+  // With existing projects no key is written, because the database may be a standby.
   if (await hasProjects(sql)) {
     if (await isOtherSecret(sql, making.digestSecret ?? '')) return hindered(OTHER_SECRET)
     return { key: undefined, link: await makeFirstLink(sql, links, false), obstacle: undefined }

@@ -17,7 +17,7 @@ export interface KeyMaking {
   readonly digestSecret: string | undefined
 }
 
-/** A newly created key. `key` is the whole key, which cannot be shown again. */
+/** A new key. `key` is the whole key, which cannot be shown again. */
 export interface IssuedKey {
   readonly key: string
   readonly keyId: string
@@ -50,7 +50,7 @@ export interface KeyRequest {
   readonly expiresInDays?: number | undefined
 }
 
-/** The actor named in the audit log. If omitted, here and below, the log names a command. */
+/** The actor named in the audit log. Without one, here and below, the log names a command. */
 type Actor = Pick<AuditEntry, 'by' | 'accountId' | 'projectId'>
 
 export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest, actor?: Actor): Promise<IssuedKey> {
@@ -80,13 +80,12 @@ export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest
 export interface KeySelection {
   /** Selects keys that expire within this many days. */
   readonly expiringDays?: number | undefined
-  /** Selects keys not used for this many days; a key never used counts from its creation. */
+  /** Selects keys not used for this many days. A key that was never used counts from its creation. */
   readonly unusedDays?: number | undefined
 }
 
 const DAY_MS = 86_400_000
 
-/** Lists the keys of one or all projects. */
 export async function listKeys(sql: Sql, project?: string, selection: KeySelection = {}): Promise<KeyListing[]> {
   const projectId = project === undefined ? undefined : await requireProject(sql, project)
   const now = Date.now()
@@ -102,7 +101,7 @@ function isSelected(key: KeyListing, { expiringDays, unusedDays }: KeySelection,
   return key.state === 'active' && (expiringDays === undefined || isExpiring) && (unusedDays === undefined || isUnused)
 }
 
-/** Revokes all of a project's keys that are not yet revoked, and returns them. */
+/** Revokes and returns all of a project's keys that are not yet revoked. */
 export async function revokeKeysOf(sql: Sql, project: string): Promise<KeyListing[]> {
   const projectId = await requireProject(sql, project)
   const audit = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
@@ -117,7 +116,7 @@ export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string, acto
   return issued(key, row ?? (await refuseKey(sql, keyId)))
 }
 
-/** Revokes a key. Revoking a revoked key changes nothing. */
+/** Revokes a key. Revoking it again changes nothing. */
 export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise<KeyListing> {
   return listing(
     (await store.setKeyRevoked(sql, keyId, entryOn('key.revoke', { keyId }, actor))) ?? (await refuseKey(sql, keyId)),
@@ -135,7 +134,6 @@ export async function setKeyEnvironment(sql: Sql, keyId: string, environment: st
   )
 }
 
-/** The effect of replacing the secret. */
 export interface SecretReplacement {
   /** Keys that have stopped working, or would stop. */
   readonly keys: number
@@ -166,9 +164,7 @@ export async function makeKey(sql: Sql, making: KeyMaking): Promise<{ key: strin
   return { key, stored: { id: keyId, digest: digestSecret(secret, own) } }
 }
 
-/**
- * Returns the audit entry for a change to a key. Without an actor, the changing statement looks up the key's project.
- */
+/** Returns the audit entry for a change to a key. Without an actor, the statement looks up the key's project. */
 const entryOn = (
   action: AuditEntry['action'],
   detail: NonNullable<AuditEntry['detail']>,

@@ -23,7 +23,7 @@ export interface User {
   readonly memberships: readonly { readonly account: string; readonly role: Role }[]
   readonly hasPassword: boolean
   readonly createdAt: string
-  /** The latest use of any of the user's sessions; null if the user has none. */
+  /** Latest use of any of the user's sessions; null if there are none. */
   readonly seenAt: string | null
 }
 
@@ -36,7 +36,7 @@ export interface UserRequest {
   readonly role?: string | undefined
 }
 
-/** Makes a person a member of an account, and creates the user if necessary. */
+/** Makes a person a member of an account, creating the user if necessary. */
 export async function addUser(sql: Sql, request: UserRequest): Promise<User> {
   const email = readEmail(request.email)
   if (email === undefined && request.email !== FIRST_USER) {
@@ -67,7 +67,7 @@ export async function removeUser(sql: Sql, email: string, accountId?: string): P
   return present(user)
 }
 
-/** Changes a member's role. The account may be omitted for a user with only one. */
+/** Changes a member's role. The account may be omitted if the user has only one. */
 export async function changeRole(sql: Sql, email: string, role: string, accountId?: string): Promise<User> {
   const user = await requireUser(sql, email)
   const account = requireMembership(user, accountId)
@@ -83,13 +83,13 @@ export async function makeLink(sql: Sql, email: string, baseUrl: string): Promis
   return dashboardAddress(baseUrl, token)
 }
 
-/** Ends all of a user's sessions and invalidates their sign-in links. Returns the number of sessions. */
+/** Ends all of a user's sessions and invalidates their links. Returns the number of sessions. */
 export async function signOutUser(sql: Sql, email: string): Promise<number> {
   const user = await requireUser(sql, email)
   return endAllSessions(sql, user.id, null)
 }
 
-/** Unlinks a user's OpenID Connect identities. Returns the number of identities. */
+/** Unlinks a user's OpenID Connect identities, and returns their number. */
 export async function unlinkUser(sql: Sql, email: string): Promise<number> {
   const user = await requireUser(sql, email)
   return unlinkIdentities(sql, user.id)

@@ -22,7 +22,7 @@ export interface DescribedProject {
   readonly lastTraceAt: string | null
   readonly createdAt: string
   readonly storage: { readonly limitBytes: number; readonly level: StorageLevel }
-  /** Whether the words of the project's traces are searchable. Not part of the API. */
+  /** Whether the project's traces are searchable by words. Not part of the API. */
   readonly search: boolean
 }
 
@@ -105,7 +105,7 @@ export async function listProjects(sql: Sql, defaultLimitBytes: number): Promise
   return (await store.readProjects(sql)).map(row => describeProject(row, defaultLimitBytes))
 }
 
-/** Returns the id of the project with this slug. Throws an AdminError with advice if there is none. */
+/** Returns the project's id. Throws an AdminError with advice if no project has this slug. */
 export async function requireProject(sql: Sql, slug: string): Promise<number> {
   const id = await store.findProject(sql, slug)
   if (id === undefined) throw new AdminError(`there is no project ${JSON.stringify(slug)}: see \`spoor project list\``)
@@ -123,7 +123,7 @@ const slugTaken = (slug: string) =>
 
 /**
  * Derives a slug: `Köln Süd, 2` becomes `koln-sud-2`. A name without a–z letters or digits becomes `project-` plus
- * hexadecimal digits derived from the name.
+ * digits derived from the name.
  */
 function slugOf(name: string): string {
   const slug = name
@@ -136,9 +136,7 @@ function slugOf(name: string): string {
   return slug === '' ? `project-${createHash('sha256').update(name).digest('hex').slice(0, 8)}` : slug
 }
 
-/**
- * Describes a project as the API and the commands show it. `defaultLimitBytes` applies if the project sets no limit.
- */
+/** Describes a project as the API and the commands show it. `defaultLimitBytes` applies if the project has no limit. */
 export function describeProject(row: ProjectRow, defaultLimitBytes: number): DescribedProject {
   const limitBytes = row.storageLimit ?? defaultLimitBytes
   return {

@@ -4,10 +4,7 @@ import { classifyFailure } from '../database/failure.ts'
 const ATTEMPTS = 10
 const RETRY_DELAY_MS = 20
 
-/**
- * Retries work that PostgreSQL rolled back to resolve a deadlock. Ingest locks traces in a different order than
- * commands do, so deadlocks can occur.
- */
+/** Retries work that PostgreSQL rolled back to end a deadlock. Ingest and commands lock traces in different orders. */
 export async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

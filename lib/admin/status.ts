@@ -1,4 +1,4 @@
-/** Implements `spoor status`, which shows an instance's state and problems, and how to solve them. */
+/** Implements `spoor status`, which shows an instance's state, its problems, and their remedies. */
 import type { Sql } from 'postgres'
 import { findLeftBehind } from '../cluster/left-behind.ts'
 import { nodeProblems } from '../cluster/node-problems.ts'
@@ -33,9 +33,8 @@ export interface InstanceStatus {
   readonly database: {
     readonly location: string
     readonly embedded: boolean
-    /** This field and the next two are null if the database cannot be queried. */
+    /** This field, `isStandby` and `bytes` are null if the database cannot be queried. */
     readonly serverVersion: string | null
-    /** Whether the database is a standby. */
     readonly isStandby: boolean | null
     readonly bytes: number | null
     /** The disk of an embedded database; null for an external one. */
@@ -47,15 +46,14 @@ export interface InstanceStatus {
   readonly schema: SchemaState | null
   /** Empty if the schema is behind. */
   readonly projects: readonly DescribedProject[]
-  /** Indexing progress of each project with word search. */
+  /** Indexing progress of projects with word search. */
   readonly search: readonly (SearchState & { readonly project: string })[]
-  /** Totals over all projects. */
   readonly totals: Totals
-  /** Number of pending rows not yet folded into the sums over time. Charts add these rows at query time. */
+  /** Number of pending rows not yet folded into the sums over time. Charts add these rows when queried. */
   readonly news: number
   /** Number of dashboard users and of their sessions. */
   readonly people: { readonly users: number; readonly sessions: number }
-  /** Problems, as sentences that say what to do; empty if all is well. */
+  /** Problems, as sentences that say what to do; empty if there are none. */
   readonly problems: readonly string[]
 }
 
@@ -67,7 +65,7 @@ type Inside = Pick<InstanceStatus, 'nodes' | 'schema' | 'projects' | 'search' | 
   readonly bytes: number | null
 }
 
-/** `expectsServer` is whether a missing server counts as a problem. */
+/** `expectsServer` makes a missing server a problem. */
 export async function readStatus(
   config: Config,
   database: Database,
@@ -96,10 +94,7 @@ export async function readStatus(
 async function lookInside(config: Config, database: Database, sql: Sql): Promise<Inside> {
   await requireOwnSession(database, sql)
   const denials: string[] = []
-  /**
-   * Reads one part of the status. A privilege that the role lacks is reported as a problem, and the remaining parts are
-   * still read.
-   */
+  /** Reads one part. A privilege that the role lacks is reported as a problem, and the other parts are still read. */
   const allowed = async <T>(read: () => Promise<T>, otherwise: T): Promise<T> => {
     try {
       return await read()
@@ -159,10 +154,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   }
 }
 
-/**
- * Throws a ConfigError if a connection pooler shares connections, because queries over them may fail or return another
- * session's results.
- */
+/** Throws a ConfigError if a pooler shares connections, because queries may then fail or see another session. */
 async function requireOwnSession({ connect, embedded }: Database, sql: Sql): Promise<void> {
   if (embedded) return
   const other = new Pool(onClose => connect({ applicationName: 'command', onClose }), { size: 1 })
@@ -173,7 +165,7 @@ async function requireOwnSession({ connect, embedded }: Database, sql: Sql): Pro
   }
 }
 
-/** Returns the part of a status that is known when the database cannot be queried. */
+/** Returns the part of a status that is known without the database. */
 async function lookFromOutside(config: Config, database: Database, error: unknown): Promise<Inside> {
   const isAway = ['lost', 'refused'].includes(classifyFailure(error))
   if (!isAway && !(error instanceof ConfigError)) throw error
@@ -203,7 +195,6 @@ async function readSearch(sql: Sql, projects: readonly DescribedProject[]): Prom
   return states
 }
 
-/** Describes a server that is missing or misbehaving. */
 function serverProblems(found: FoundServer, expectsServer: boolean): string[] {
   if ('server' in found) return runningProblems(found.server)
   if (found.is === 'silent') {
@@ -227,7 +218,6 @@ function describeAbsence(found: Exclude<FoundServer, { is: 'ours' | 'nameless' |
   return `What answers at ${address} ${what}: set HOST and PORT to where the server of this database listens. ${NOT_EXPECTED}`
 }
 
-/** Describes the problems that the running server reports. */
 function runningProblems({ address, version, ready, reasons, lacks }: RunningServer): string[] {
   const advice = reasons.includes('not configured') ? ' Its log says what is missing.' : ''
   return [
@@ -243,7 +233,7 @@ function diskProblems({ dataDir }: Config, disk: Disk | null): string[] {
   return [`The disk of ${dataDir} has ${megabytes} MB left: writes are refused when it is full. Make room.`]
 }
 
-/** Charts add up all pending rows, so many of them make charts slow. */
+/** Charts add up all pending rows, so too many make charts slow. */
 const MOST_NEWS = 100_000
 
 const newsProblems = (news: number): string[] =>
@@ -259,7 +249,7 @@ const sumOf = (projects: readonly DescribedProject[]): Totals => ({
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
 
-/** Larger projects are not recounted, because a recount reads every trace and every span. */
+/** Larger projects are not recounted, because that reads every trace and every span. */
 const MOST_COUNTED = { traces: 20_000, spans: 400_000 }
 
 async function totalsProblems(sql: Sql, projects: readonly DescribedProject[]): Promise<string[]> {

@@ -1,6 +1,6 @@
 /**
- * Generates ordinary traces for the 24 hours before a given time, which fill a list as a busy project's traces do.
- * Names, models, sizes, times, failures and scores vary.
+ * Generates ordinary traces for the 24 hours before a given time, which fill a list like a busy project's. Names,
+ * models, sizes, times, failures and scores vary.
  */
 import type { ScoreInput, SpanInput } from '../schema/input.ts'
 import { clock, type DemoTrace, spanId, traceId } from './parts.ts'
@@ -43,7 +43,7 @@ const ERRORS = ['RateLimitError', 'TimeoutError', 'InvalidRequestError']
 
 type Random = () => number
 
-/** Generates `count` traces before `end`, oldest first. `random` returns numbers from 0 up to, but not including, 1. */
+/** Generates `count` traces before `end`, oldest first. `random` returns numbers from 0 to below 1. */
 export function ordinaryTraces(end: number, count: number, random: Random = Math.random): DemoTrace[] {
   const starts = Array.from({ length: Math.max(0, count) }, () => end - random() * DAY_MS).sort((a, b) => a - b)
   return starts.map(start => ordinaryTrace(Math.round(start), random))
@@ -84,7 +84,7 @@ function ordinaryTrace(start: number, random: Random): DemoTrace {
   }
 }
 
-/** Generates model calls with a tool call between each two. If the run fails, its last step fails. */
+/** Generates model calls with a tool call between each two. If the run fails, its last step does. */
 function stepsOf(
   { name, tools }: (typeof RUNS)[number],
   model: Model,

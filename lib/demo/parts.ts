@@ -10,7 +10,7 @@ export interface DemoTrace {
   readonly scores?: readonly ScoreInput[]
 }
 
-/** Returns a function that formats the timestamp of a moment, in ms after the start. */
+/** Returns a function that formats a time given in ms after the start. */
 export function clock(startMs: number): (ms: number) => string {
   return ms => new Date(startMs + Math.round(ms)).toISOString()
 }

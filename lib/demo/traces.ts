@@ -1,8 +1,8 @@
 /**
- * Reads the traces that `spoor demo` records, in the form that instrumented applications send: runs that succeed,
- * recover and fail, conversations, a picture and a recording. Each line of traces.ndjson is a `DemoTrace` whose times
- * are seconds from now, and whose ids are names that begin with `$`. Each run replaces the names with new ids, so it
- * adds traces.
+ * Reads the traces that `spoor demo` records, as instrumented applications would send them: runs that succeed, recover
+ * and fail, conversations, a picture and a recording. Each line of traces.ndjson is a `DemoTrace` whose times are
+ * seconds from now, and whose ids are names that begin with `$`. Each run replaces the names with new ids, so it adds
+ * traces.
  */
 import { readFileSync } from 'node:fs'
 import { ordinaryTraces } from './ordinary.ts'
@@ -13,15 +13,12 @@ export const WRITTEN_OUT = 12
 /** Maximum number of traces. They are generated in memory. */
 export const MOST_TRACES = 10_000
 
-/** The compiler does not copy data files, so the package has the file at its path in the source tree. */
+/** The compiler does not copy data, so the package has the file at its path in the source tree. */
 const FILE = new URL('lib/demo/traces.ndjson', import.meta.resolve('#package.json'))
 const TIMES = new Set(['startedAt', 'endedAt', 'timestamp'])
 const HOUR_MS = 3_600_000
 
-/**
- * Returns traces in chronological order, all shortly before `now`. Beyond WRITTEN_OUT, ordinary traces of the preceding
- * day are added.
- */
+/** Returns traces shortly before `now`, oldest first. Any beyond WRITTEN_OUT are ordinary traces of the last day. */
 export function demoTraces(now: number, count = WRITTEN_OUT): DemoTrace[] {
   const lines = readFileSync(FILE, 'utf8').trimEnd().split('\n')
   return [...ordinaryTraces(now - HOUR_MS, count - WRITTEN_OUT), ...lines.map(line => readTrace(line, now))]

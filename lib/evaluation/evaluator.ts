@@ -13,7 +13,6 @@ export interface EvaluatedTrace {
 export interface Evaluator {
   /** Identifies the evaluator permanently. It judges each trace once, until the trace's content changes. */
   readonly id: string
-  /** Name of the evaluator's scores. */
   readonly name: string
   readonly dataType: EvaluatedType
   evaluate(detail: EvaluatedTrace, options: { readonly signal: AbortSignal }): unknown
@@ -41,8 +40,8 @@ export class EvaluatorError extends Error {
 }
 
 /**
- * Returns the evaluators that a module exports: one evaluator or a list as `default`, or the module's own members `id`,
- * `name`, `dataType` and `evaluate`.
+ * Returns the evaluators that a module exports: one or a list as `default`, or the module's own members `id`, `name`,
+ * `dataType` and `evaluate`.
  */
 export function readEvaluators(module: Readonly<Record<string, unknown>>): Evaluator[] {
   const given = module.default ?? module
@@ -73,8 +72,8 @@ function readEvaluator(given: unknown, place: string): Evaluator {
 }
 
 /**
- * Reads the verdict from an evaluator's return value; undefined if the value is undefined or null. Throws an
- * EvaluatorError that names the fault. A long comment is cut.
+ * Reads the verdict from an evaluator's return value; undefined for undefined and null. Throws an EvaluatorError that
+ * names the fault. A long comment is cut.
  */
 export function readVerdict({ name, dataType }: Evaluator, returned: unknown): Verdict | undefined {
   if (returned === undefined || returned === null) return undefined

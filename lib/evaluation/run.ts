@@ -3,12 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type EvaluatedTrace, type Evaluator, readVerdict, type Verdict } from './evaluator.ts'
 import type { Tally } from './tally.ts'
 
-/** A trace to judge. */
 export interface Candidate {
   readonly id: string
 }
 
-/** A project's traces, as a run accesses them. */
+/** A run's access to a project's traces. */
 export interface EvaluatedTraces<C extends Candidate> {
   /** Returns the next traces after `behind` that the evaluator has not judged; empty if there are no more. */
   next(evaluator: Evaluator, behind: C | undefined): Promise<readonly C[]>
@@ -31,14 +30,11 @@ export interface RunOptions {
   readonly onError?: (evaluator: Evaluator, traceId: string, message: string) => void
 }
 
-/** With `follow`, the minimum pause between searches, in ms and as a multiple of the last search's duration. */
+/** With `follow`, minimum pause between searches, in ms and as a multiple of the last search's duration. */
 const PAUSE_MS = 2000
 const PAUSE_FACTOR = 10
 
-/**
- * Runs the evaluators one after another, repeatedly with `follow`. `tallies` has one tally per evaluator, which is
- * updated during the run.
- */
+/** Runs the evaluators one after another, repeatedly with `follow`. Updates each evaluator's tally. */
 export async function runEvaluators<C extends Candidate>(
   evaluators: readonly Evaluator[],
   tallies: readonly Tally[],
@@ -58,7 +54,7 @@ export async function runEvaluators<C extends Candidate>(
   }
 }
 
-/** `idle` holds the traces without a verdict. They are not evaluated again in the same run. */
+/** `idle` holds traces that got no verdict, which are skipped for the rest of the run. */
 async function runEvaluator<C extends Candidate>(
   evaluator: Evaluator,
   tally: Tally,
@@ -126,7 +122,7 @@ async function judge<C extends Candidate>(
   try {
     verdict = readVerdict(evaluator, await ask(evaluator, detail, options))
   } catch (error) {
-    // Once the run is aborted, the failure is a consequence of the abort and is not counted.
+    // A failure after the abort is caused by the abort and is not counted.
     return options.signal.aborted ? false : fail(error)
   }
   if (verdict === undefined) return pass(false)

@@ -3,9 +3,7 @@
 export interface EvaluationSummary {
   /** Traces that got a verdict. */
   readonly judged: number
-  /**
-   * Traces for which the evaluator returned nothing, or that were meanwhile deleted, changed or judged by another run.
-   */
+  /** Traces without a verdict, or deleted, changed or judged by another run in the meantime. */
   readonly passed: number
   /** Failed evaluations. The next run retries them. */
   readonly failed: number
@@ -46,7 +44,6 @@ export class Tally {
     this.#failed++
   }
 
-  /** Number of evaluations. */
   get asked(): number {
     return this.#judged + this.#passed + this.#failed
   }

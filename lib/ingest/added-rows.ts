@@ -1,4 +1,4 @@
-/** Finds the rows that a decision writes, and the number of spans that it counts. There is one row per span. */
+/** Finds the rows that a decision writes and the number of spans that it counts. There is one row per span. */
 import { pickRows, type SpanRows } from '../rows/copy-rows.ts'
 import { pickScores, type ScoreRows } from '../rows/score-rows.ts'
 import type { SpanHead } from '../trace/prepared.ts'
@@ -26,10 +26,7 @@ function addedRows(operation: Operation, added: readonly SpanHead[]): SpanRows |
   return spans && pickRows(operation.rows, spans, added)
 }
 
-/**
- * Returns the number of spans that a decision adds to the counts in the trace and the response. The same number of rows
- * must be written.
- */
+/** Returns the number of spans that a decision counts. The same number of rows must be written. */
 export function countedSpans(pending: Pending, decision: Write): number {
   switch (decision.type) {
     case 'insert':
@@ -43,7 +40,7 @@ export function countedSpans(pending: Pending, decision: Write): number {
   }
 }
 
-/** Returns the rows of the restored trace's scores that are added to the stored trace. */
+/** Returns the rows of a restored trace's scores that are added to the stored trace. */
 export function addedScores({ operation }: Pending, added: readonly number[]): ScoreRows | undefined {
   if (operation.operation !== 'record' || added.length === 0) return undefined
   return pickScores(operation.rows, added)

@@ -1,6 +1,6 @@
 /**
- * Manages the connection that one lane uses for COPY to one server. The connection is opened on demand, and again after
- * it has died or been given up to another holder.
+ * Manages one lane's COPY connection to one server. The connection is opened on demand, and again after it has died or
+ * been given up to another holder.
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { isDivisionByZero, isUniqueViolation } from '../database/failure.ts'
@@ -8,7 +8,6 @@ import type { ConnectionLimit, Holder } from '../database/pooled/connection-limi
 import type { Batch, CopyBatches } from '../store/write/copy-batch.ts'
 import { CopyMessages } from '../store/write/copy-messages.ts'
 
-/** A PostgreSQL server. */
 export interface CopyServer {
   /** Opens a connection. Rejects if PostgreSQL is unreachable. */
   open(): Promise<CopyConnection>
@@ -25,7 +24,7 @@ export class Copier implements Holder {
   #connection: CopyConnection | undefined
   #idleSince: number | undefined
 
-  /** `batches` may be shared with copiers that take turns writing with this one. */
+  /** `batches` may be shared with other copiers, provided that they take turns writing. */
   constructor({ open, limit }: CopyServer, slot: number, batches: CopyBatches) {
     this.#open = open
     this.#limit = limit
@@ -49,8 +48,8 @@ export class Copier implements Holder {
   }
 
   /**
-   * Writes the whole batch or nothing. Resolves to false, with nothing written, if a new trace already exists, if a
-   * changed trace is not in the assumed state, or if a trial account is used up. Rejects if the connection breaks or
+   * Writes the whole batch or nothing. Resolves to false, with nothing written, if a new trace already exists, a
+   * changed trace is not in the assumed state, or a trial account is used up. Rejects if the connection breaks or
    * PostgreSQL rejects the write for another reason.
    */
   async write(batch: Batch): Promise<boolean> {
@@ -91,7 +90,7 @@ export class Copier implements Holder {
     const connection = await this.#limit.open(this.#open)
     this.#connection = connection
     void connection.closed.then(() => {
-      // closeIdle() frees the slot of a connection that was given up.
+      // For a connection that was given up, closeIdle() frees the slot.
       if (this.#givenUp.has(connection)) return
       if (this.#connection === connection) this.#connection = undefined
       this.#limit.leave()

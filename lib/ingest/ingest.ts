@@ -12,7 +12,7 @@ export interface Recorded {
   readonly duplicate: boolean
   readonly running: boolean
 }
-/** `added` and `duplicate` count the batch's spans; `spanCount` counts the trace's spans. */
+/** `added` and `duplicate` count the batch's spans, `spanCount` the trace's spans. */
 export interface Appended {
   readonly traceId: string
   readonly added: number
@@ -41,23 +41,23 @@ export interface IdleTrace {
 }
 
 /**
- * The write path. Its methods take bodies as decoded bytes and resolve once the outcome is committed. They reject with
- * a Refusal if the body or the database prevents the write.
+ * The write path. Its methods take decoded bodies and resolve once the outcome is committed. They reject with a Refusal
+ * if the body or the database prevents the write.
  */
 export interface Ingest {
   record(key: Principal, body: Uint8Array): Promise<Recorded>
   append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended>
   end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended>
-  /** Writes OTLP spans. Each trace is written separately and may fail alone. */
+  /** Writes OTLP spans. Each trace is written separately and may fail independently. */
   export(key: Principal, body: Uint8Array, encoding: OtlpEncoding): Promise<Exported>
-  /** Ends a trace with its present spans. Resolves to false if the trace has changed in the meantime. */
+  /** Ends a trace with its current spans. Resolves to false if the trace has changed in the meantime. */
   complete(trace: IdleTrace): Promise<boolean>
   /**
-   * Reserves capacity for a body of `bytes` bytes and for `requests` requests (1 by default) of a project, until
-   * `release` is called. Throws the Refusal `quota_exhausted` if the queue is full or the project has used its share.
+   * Reserves capacity for `bytes` body bytes and `requests` requests (1 by default) of a project, until `release` is
+   * called. Throws the Refusal `quota_exhausted` if the queue is full or the project has used its share.
    */
   admit(bytes: number, requests?: number, projectId?: number): Room
-  /** Runs a statement that returns no rows over a connection used for batches. Rejects if the statement fails. */
+  /** Runs a statement that returns no rows on a connection used for batches. Rejects if the statement fails. */
   check(statement: string): Promise<void>
   /** Writes queued operations, then ends the threads and closes the connections. */
   close(): Promise<void>

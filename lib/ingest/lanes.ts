@@ -1,8 +1,7 @@
 /**
  * Runs the write path's lanes: writers that take batches from a shared queue. Operations that arrive while a lane
- * writes form its next batch, so that many operations share a commit. Another lane takes them if enough operations
- * queue up or the first lane takes too long. While every lane is idle, an operation is written immediately and never
- * waits for more to arrive.
+ * writes form its next batch, so that many share a commit. Another lane takes them if many are waiting or the first
+ * lane takes too long. While every lane is idle, an operation is written immediately.
  */
 
 import { Routes } from '../cluster/routes.ts'
@@ -27,42 +26,40 @@ export interface LaneOptions {
   readonly onBatch: (batch: readonly Pending[], ms: number, isTried: boolean) => void
 }
 
-/**
- * Bounds of one batch; bytes are body bytes. Larger batches gain nothing (test/bench/RESULTS.md, "Size of batches").
- */
+/** Bounds of one batch, in body bytes. Larger batches gain nothing (test/bench/RESULTS.md, "Size of batches"). */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
- * Operations that arrive while a lane writes wait to form its next batch, which saves commits. Another lane starts when
- * this many operations are waiting, or when the first lane has been writing for this long (test/bench/RESULTS.md, "Size
- * of batches").
+ * Operations that arrive while a lane writes wait for its next batch, which saves commits. Another lane starts when
+ * this many are waiting, or when the first lane has been writing for this long (test/bench/RESULTS.md, "Size of
+ * batches").
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 /** PostgreSQL cancels a write that takes longer, and the request is rejected. */
 const STATEMENT_TIMEOUT_MS = 30_000
 /**
- * Settings for the lanes' connections. The write path runs few distinct statements, so each is planned once per
- * connection: rows arrive in arrays, and a plan for specific values would be no better. A plan made while a table is
- * small is kept after the table grows, so no plan may scan a whole table (lib/store/write/statistics.ts). With
- * sequential scans off, a plan that must scan a catalog looks so expensive that PostgreSQL would spend two seconds
- * JIT-compiling it, so JIT is off as well. work_mem holds one batch's rows.
+ * Settings for the lanes' connections. The write path's few statements are planned once per connection: rows arrive in
+ * arrays, so a plan for specific values would be no better. A plan made while a table is small is kept after the table
+ * grows, so no plan may scan a whole table (lib/store/write/statistics.ts). With sequential scans off, a plan that must
+ * scan a catalog looks so expensive that PostgreSQL would spend two seconds on JIT compilation, so JIT is off as well.
+ * work_mem holds one batch's rows.
  */
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
 /**
- * The lock timeout bounds how long a batch waits for tables that are being moved (lib/ingest/writer.ts). Other locks
- * are held no longer than a commit takes, and a batch that times out on such a lock is also retried.
+ * How long a batch waits for tables that are being moved (lib/ingest/writer.ts). Other locks are held no longer than a
+ * commit takes, and a batch that times out waiting for one is also retried.
  */
 const HOME_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
 /**
- * Number of project_totals slots (rows) that lanes count in, not including slot 0. Each lane has its own slot, so that
- * no lane waits for a row that another lane has locked.
+ * Number of project_totals rows (slots) for lanes, not including slot 0. Each lane counts in its own slot, so that no
+ * lane waits for another lane's row lock.
  */
 const SLOTS = 62
 /** Minimum interval between log lines for the same cause while the database rejects every batch. */
 const REMIND_MS = 60_000
 
 export class Lanes {
-  /** Reads trace states. Holds as many connections as there are lanes. */
+  /** Reads trace states, with one connection per lane. */
   readonly pool: Pool
   readonly #queue = new Queue<Pending>()
   readonly routes: Routes
@@ -70,7 +67,7 @@ export class Lanes {
   readonly #idle: Writer[]
   readonly #onBatch: LaneOptions['onBatch']
   #scheduled = false
-  /** The time, in ms of performance.now(), at which each busy lane began its batch. */
+  /** When each busy lane began its batch, in ms of performance.now(). */
   readonly #began = new Map<Writer, number>()
   #gathering: NodeJS.Timeout | undefined
   #onEmpty: (() => void) | undefined
@@ -100,7 +97,7 @@ export class Lanes {
     this.#onBatch = onBatch
   }
 
-  /** Whether projects may be spread over several servers, so that each project must be queried separately. */
+  /** Whether projects may be on several servers, which must be queried separately. */
   get isApart(): boolean {
     return this.routes.groupOf !== undefined
   }
@@ -110,10 +107,7 @@ export class Lanes {
     this.#schedule()
   }
 
-  /**
-   * Runs a statement that returns no rows, over an idle lane's connection if possible and over a pool connection
-   * otherwise.
-   */
+  /** Runs a statement that returns no rows on an idle lane's connection, or on a pool connection if all are busy. */
   async check(statement: string): Promise<void> {
     const writer = this.#idle.pop()
     if (writer === undefined) {
@@ -155,8 +149,8 @@ export class Lanes {
   }
 
   /**
-   * Whether the runnable operations should wait for a busy lane. If so, a timer checks again once that lane has been
-   * writing for GATHER.ms.
+   * Whether runnable operations should wait for a busy lane. If so, a timer rechecks once the lane has written for
+   * GATHER.ms.
    */
   #waitForLane(): boolean {
     if (this.#began.size === 0 || this.#queue.runnable >= GATHER.operations) return false
@@ -184,18 +178,12 @@ export class Lanes {
     this.#idle.push(writer)
   }
 
-  /**
-   * Fails all operations queued behind a batch that got no connection, because every further connection attempt would
-   * take seconds.
-   */
+  /** Fails all operations behind a batch that got no connection, because each further attempt would take seconds. */
   async #failQueued(writer: Writer, error: unknown): Promise<void> {
     while (this.#queue.runnable > 0) await writer.fail(this.#queue.take(UNBOUNDED), error)
   }
 
-  /**
-   * Returns an operation to the queue. The operation keeps its trace locked, so that no other operation on the trace
-   * overtakes it.
-   */
+  /** Returns an operation to the queue. Its trace stays locked, so that no later operation can overtake it. */
   #tryAgain(pending: Pending, pauseMs: number): void {
     if (pauseMs === 0) {
       this.#queue.retry(pending)
@@ -205,7 +193,7 @@ export class Lanes {
     }
   }
 
-  /** Called when an operation is answered. Unlocks the trace for its next operation. */
+  /** Unlocks an answered operation's trace for the next operation. */
   release(pending: Pending): void {
     pending.settled = true
     this.#queue.release(pending)

@@ -1,4 +1,4 @@
-/** Defines an operation on its way through a lane, and what can be derived from it without reading the database. */
+/** Defines an operation on its way through a lane, and what follows from it without reading the database. */
 import type { TrialCharge } from '../store/write/charge.ts'
 import type { Look } from '../store/write/trace-state.ts'
 import type { ReadyAppend, ReadyEnd, ReadyRecord } from '../threads/ready.ts'
@@ -9,7 +9,6 @@ import type { Queued } from './queue.ts'
 
 export type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | ExportWrite | IdleOperation
 
-/** An operation in flight. */
 export interface Pending extends Queued {
   readonly projectId: number
   readonly traceId: string
@@ -18,17 +17,17 @@ export interface Pending extends Queued {
   /** The key's environment; null if the key has none. */
   readonly environment: string | null
   readonly operation: Operation
-  /** Set if a new trace counts against a trial account's limit. The operation then forms a batch by itself. */
+  /** Set if a new trace counts against a trial account's limit. The operation is then a batch by itself. */
   readonly charge: TrialCharge | undefined
   /** Whether the stored state must be read before the decision. */
   look: boolean
-  /** The numbers that the attempts so far wrote to the trace's row, if they were committed. */
+  /** Numbers that the attempts so far wrote to the trace's row, if they were committed. */
   attempts: number[]
   /** The decision of the latest attempt. */
   decision: Decision | undefined
   /** Number of times the operation was returned to the queue. */
   tries: number
-  /** The time, in ms of performance.now(), at which the connection first broke during an attempt. */
+  /** When the connection first broke during an attempt, in ms of performance.now(). */
   lostSince: number | undefined
   /** Whether resolve or reject has answered the operation. */
   settled: boolean
@@ -39,7 +38,6 @@ export interface Pending extends Queued {
 /** A decision that changes stored data. */
 export type Write = Extract<Decision, { type: 'insert' | 'change' | 'grow' | 'advance' }>
 
-/** An operation with its decision and the state behind the decision. */
 export interface Decided {
   readonly pending: Pending
   readonly state: TraceState | undefined
@@ -49,16 +47,13 @@ export interface Decided {
 export const isWrite = (decision: Decision): decision is Write =>
   decision.type !== 'duplicate' && decision.type !== 'refused'
 
-/**
- * Returns the trace that an operation stores if the project has no trace with that id. Undefined if the operation can
- * only change a stored trace.
- */
+/** Returns the trace that an operation would create; undefined if it can only change a stored trace. */
 export function recordOf({ operation }: Pending): ReadyRecord | undefined {
   if (operation.operation === 'export') return operation.first
   return operation.operation === 'record' ? operation : undefined
 }
 
-/** Returns the parts of a trace that a lane must read before it can decide this operation. */
+/** Returns the parts of a trace that must be read before the operation can be decided. */
 export function lookOf({ projectId, traceId, operation }: Pending): Look {
   return { projectId, traceId, spanIds: spansOf(operation).map(span => span.id), detail: detailOf(operation) }
 }
@@ -76,9 +71,9 @@ function detailOf(operation: Operation): Look['detail'] {
 
 /**
  * Whether the stored state must be read before the first attempt. An append or an end changes a stored trace, so its
- * state must be read. A new trace is inserted without a read, with three exceptions:
+ * state is needed. A new trace is inserted without a read, with three exceptions:
  *
- * - The trace is too large. It is rejected unless it is already stored, which makes it a duplicate or a conflict.
+ * - The trace is too large. It is rejected unless it is already stored and therefore a duplicate or a conflict.
  * - The trace is restored. A repeated import would find all its traces stored.
  * - The trace comes from an export without the root span. Other spans of the trace have often arrived before.
  */
@@ -93,9 +88,7 @@ export function needsLook(operation: Operation): boolean {
   }
 }
 
-/**
- * Whether an earlier attempt was committed. An insert leaves its number as the row's `seq`, a change as its `version`.
- */
+/** Whether an earlier attempt was committed. An insert leaves its number in `seq`, a change in `version`. */
 export const isOurs = ({ attempts }: Pending, { seq, version }: TraceState): boolean =>
   attempts.includes(seq) || attempts.includes(version)
 

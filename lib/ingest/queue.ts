@@ -5,7 +5,7 @@
 import { TraceLocks } from './trace-locks.ts'
 
 export interface Queued {
-  /** Identifies the project and the trace. Only one operation at a time may touch them. */
+  /** Identifies the project and the trace, which only one operation at a time may touch. */
   readonly key: string
   readonly bytes: number
   /** Whether the operation must form a batch by itself. */
@@ -21,7 +21,6 @@ export class Queue<T extends Queued> {
   readonly #runnable: T[] = []
   readonly #locks = new TraceLocks<T>()
 
-  /** Number of runnable operations. */
   get runnable(): number {
     return this.#runnable.length
   }
@@ -41,9 +40,9 @@ export class Queue<T extends Queued> {
   }
 
   /**
-   * Takes the next batch out of the queue; the batch is empty if nothing is runnable. Its operations keep their traces
-   * locked until they are released. An operation larger than the bounds forms a batch by itself. With `groupOf`, all
-   * operations in the batch belong to the first operation's group.
+   * Takes the next batch from the queue; empty if nothing is runnable. Its operations keep their traces locked until
+   * released. An operation larger than the bounds forms a batch by itself. With `groupOf`, the whole batch belongs to
+   * the first operation's group.
    */
   take(bounds: BatchBounds, groupOf?: (operation: T) => number): T[] {
     return groupOf === undefined ? this.#takeFirst(bounds) : this.#takeGroup(bounds, groupOf)
@@ -77,7 +76,7 @@ export class Queue<T extends Queued> {
         bytes += operation.bytes
       } else {
         left.push(operation)
-        // Once an operation of the group does not fit, later operations of the group must not overtake it.
+        // Once an operation does not fit, later operations of its group must not overtake it.
         isFull ||= fits
       }
     }

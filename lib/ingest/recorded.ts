@@ -4,10 +4,7 @@ import type { Decision } from '../trace/states/decide.ts'
 import { countedSpans } from './added-rows.ts'
 import { isWrite, type Operation, type Pending } from './pending.ts'
 
-/**
- * Returns the ingestion way and the numbers of new traces and spans. Undefined if nothing is written or an idle trace
- * was ended.
- */
+/** Returns the way of recording and the numbers of new traces and spans; undefined if no client wrote anything. */
 export function recordedBy(
   pending: Pending,
   decision: Decision

@@ -1,8 +1,8 @@
 /**
  * Remembers recently recorded bodies of POST /api/v1/traces by digest. A client that got no response sends the same
- * bytes again, and the digest identifies their trace without preparing the body again. The database is asked whether
- * the trace is still stored as recorded, so that a trace deleted in the meantime is recorded again. Bodies are digested
- * only while resends arrive; after a quiet period the write path detects the first resend.
+ * bytes again, and the digest identifies their trace without preparing the body. The database is asked whether the
+ * trace is still stored as recorded, so that a trace deleted in the meantime is recorded again. Bodies are digested
+ * only while resends arrive; the write path detects the first resend after a quiet period.
  */
 import { hash } from 'node:crypto'
 import type { Pool } from '../database/pool.ts'
@@ -14,7 +14,6 @@ import {
 } from '../store/write/trace-state.ts'
 import type { Recorded } from './ingest.ts'
 
-/** The trace of a recorded body. */
 export interface RecordedBody {
   readonly traceId: string
   /** SHA-256 of the canonical body. */
@@ -27,15 +26,15 @@ interface Waiting extends TraceKey {
 }
 
 /**
- * Minimum number of recent bodies that are remembered; the maximum is twice this number and takes a few MB. Under full
- * load this covers the last few seconds.
+ * Minimum number of recent bodies to remember. At most twice this number are remembered, in a few MB of memory. Under
+ * full load, they cover the last few seconds.
  */
 export const LEAST_BODIES = 16_384
-/** Larger bodies are not digested, because the digest would block the main thread for too long. */
+/** Larger bodies are not digested, because that would block the main thread for too long. */
 export const MAX_BYTES = 256 * 1024
 /**
  * Number of bodies digested after each resend. Digesting breaks even at 3 resends per 100 bodies
- * (test/bench/RESULTS.md, "Resends"), so it stops while resends are rare.
+ * (test/bench/RESULTS.md, "Resends") and stops while resends are rare.
  */
 export const DIGESTS_PER_RESEND = 100
 
@@ -44,9 +43,8 @@ export class Resends {
   readonly #isApart: () => boolean
   #latest = new Map<string, RecordedBody>()
   /**
-   * The previous generation of `#latest`, kept after `#latest` filled up. Dropping a whole generation costs nothing.
-   * Removing the oldest entries singly would cost more than the digest, because iterating a Map steps over the slots of
-   * removed entries.
+   * The previous `#latest`, replaced when `#latest` is full. Dropping a whole Map costs nothing. Removing the oldest
+   * entry each time would cost more than the digest, because a Map steps over the slots of removed entries.
    */
   #earlier = new Map<string, RecordedBody>()
   /** Number of upcoming bodies to digest. */
@@ -54,7 +52,6 @@ export class Resends {
   #waiting: Waiting[] = []
   #isReading = false
 
-  /** `isApart` returns whether projects may be spread over several servers. */
   constructor(pool: Pool, isApart: () => boolean) {
     this.#pool = pool
     this.#isApart = isApart
@@ -80,9 +77,7 @@ export class Resends {
     this.#latest.set(key, { traceId, hash, running })
   }
 
-  /**
-   * Returns the response for a body whose trace is still stored as recorded; undefined if the body must be prepared.
-   */
+  /** Returns the response if the body's trace is still stored as recorded; undefined if the body must be prepared. */
   async find(projectId: number, key: string): Promise<Recorded | undefined> {
     const body = this.#latest.get(key) ?? this.#earlier.get(key)
     if (body === undefined) return undefined
@@ -93,7 +88,7 @@ export class Resends {
     return { traceId, spanCount: state.spanCount, duplicate: true, running }
   }
 
-  /** Reads a trace's state. Traces requested during a read are read together afterwards. */
+  /** Reads a trace's state. Requests made during a read are batched into the next read. */
   #read(key: TraceKey): Promise<RecordedState | undefined> {
     return new Promise(resolve => {
       this.#waiting.push({ resolve, ...key })

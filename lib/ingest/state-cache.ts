@@ -2,8 +2,8 @@
  * Caches the states of running traces that this process recorded, so that appends and ends need not read the database.
  *
  * A cached state may be stale: another request may have patched, scored or deleted the trace, or another process may
- * have added to it. The cache therefore never decides a refusal or a duplicate. It only decides writes, and PostgreSQL
- * rolls back a write unless the trace still has the cached version.
+ * have added to it. The cache therefore decides only writes, never refusals or duplicates, and PostgreSQL rolls back a
+ * write unless the trace still has the cached version.
  */
 import type { KeptState } from '../trace/states/state-after.ts'
 
@@ -11,8 +11,8 @@ import type { KeptState } from '../trace/states/state-after.ts'
 const MAX_BYTES = 32 * 1024 * 1024
 const MAX_BYTES_OF_TRACE = 64 * 1024
 /**
- * Estimate for a state without its spans. A state's strings can be slices of the body that recorded the trace, and then
- * keep that whole body in memory (up to INLINE_BYTES, lib/threads/body-threads.ts).
+ * Estimate for a state without its spans. A state's strings can be slices of the body that recorded the trace, and keep
+ * all of it in memory (up to INLINE_BYTES, lib/threads/body-threads.ts).
  */
 const STATE_BYTES = 5 * 1024
 /** Estimate for one span's id and hash. */
@@ -26,7 +26,7 @@ interface Entry {
 }
 
 export class StateCache {
-  /** States by queue key, in the order in which they were last set. The oldest state is evicted first. */
+  /** States by queue key, least recently set first. The oldest state is evicted first. */
   readonly #entries = new Map<string, Entry>()
   #bytes = 0
 
@@ -34,10 +34,7 @@ export class StateCache {
     return this.#entries.get(key)?.state
   }
 
-  /**
-   * `state` must hold the hash of every span in the trace. An oversized state is not cached, and its trace is removed
-   * from the cache.
-   */
+  /** `state` must hold every span's hash. If the state is too large, its trace is removed from the cache instead. */
   set(key: string, state: KeptState): void {
     this.forget(key)
     const bytes = STATE_BYTES + (state.metadata?.length ?? 0) * UNIT_BYTES + state.spanHashes.size * SPAN_BYTES

@@ -9,7 +9,7 @@
 
 const BUCKETS = 4096
 
-/** A locked trace and the operations waiting for it, first in, first out. */
+/** A locked trace and the operations waiting for it, first come, first served. */
 export interface TraceLock<T> {
   readonly key: string
   readonly waiting: T[]
@@ -19,7 +19,7 @@ export interface TraceLock<T> {
 
 export class TraceLocks<T> {
   readonly #buckets = new Array<TraceLock<T> | undefined>(BUCKETS).fill(undefined)
-  /** Random per process, so that clients cannot choose trace ids that all fall into one bucket. */
+  /** Random per process, so that clients cannot choose trace ids that share a bucket. */
   readonly #seed = Math.floor(Math.random() * 2 ** 32)
   #size = 0
 

@@ -45,13 +45,13 @@ export interface IngestOptions {
 }
 
 /**
- * Bounds of all requests that are admitted but not yet answered. A request that would exceed them, or its project's
- * share, gets 429 before its body is read.
+ * Bounds of all requests that are admitted but not yet answered. Beyond these bounds, or its project's share, a request
+ * gets 429 before its body is read.
  */
 const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
 /**
- * Bound, in body bytes, of bodies being prepared or waiting for their rows to be written. Rows take several times their
- * bodies' memory, so bodies beyond the bound wait unprepared. The bound holds two full batches twice over.
+ * Bound, in body bytes, of bodies being prepared or awaiting their write. Rows take several times their body's memory,
+ * so further bodies wait unprepared. The bound is twice the size of two full batches.
  */
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024
 /** The outcome of one line of an export file. */
@@ -61,7 +61,7 @@ type Done = Exclude<Decision, { type: 'refused' }>
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 
 export class WritePath implements Ingest {
-  /** The worker threads. They are closed with the write path. */
+  /** Worker threads, closed with the write path. */
   readonly threads: FairThreads
   readonly #admission = new Admission(PENDING)
   readonly #packing = new Packing(this.#admission)
@@ -168,9 +168,9 @@ export class WritePath implements Ingest {
   }
 
   /**
-   * Stores a trace from a line of an export file with its past: when it was recorded, by whom, and its scores. No trial
-   * account is charged. If the line is a later state of a stored trace, the stored trace advances to that state.
-   * 'duplicate' means that the trace is stored in the line's state or a later one.
+   * Stores a trace from an export file's line with its past: when and by whom it was recorded, and its scores. No trial
+   * account is charged. If the line is a later state of a stored trace, that trace advances to it. 'duplicate' means
+   * that the trace is already stored in the line's state or a later one.
    */
   restore(projectId: number, line: Uint8Array): Promise<Restored> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
@@ -178,8 +178,8 @@ export class WritePath implements Ingest {
       const record = ready as ReadyRecord
       const { type } = await this.#submit(nobody, record.traceId, record, line.byteLength)
       const messages = record.restored?.past.messages ?? []
-      // A line that contradicts the stored trace has been rejected above. A repeated import adds the messages too,
-      // because the first import may have been interrupted between the two writes.
+      // A line that contradicts the stored trace was rejected above. A repeated import also adds the messages, because
+      // the first import may have been interrupted before this write.
       if (messages.length > 0) await this.#sql.write(sql => addMessages(sql, projectId, messages))
       return type === 'insert' || type === 'advance' ? type : 'duplicate'
     })
@@ -207,9 +207,8 @@ export class WritePath implements Ingest {
   }
 
   /**
-   * Waits for capacity for a body's rows, prepares the body, and frees the capacity when `write` is done. A large body
-   * takes no capacity: it is either cut into portions, each of which waits separately, or has a single span that is
-   * mostly cut off.
+   * Waits for memory for a body's rows, prepares the body, and frees the memory when `write` is done. A large body
+   * reserves no memory: it is cut into portions that wait separately, or has a single span that is mostly cut off.
    */
   async #whenReady<T>(
     operation: TaskName,
@@ -232,8 +231,8 @@ export class WritePath implements Ingest {
   }
 
   /**
-   * Queues an operation with a body of `bytes` bytes. Resolves to its decision once committed; rejects with a Refusal
-   * if the operation is refused.
+   * Queues an operation with a body of `bytes` bytes. Resolves to its decision once committed, or rejects with a
+   * Refusal.
    */
   #submit(key: Author, traceId: string, operation: Operation, bytes: number): Promise<Done> {
     const makesTrace = operation.operation === 'record' || operation.operation === 'export'

@@ -3,12 +3,12 @@
  * need, decides each operation (lib/trace/states/decide.ts), writes all decisions in one transaction
  * (lib/store/write/copy-batch.ts), and answers the operations.
  *
- * PostgreSQL rolls back the transaction if a stored trace is not in the state that the lane assumed. The lane then
- * reads the whole batch's states and decides again. Resends come in bursts, so the lane also reads the states of the
- * next few batches before writing them.
+ * PostgreSQL rolls back the transaction if a stored trace is not in the assumed state. The lane then reads the whole
+ * batch's states and decides again. Resends come in bursts, so the lane also reads the states of the next few batches
+ * before writing them.
  *
  * If the connection breaks during a write, the lane cannot know whether PostgreSQL committed it. Every write therefore
- * puts a number into the trace's row that no other operation uses, and the lane reads the row to find out.
+ * puts a unique number into the trace's row, and the lane reads the row to find out.
  */
 
 import {
@@ -54,16 +54,13 @@ import type { StateCache } from './state-cache.ts'
 /** Returns an unanswered operation to the queue, immediately or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
 
-/** How long a lane checks for a lost write's outcome. After that, the client is asked to resend the request. */
+/** How long a lane checks for a lost write's outcome before it asks the client to resend the request. */
 const LOST_LIMIT_MS = 5000
 /** Pause before each check. */
 const PAUSE_MS = 50
-/** An operation is rejected after this many tries that failed because another write changed its trace. */
+/** Maximum number of tries for an operation whose trace keeps changing. After that, the operation is rejected. */
 const MAX_TRIES = 1000
-/**
- * Pause and maximum number of tries for operations on tables that are being moved: half a minute in all, including lock
- * timeouts.
- */
+/** Pause and maximum tries while an operation's tables are being moved: half a minute, lock timeouts included. */
 const HELD_PAUSE_MS = 300
 const MAX_HELD_TRIES = 60
 /** Number of batches whose states are read before writing, after a stored trace was not in the assumed state. */
@@ -97,10 +94,10 @@ export class Writer {
   readonly #failures: WriterOptions['failures']
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
-  /** Number of upcoming batches that have all states read before they are written. */
+  /** Number of upcoming batches whose states are all read before the write. */
   #looks = 0
 
-  /** `serverOf` returns the server at an address, or at the database's own address if undefined. */
+  /** `serverOf` returns the server at an address; without an address, the database's own server. */
   constructor(pool: Pool, serverOf: (host?: Host) => CopyServer, options: WriterOptions) {
     this.#pool = pool
     this.#serverOf = serverOf
@@ -126,7 +123,7 @@ export class Writer {
       for (const pending of undone) this.#doubt(pending)
       const again = await this.#decideAndWrite(undone, route)
       // Other writes are changing some of these traces right now. Halving isolates the contended trace, so that the
-      // rest of the batch need not wait for it.
+      // rest of the batch need not wait.
       if (again.length === 1) this.#tryAgain(again[0] as Pending, 0)
       else await this.#inHalves(again, route)
       return undefined
@@ -146,7 +143,7 @@ export class Writer {
   }
 
   /**
-   * Reports a server error to the routes. Returns whether nothing was written and the batch must take another route
+   * Reports a server error to the routes. Returns whether nothing was written and the batch must take another route,
    * because tables have moved or the server was unreachable.
    */
   #leavesRoute({ host }: WriteRoute, error: unknown): boolean {
@@ -160,8 +157,8 @@ export class Writer {
   }
 
   /**
-   * Delays operations on a home whose tables are being moved, and writes the other homes' operations without them. A
-   * move may take minutes, and no lane may spend them waiting.
+   * Delays operations on a home whose tables are being moved, and writes the other homes' operations. A move may take
+   * minutes, and no lane may spend them waiting.
    */
   async #homeByHome(batch: readonly Pending[], homes: Homes, route: WriteRoute, error: unknown): Promise<void> {
     const byHome = new Map<number, Pending[]>()
@@ -180,7 +177,7 @@ export class Writer {
     }
   }
 
-  /** Runs a statement that returns no rows over the COPY connection. No batch may be in flight. */
+  /** Runs a statement that returns no rows on the COPY connection. No batch may be in flight. */
   check(statement: string): Promise<void> {
     return this.#copierOf(undefined).check(statement)
   }
@@ -196,7 +193,7 @@ export class Writer {
     return copier
   }
 
-  /** Returns the operations whose write was rolled back because a stored trace was not in the assumed state. */
+  /** Returns the operations that were rolled back because a stored trace was not in the assumed state. */
   async #decideAndWrite(batch: readonly Pending[], { host, homes }: WriteRoute): Promise<readonly Pending[]> {
     const decided = await this.#decide(batch, host === undefined ? readTraceStates : readStatesByProject)
     if (decided.length === 0) return []
@@ -247,8 +244,8 @@ export class Writer {
   /**
    * Reads the operations' states, decides, answers operations that need no write, and returns the rest.
    *
-   * The trial account's usage is read before the states. If another process has just recorded this same trace and
-   * thereby used up the account, the later read then finds the trace. A charged operation forms a batch by itself.
+   * The trial account's usage is read first: if another process has just used up the account with this same trace, the
+   * later read finds the trace. A charged operation is a batch by itself.
    */
   async #look(looking: readonly Pending[], read: typeof readTraceStates): Promise<Decided[]> {
     const usedUp = await this.#refuseCharge(looking[0] as Pending)
@@ -256,7 +253,7 @@ export class Writer {
     const toWrite: Decided[] = []
     for (const [i, pending] of looking.entries()) {
       const state = states[i]
-      // This trace was read only because of earlier resends and is a resend as well, so keep reading states.
+      // The trace was read only because of earlier resends and is a resend as well, so keep reading states.
       if (state !== undefined && !pending.look) this.#looks = LOOKS_AFTER_CONFLICT
       if (state !== undefined && pending.decision !== undefined && isOurs(pending, state)) {
         pending.resolve(pending.decision)
@@ -270,16 +267,13 @@ export class Writer {
     return toWrite
   }
 
-  /**
-   * Refuses a new trace of a used-up trial account. This limit takes precedence over the size limit, which decide()
-   * checks.
-   */
+  /** Refuses a new trace of a used-up trial account. This limit precedes the size limit, which decide() checks. */
   async #refuseCharge({ charge }: Pending): Promise<Decision | undefined> {
     if (charge === undefined) return undefined
     return (await this.#pool.run(sql => isUsedUp(sql, charge))) ? trialLimitReached(charge) : undefined
   }
 
-  /** `whole` holds the operations that the batch writes; the remaining operations are answered. */
+  /** `whole` holds the operations that the batch writes. The rest are answered. */
   #batchOf(decided: readonly Decided[]): Batch & { readonly whole: readonly Decided[] } {
     const ingestedAt = new Date().toISOString()
     const traces: RecordedTrace[] = []
@@ -311,7 +305,7 @@ export class Writer {
   }
 
   /**
-   * Answers an operation whose row count differs from the span count of its decision. Only a bug causes a mismatch, and
+   * Answers an operation whose row count differs from its decision's span count. Only a bug causes a mismatch, and
    * writing it would acknowledge spans that are then lost. Exporters retry after a 503.
    */
   #refuseShort({ projectId, traceId, operation, reject }: Pending, spans: number, rows: SpanRows | undefined): void {
@@ -350,9 +344,7 @@ export class Writer {
     return changedTrace({ projectId, traceId, state, version }, sums, spans)
   }
 
-  /**
-   * A new trace keeps its number through all attempts, so that its row has this number whichever attempt is committed.
-   */
+  /** A new trace keeps its number through all attempts, so that its row has this number whichever attempt commits. */
   #numberOf(pending: Pending): number {
     const seq = pending.attempts[0] ?? this.#numbers.take()
     pending.attempts = [seq]
@@ -360,8 +352,8 @@ export class Writer {
   }
 
   /**
-   * Caches a running trace while this process knows its whole state: the process recorded the trace and decided every
-   * later change from the cached state. Any other trace is removed from the cache.
+   * Caches a running trace while this process knows its whole state, that is, recorded it and decided every later
+   * change from the cached state. Removes any other trace from the cache.
    */
   #remember({ pending, state, decision }: Decided): void {
     const { key, attempts, environment } = pending
@@ -412,7 +404,7 @@ export class Writer {
     }
   }
 
-  /** Retries a batch in halves until the failing operation is alone, so that its error does not fail the rest. */
+  /** Retries a batch in halves to isolate the failing operation, so that its error does not fail the rest. */
   async #inHalves(batch: readonly Pending[], route: WriteRoute): Promise<void> {
     if (batch.length === 0) return
     const middle = Math.ceil(batch.length / 2)

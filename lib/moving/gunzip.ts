@@ -1,19 +1,16 @@
-/** Reads files that may be gzipped. The first two bytes decide, not the file name. */
+/** Reads files that may be gzipped, as determined by the first two bytes rather than the file name. */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 
-/** The rest of a gzipped file cannot be decompressed because the file is truncated or corrupt. */
+/** Thrown if the rest of a gzipped file cannot be decompressed because the file is truncated or corrupt. */
 export class UnpackError extends Error {
   override readonly name = 'UnpackError'
 }
 
 const MAGIC = Buffer.from([0x1f, 0x8b])
 
-/**
- * Yields the source's bytes, decompressed if they are gzip. Throws an UnpackError if the gzip data is truncated or
- * corrupt.
- */
+/** Yields the source's bytes, decompressed if gzipped. Throws an UnpackError if the gzip data is damaged. */
 export async function* unpacked(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   const { head, whole } = await peeked(source, MAGIC.length)
   yield* MAGIC.equals(head.subarray(0, MAGIC.length)) ? gunzip(whole) : whole

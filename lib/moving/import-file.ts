@@ -1,7 +1,7 @@
 /**
- * Implements `spoor import`: stores the values of a file, gzipped or not, through the write path's batches. Each value
- * is a trace. A value that cannot be stored is reported, and the import continues. Only a bounded part of the file is
- * in flight at a time, so memory use does not depend on the file's size.
+ * Implements `spoor import`: stores the values of a file, gzipped or not, as traces through the write path's batches. A
+ * value that cannot be stored is reported, and the import continues. Only a bounded part of the file is in flight at a
+ * time, so a file of any size takes the same memory.
  */
 import { AdminError } from '../admin-error.ts'
 import { Refusal } from '../errors.ts'
@@ -9,10 +9,7 @@ import type { WritePath } from '../ingest/write-path.ts'
 import { UnpackError, unpacked } from './gunzip.ts'
 import { type SplitValue, splitValues } from './json-splitter.ts'
 
-/**
- * A trace as an export line, or the reason why it cannot be converted. `mapped` counts how another format's fields were
- * mapped.
- */
+/** A trace as an export line, or why it cannot be converted. `mapped` counts another format's mapped fields. */
 export type Converted =
   | { readonly line: Uint8Array; readonly mapped?: ReadonlyMap<string, number> }
   | { readonly refusal: string }
@@ -57,7 +54,7 @@ interface UnderWay {
   readonly outcome: Promise<Outcome>
 }
 
-/** Bounds of the traces that are read but not yet stored: a few write-path batches. */
+/** Bounds of the traces read but not yet stored: a few write-path batches. */
 const MAX_UNDER_WAY = 512
 const MAX_BYTES_UNDER_WAY = 16 * 1024 * 1024
 
@@ -69,7 +66,7 @@ const asItIs = (bytes: Uint8Array): Iterable<Converted> => [{ line: bytes }]
 
 /**
  * Imports a file's traces into a project. Throws an AdminError if the database rejects writes or `signal` aborts. A
- * repeated import skips the traces that are already stored.
+ * repeated import skips traces that are already stored.
  */
 export async function importTraces(
   path: WritePath,
@@ -186,10 +183,10 @@ class Import {
   }
 }
 
-/** Returns the outcome of a failed write. A refusal concerns one trace, unless the database takes no writes at all. */
+/** Returns a failed write's outcome. A refusal concerns one trace, unless the database takes no writes at all. */
 function outcomeOf(error: unknown): Outcome {
   if (error instanceof Refusal && error.code !== 'quota_exhausted') return { type: 'refused', reason: error.message }
-  // PostgreSQL rejects this trace even on its own, as the write path has tried.
+  // The write path has already retried this trace alone, and PostgreSQL rejected it.
   if ((error as { name?: unknown } | null)?.name === 'PostgresError')
     return { type: 'refused', reason: messageOf(error) }
   return { type: 'failed', error }

@@ -1,8 +1,8 @@
 /**
- * Splits a byte stream into JSON values without parsing them. The stream holds NDJSON lines, the elements of one array,
- * or pretty-printed documents. Its beginning tells which: an array begins with `[`, and a pretty-printed document has
- * `{` alone on its first line. A line that is not JSON does not affect other lines. In arrays and documents, brackets
- * are counted, so a fault can swallow the values that follow it, which then form one unreadable value.
+ * Splits a byte stream into JSON values without parsing them. The stream holds NDJSON lines, one array's elements, or
+ * pretty-printed documents. Its beginning tells which: an array begins with `[`, and a pretty-printed document has `{`
+ * alone on its first line. A line that is not JSON does not affect other lines. In arrays and documents brackets are
+ * counted, so a fault can merge the values that follow into one unreadable value.
  */
 export interface SplitValue {
   /** The value's position in words: `line 12`, `element 3`, `document 2`. */
@@ -13,7 +13,7 @@ export interface SplitValue {
   readonly fault?: string
 }
 
-/** Exceeds the line of a trace with 200 spans of the maximum size. A longer value is not kept in memory. */
+/** Larger than the line of a trace with 200 spans of the maximum size. Longer values are not kept in memory. */
 const MAX_VALUE_BYTES = 192 * 1024 * 1024
 
 export async function* splitValues(
@@ -78,8 +78,8 @@ class Beginning {
 }
 
 /**
- * Collects the parts of one value and finally copies the value out of them. A view of a part would keep the whole part
- * in memory, and transfer it to other threads, although the value may be only a hundredth of the part.
+ * Collects the parts of one value and copies the value out of them. A view would keep the whole part in memory, and
+ * transfer all of it between threads, although the value may be only a hundredth of the part.
  */
 class Parts {
   readonly #maxBytes: number
@@ -192,7 +192,7 @@ class NestedSplitter implements Splitter {
     if (isCut) yield this.#take('is cut off: the file ends within it')
   }
 
-  /** Whether this byte, which follows a value or the beginning, starts the next value. */
+  /** Whether this byte, after a value or at the beginning, starts the next value. */
   #begins(byte: number): boolean {
     if (isBlank(byte)) return false
     if (this.#unit === 'document') return true

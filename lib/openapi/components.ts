@@ -6,7 +6,6 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TSchema } from 'typebox'
 import { tagOf } from '../schema/variants.ts'
 
-/** A part of the document. */
 export type SchemaJson = { readonly [key: string]: unknown }
 
 export interface Ref {
@@ -23,10 +22,7 @@ export class Components {
     headers: {}
   }
 
-  /**
-   * Adds a component, unless one with that name exists, and returns a reference to it. Throws if the existing component
-   * differs.
-   */
+  /** Adds a component and returns a reference to it. Throws if a different component has this name. */
   add(family: Family, name: string, component: SchemaJson): Ref {
     const existing = this.#families[family][name]
     if (existing !== undefined && !isDeepStrictEqual(existing, component)) {
@@ -36,7 +32,7 @@ export class Components {
     return { $ref: `#/components/${family}/${name}` }
   }
 
-  /** Returns the schema as it appears in the document, or a reference if it is a component. */
+  /** Returns the schema as it appears in the document; a reference if it is a component. */
   schema(schema: TSchema): SchemaJson {
     // TypeBox adds its own markers to the keywords. Only the keywords survive as JSON.
     return this.#convert(JSON.parse(JSON.stringify(schema)))

@@ -1,6 +1,6 @@
 /**
- * Builds the OpenAPI document from the routes and schemas that requests are checked against. Only the wording of the
- * general texts is written here.
+ * Builds the OpenAPI document from the routes and schemas that requests are checked against. Only the general texts are
+ * written here.
  */
 
 import { ERRORS } from '../errors.ts'

@@ -62,7 +62,7 @@ export function errorResponses(route: Route, components: Components): Readonly<R
   )
 }
 
-/** A route with a binary encoding has its own components, because its errors are also sent in that encoding. */
+/** A route with a binary encoding has its own components, because its errors also use that encoding. */
 function errorResponse(status: number, components: Components, binary: Route['binary']): Ref {
   const examples = codesOf(ERROR_CODES, status).map(code => [code, { value: example(code) }])
   return components.add('responses', `${nameOf(status)}${binary === undefined ? '' : 'OfExport'}`, {

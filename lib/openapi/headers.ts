@@ -2,7 +2,6 @@
 import type { Components, SchemaJson } from './components.ts'
 import { REQUEST_ID } from './examples.ts'
 
-/** Returns the headers of every response. */
 export function everyHeader(components: Components): SchemaJson {
   return {
     'X-Request-Id': components.add('headers', 'RequestId', {
@@ -19,10 +18,7 @@ export function everyHeader(components: Components): SchemaJson {
   }
 }
 
-/**
- * Returns the headers of a route's success responses. `declared` are the route's own headers, which add to the common
- * headers or replace them.
- */
+/** Returns success responses' headers. `declared` are the route's own, which extend or replace the common ones. */
 export function replyHeaders(declared: Readonly<Record<string, string>> = {}, components: Components): SchemaJson {
   const own = Object.entries(declared).map(([name, description]) => [
     name,

@@ -1,6 +1,6 @@
 /**
- * Limits password attempts per address, and per network because an attacker tries many addresses. A browser in which
- * the person has signed in before is counted separately, so that strangers who guess cannot lock a user out.
+ * Limits password attempts per address, and per network because attackers try many addresses. A browser in which the
+ * person has signed in before has its own count, so that guessing strangers cannot lock a user out.
  */
 import { hash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
@@ -25,7 +25,7 @@ export interface Subjects {
 
 /**
  * Returns the subjects that count when a client tries a password for `email`. `device` names a browser in which this
- * person has signed in before; undefined for any other browser.
+ * person has signed in; undefined for any other browser.
  */
 export function subjectsOf(email: string, client: string, device: string | undefined): Subjects {
   if (device !== undefined)
@@ -37,8 +37,8 @@ export function subjectsOf(email: string, client: string, device: string | undef
 }
 
 /**
- * Whether the password matches the stored one. An attempt counts once its check starts. Throws `too_many_attempts`. An
- * attempt rejected by a limit or by a full queue writes nothing.
+ * Whether the password matches the stored one. An attempt counts once its check starts. Throws `too_many_attempts`; an
+ * attempt beyond a limit or a full queue writes nothing.
  */
 export async function tryPassword(
   sql: Pick<SqlAccess, 'read' | 'write'>,
@@ -48,7 +48,7 @@ export async function tryPassword(
 ): Promise<boolean> {
   const subjects = network === undefined ? [own] : [own, network]
   const party = (network ?? own).name
-  // Checked before the limits are read, which costs a query.
+  // A full queue is checked first, because reading the limits costs a query.
   refuseIfFull(party)
   refuse(await sql.read(each => readWait(each, subjects)))
   const count = async () => refuse(await sql.write(each => countAttempt(each, subjects)))
@@ -61,7 +61,7 @@ function refuse(waitS: number | undefined): void {
   throw new Refusal('too_many_attempts', message, { 'Retry-After': String(waitS) })
 }
 
-/** Returns an IPv4 address's first 24 bits or an IPv6 address's first 48 bits, the range of one customer. */
+/** Returns the first 24 bits of an IPv4 address or 48 bits of an IPv6 address, which is one customer's range. */
 export function networkOf(client: string): string {
   const address = plainAddress(client)
   if (isIPv4(address)) return address.split('.').slice(0, 3).join('.')
@@ -75,5 +75,5 @@ export function networkOf(client: string): string {
     .join(':')
 }
 
-/** Subjects are stored as hashes, so that they have equal length and reveal no addresses. */
+/** Subjects are stored hashed, so that they have equal length and reveal no addresses. */
 const nameOf = (kind: string, of: string): string => hash('sha256', `${kind} ${of}`, 'hex')

@@ -5,7 +5,7 @@ const MAX_LENGTH = 254
 /** One @ with something on both sides, and neither spaces nor control characters. */
 const ADDRESS = /^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u
 
-/** Letters that lower-casing turns into ASCII, which would make another person's address equal to this one. */
+/** Letters that lower-casing turns into ASCII, which would turn another person's address into this one. */
 const BECOMES_ASCII = /[\u0130\u212a]/
 
 /** Name of the user that the first start creates, who has no address yet. */
@@ -13,7 +13,7 @@ export const FIRST_USER = 'owner'
 
 export const EMAIL_RULE = `must be an e-mail address of at most ${MAX_LENGTH} characters`
 
-/** Returns the address in its stored form; undefined if it is not a valid address. */
+/** Returns the address in its stored form; undefined if it is not valid. */
 export function readEmail(text: string): string | undefined {
   const email = foldEmail(text)
   if (BECOMES_ASCII.test(text) || visible(email) !== email) return undefined

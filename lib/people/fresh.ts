@@ -8,7 +8,7 @@ import type { Visitor } from './visit.ts'
 /** How long a sign-in stays fresh. */
 const FRESH_MINUTES = 15
 
-/** Maximum age of the sign-in that a provider may reuse when asked for a fresh one. It leaves most of FRESH_MINUTES. */
+/** Maximum age of an earlier provider sign-in that counts as fresh, which leaves most of FRESH_MINUTES. */
 export const FRESH_SIGN_IN_S = 60
 
 /** Allowance for the redirect back from the provider and for clock differences. */
@@ -18,9 +18,7 @@ const WAY_BACK_S = 300
 export const isJustProven = (authTime: number | undefined, nowMs: number): boolean =>
   authTime !== undefined && authTime + FRESH_SIGN_IN_S + WAY_BACK_S >= nowMs / 1000
 
-/**
- * Throws `fresh_sign_in_required`. A trusted proxy is responsible for how people sign in, so its visitors are exempt.
- */
+/** Throws `fresh_sign_in_required`. Visitors from a trusted proxy are exempt, because the proxy controls sign-ins. */
 export function requireFresh({ session, provenAt }: Pick<Visitor, 'session' | 'provenAt'>, nowMs = Date.now()): void {
   if (session === null) return
   if (provenAt !== null && Date.parse(provenAt) + FRESH_MINUTES * 60_000 > nowMs) return

@@ -3,12 +3,12 @@
 /** Far below the size limit of a cookie. */
 const MOST_LENGTH = 1500
 
-/** An arbitrary base URL, used only to resolve the page's URL. */
+/** An arbitrary base, used only to resolve the page's URL. */
 const BASE = 'http://own/app/'
 
 /**
- * Returns the requested dashboard page, relative to `/app/` and encoded. Returns an empty string for anything else, so
- * that no input redirects elsewhere.
+ * Returns the requested dashboard page, relative to `/app/` and encoded; empty for anything else, so that no input
+ * redirects elsewhere.
  */
 export function ownPage(asked: string | undefined): string {
   if (asked === undefined || !/^(?:[pt]\/[^\\\p{Cc}\p{Cs}]*|account)$/u.test(asked)) return ''

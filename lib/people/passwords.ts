@@ -1,7 +1,7 @@
 /**
- * Hashes and checks passwords, stored as `scrypt$N$r$p$salt$hash`. Each stored password has its own parameters, so that
- * they can be raised later. A hash takes 32 MiB and a third of a second of a core, so only a few run at a time. Further
- * passwords wait in a short queue, in which each party has a limited share; a password beyond these limits is rejected.
+ * Hashes and checks passwords, stored as `scrypt$N$r$p$salt$hash`. The parameters are stored with each password, so
+ * that they can be raised later. A hash takes 32 MiB and a third of a second of a core, so only a few run at a time.
+ * Further passwords wait in a short queue with a maximum share per party, and passwords beyond it are rejected.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -24,9 +24,8 @@ const RETRY_AFTER_S = 5
 
 const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt)
 const gate = new FairGate(AT_ONCE)
-/** Number of waiting passwords per party. */
 const waiting = new Map<string, number>()
-/** The party of people who set a new password, and who have already proved their identity. */
+/** Party for new passwords, whose owners have already proved their identity. */
 const KNOWN = 'known'
 
 /** Returns the rule that a new password breaks; undefined if it breaks none. */
@@ -37,7 +36,6 @@ export function faultOfPassword(password: string): string | undefined {
   return undefined
 }
 
-/** Returns a password's stored form. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
   const hash = await stretch(password, salt, COST, KNOWN)
@@ -45,7 +43,7 @@ export async function hashPassword(password: string): Promise<string> {
   return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
 }
 
-/** A stored password of no user. It is compared for users without a password, so that the check takes the same time. */
+/** A stored password of no user, compared for users without a password so that the check takes the same time. */
 const NOBODY = ['scrypt', COST.N, COST.r, COST.p, 'A'.repeat(22), 'A'.repeat(43)].join('$')
 
 /** Whether a string is a stored password, at least as costly as COST and within the cost limits. */
@@ -57,9 +55,9 @@ export function isStoredPassword(text: string): boolean {
 }
 
 /**
- * Whether the password matches the stored one. Takes equally long if none is stored. The check waits for earlier ones
- * of its party (a network, a device). `onTurn` is awaited just before the check, and not called if the password is
- * rejected earlier. If `onTurn` throws, the password is not checked.
+ * Whether the password matches the stored one. Takes equally long if none is stored. The check waits for earlier checks
+ * of its party (a network, a device). `onTurn` is awaited just before the check, but not called for a password rejected
+ * earlier. If `onTurn` throws, the password is not checked.
  */
 export async function isPassword(
   password: string,
@@ -68,7 +66,7 @@ export async function isPassword(
   onTurn?: () => Promise<void>
 ): Promise<boolean> {
   const [, N, r, p, salt = '', hash = ''] = (stored ?? NOBODY).split('$')
-  // No stored password is longer, and scrypt would process all of it.
+  // Overlong input matches no stored password, but scrypt would process all of it.
   const given = password.slice(0, 2 * MAX_PASSWORD)
   const cost = { N: Number(N), r: Number(r), p: Number(p) }
   const stretched = await stretch(given, Buffer.from(salt, 'base64url'), cost, party, onTurn)
@@ -90,7 +88,7 @@ async function stretch(
   else waiting.set(party, left)
   try {
     await onTurn?.()
-    // Keyboards produce different encodings of the same text. Normalizing gives them the same hash.
+    // Keyboards encode the same text in different ways. Normalized, all of them give the same hash.
     return await scryptAsync(password.normalize('NFKC'), salt, HASH_BYTES, { ...cost, maxmem: MAX_MEMORY })
   } finally {
     gate.leave()

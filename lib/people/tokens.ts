@@ -1,6 +1,6 @@
 /**
- * Creates bearer tokens: session tokens in cookies, and tokens of sign-in links. Tokens have 256 random bits, which
- * cannot be guessed, so a plain SHA-256 is a safe stored form.
+ * Creates session tokens for cookies, and tokens of sign-in links. A token has 256 random bits, which nobody can guess,
+ * so a plain SHA-256 is safe to store.
  */
 import { hash, randomBytes } from 'node:crypto'
 

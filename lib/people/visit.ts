@@ -1,7 +1,6 @@
 /** Defines a visit to the dashboard: the visitor, and what a route requires of them. */
 import type { Role } from '../schema/roles.ts'
 
-/** A person who is signed in. */
 export interface Visitor {
   readonly userId: number
   readonly email: string
@@ -22,21 +21,20 @@ export interface VisitedProject {
 
 export interface Visit {
   readonly visitor: Visitor
-  /** Undefined if the URL names no project, or a project that the visitor may not see. */
+  /** Undefined if the URL names no project that the visitor may see. */
   readonly project: VisitedProject | undefined
 }
 
 /** How a visitor proves their identity. */
 export interface Credentials {
-  /** A session token. */
   readonly token: string | undefined
   /** The e-mail address for which a trusted proxy vouches. It takes precedence over a session. */
   readonly vouched: string | undefined
 }
 
 /**
- * `guest` requires no sign-in, but knows who is signed in; `visitor` requires a sign-in. In a project, `visitor`
- * requires any membership of its account, and `member` and `owner` require that role.
+ * `guest` requires no sign-in, but knows who is signed in; `visitor` requires one. In a project, `visitor` requires any
+ * membership in its account, and `member` and `owner` require that role.
  */
 export const PERSON_ACCESS = ['guest', 'visitor', 'member', 'owner'] as const
 export type PersonAccess = (typeof PERSON_ACCESS)[number]

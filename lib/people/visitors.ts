@@ -1,7 +1,4 @@
-/**
- * Identifies the dashboard's visitors. Results are cached for a few seconds; everything else is looked up in the
- * database. Wrong tokens are not cached.
- */
+/** Identifies the dashboard's visitors. Results are cached for a few seconds, but wrong tokens are not. */
 import type { SqlAccess } from '../database/sql-access.ts'
 import { FailureLog } from '../failure-log.ts'
 import { Remembered } from '../limits/remembered.ts'
@@ -17,9 +14,7 @@ import type { Credentials, Visit } from './visit.ts'
 export interface VisitorsOptions {
   readonly sql: SqlAccess
   readonly log: Logger
-  /**
-   * Role for a person whom a trusted proxy vouches for but nobody has added. If undefined, such people are rejected.
-   */
+  /** Role for people whom a trusted proxy vouches for but nobody has added. If undefined, they are rejected. */
   readonly roleOfUnknown: Role | undefined
 }
 
@@ -27,7 +22,7 @@ export interface VisitorsOptions {
 const MAX_BATCH = 500
 /** Minimum interval between writes of a session's last use. */
 const TOUCH_INTERVAL_MS = 5 * 60_000
-/** Every lookup retries the write, so a failure is logged at most once per this interval. */
+/** Every lookup retries the write, so a failure is logged at most once per interval. */
 const REMIND_MS = 60_000
 
 interface Lookup extends LookupOf<Visit> {
@@ -47,10 +42,7 @@ export class Visitors {
     this.#untouched = new FailureLog(options.log, { failed, remindMs: REMIND_MS })
   }
 
-  /**
-   * Returns the user with these credentials and their role in the project with this slug. Undefined if the credentials
-   * identify nobody.
-   */
+  /** Returns the user with these credentials, and their role in the project with this slug; undefined if unknown. */
   async find(credentials: Credentials, slug: string | undefined): Promise<Visit | undefined> {
     const asked = askingFor(credentials, slug)
     if (asked === undefined) return undefined
@@ -64,7 +56,7 @@ export class Visitors {
     this.#remembered.forget()
   }
 
-  /** Creates a user for an unknown person whom the proxy vouches for, if the configuration allows it. */
+  /** Creates a user for an unknown person whom the proxy vouches for, if configured. */
   async #welcome(asked: Visiting): Promise<Visit | undefined> {
     const { roleOfUnknown, sql } = this.#options
     if (roleOfUnknown === undefined) return undefined
@@ -99,7 +91,7 @@ export class Visitors {
     if (due.size > 0) void this.#touch([...due])
   }
 
-  /** No request waits for this write, because a session is valid even if its last use could not be written. */
+  /** No request waits for this write, because a session is valid even if the write fails. */
   async #touch(digests: readonly string[]): Promise<void> {
     const { sql } = this.#options
     await sql.write(sql => touchSessions(sql, digests)).catch(error => this.#untouched.fail(error))

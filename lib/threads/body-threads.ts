@@ -1,7 +1,7 @@
 /**
- * Chooses the thread that prepares a body: the main thread for a small body, a dedicated thread that blocks no other
- * bodies for a large one, and a pool thread otherwise. Bodies that arrive together go to a thread in one message,
- * because a message costs about the same however many bodies it holds.
+ * Chooses the thread that prepares a body: the main thread for a small body, a dedicated thread for a large one, and a
+ * pool thread otherwise. Bodies that arrive together go to a thread in one message, because a message costs about the
+ * same however many bodies it holds.
  */
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
@@ -14,14 +14,14 @@ import { makeReady, type Ready, type ReadyResult, type ReadyTask, type TaskName 
 import { makeHeaps, readHeap } from './thread-heaps.ts'
 
 /**
- * Bodies up to this size are prepared on the main thread, because their work is too small to pay for the transfer to
- * another thread (test/bench/RESULTS.md, "Worker threads").
+ * Bodies up to this size are prepared on the main thread, because their work does not justify the transfer to another
+ * thread (test/bench/RESULTS.md, "Worker threads").
  */
 export const INLINE_BYTES = 4096
 /**
- * A group is sent to a thread when the next body would push it beyond this size, or once all requests that arrived
- * together have joined it. The bound is in bytes because a bound on the number of bodies would spread small bodies over
- * many messages (test/bench/RESULTS.md, "Worker threads").
+ * A group is sent when the next body would push it beyond this size, or once all requests that arrived together have
+ * joined it. The bound is in bytes because a bound on the number of bodies would spread small bodies over many messages
+ * (test/bench/RESULTS.md, "Worker threads").
  */
 const GROUP_BYTES = 160 * 1024
 
@@ -35,11 +35,11 @@ export interface BodyGroup {
 }
 
 /**
- * Heap limit of a thread in MiB. The limit keeps any body from taking the whole service's memory, and is several times
+ * Heap limit of a thread, in MiB. The limit keeps one body from taking the whole service's memory, and is several times
  * what the largest body needs (test/bench/RESULTS.md, "Worker threads").
  */
 const HEAP_MIB = 1024
-/** The thread for single bodies ends after being idle this long. */
+/** Idle time after which the thread for single bodies ends. */
 const ALONE_IDLE_MS = 10_000
 
 interface Waiting {
@@ -59,13 +59,12 @@ export class BodyThreads {
   #group: Waiting[] = []
   #groupBytes = 0
 
-  /** `heapMiB` is each thread's heap limit. */
   constructor(workers: number, log: Logger, heapMiB = HEAP_MIB) {
     const each = {
       filename: new URL('../../workers/make-ready.js', import.meta.url).href,
       workerData: this.#heaps,
       resourceLimits: { maxOldGenerationSizeMb: heapMiB },
-      // Threads start on demand, because starting one costs much CPU time and many services never need a thread.
+      // Threads start on demand, because a start costs much CPU time and many services never need a thread.
       minThreads: 0,
       // Request admission already bounds the queue.
       maxQueue: Number.POSITIVE_INFINITY,
@@ -75,13 +74,12 @@ export class BodyThreads {
       ...each,
       maxThreads: workers,
       idleTimeout: Number.POSITIVE_INFINITY,
-      // A busy main thread cannot hand out the next group immediately. Each thread holds up to eight groups, so that it
-      // need not wait.
+      // Each thread holds up to eight groups, because a busy main thread cannot hand out the next one immediately.
       concurrentTasksPerWorker: 8
     })
     this.#alone = new Piscina({ ...each, maxThreads: 1, idleTimeout: ALONE_IDLE_MS, concurrentTasksPerWorker: 1 })
     for (const pool of [this.#pool, this.#alone]) {
-      // Without a listener, a worker error would end the process. The task itself fails through its promise.
+      // Without a listener, a worker error would end the process. The task fails through its promise.
       pool.on('error', error => log.error({ err: error }, 'a worker thread failed'))
       // Piscina emits this event once the thread has loaded its code.
       pool.on('workerCreate', ({ id }: { id: number }) => this.#loaded.add(id))
@@ -107,7 +105,6 @@ export class BodyThreads {
     return threads.map(({ threadId }) => readHeap(this.#heaps, threadId))
   }
 
-  /** Adds a body to the next group. */
   #join(task: ReadyTask): Promise<ReadyResult> {
     return new Promise((resolve, reject) => {
       if (this.#groupBytes + task.body.byteLength > GROUP_BYTES) this.#send()
@@ -129,12 +126,10 @@ export class BodyThreads {
     try {
       const results = await this.#run(this.#pool, group)
       for (const [i, result] of results.entries()) group[i]?.resolve(result)
-      // Piscina's Map of tasks retains this list for a long time, and with it the rows (lib/ingest/trace-locks.ts
-      // explains why).
+      // Piscina's Map of tasks retains this list and its rows for a long time (lib/ingest/trace-locks.ts explains why).
       results.length = 0
     } catch {
-      // The thread died. Each body is retried alone on a thread, so that no body fails because of the one that kills
-      // threads.
+      // The thread died. Each body is retried alone, so that no body fails because of the one that kills threads.
       for (const each of group) this.#prepareAlone(each)
       // Piscina starts no thread for a queued task until another task is added.
       if (this.#pool.queueSize > 0) void this.#run(this.#pool, []).catch(() => {})
@@ -162,7 +157,7 @@ export class BodyThreads {
   }
 
   /**
-   * Ends the threads. Waits for threads that are loading their code, because Node 20 aborts the whole process
+   * Ends the threads. Waits for threads that are loading their code, because Node 20 aborts the process
    * (v8::Module::IsGraphAsync) when a thread is ended while loading.
    */
   async close(): Promise<void> {
@@ -180,7 +175,7 @@ export class BodyThreads {
   }
 }
 
-/** Returns the group's bytes in a buffer that its thread can receive. */
+/** Returns the group's bytes in a buffer that a thread can receive. */
 function bytesOf(group: readonly Waiting[]): ArrayBufferLike {
   const [only] = group
   if (only !== undefined && group.length === 1) {

@@ -1,6 +1,6 @@
 /**
- * Prepares bodies with projects taking turns, so that a project's bodies wait only for that project's earlier ones. A
- * body that needs no thread does not wait, and a large body goes to a dedicated thread.
+ * Prepares bodies with projects taking turns, so that a project waits only for its own earlier bodies. A body that
+ * needs no thread does not wait, and a large body goes to a dedicated thread.
  */
 import { FairGate } from '../limits/fair-gate.ts'
 import type { Logger } from '../log.ts'
@@ -10,8 +10,8 @@ import { BodyThreads, INLINE_BYTES } from './body-threads.ts'
 import type { Ready, ReadyTask } from './ready.ts'
 
 /**
- * Maximum body bytes assigned to each worker thread. A thread takes bodies in order of arrival, so a project's turn
- * waits for at most this many bytes of other projects. With half of this, a thread would idle between two large bodies.
+ * Maximum body bytes assigned to each worker thread. Threads work in order of arrival, so a project's turn waits for at
+ * most this many bytes of other projects. With half this bound, a thread would idle between two large bodies.
  */
 const THREAD_BYTES = 4 * 1024 * 1024
 
@@ -36,12 +36,10 @@ export class FairThreads {
     }
   }
 
-  /** Heap bytes that each thread uses. */
   get heaps(): readonly number[] {
     return this.#threads.heaps
   }
 
-  /** Adds the number of threads and their heap usage to the metrics. */
   watch(metrics: Metrics): void {
     metrics.watch('spoor_worker_threads', 'Worker threads that run.', () => this.heaps.length)
     metrics.watch('spoor_worker_heap_bytes', 'What is used of the heaps of worker threads, as each said last.', () =>

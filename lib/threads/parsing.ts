@@ -1,6 +1,6 @@
 /**
- * Reads bodies that are not traces but can be just as large. They are read on the worker threads that prepare traces,
- * because parsing a large body on the main thread would delay other requests (test/bench/RESULTS.md, "Worker threads").
+ * Reads bodies that are not traces but can be just as large, on the worker threads that prepare traces. Parsing a large
+ * body on the main thread would delay other requests (test/bench/RESULTS.md, "Worker threads").
  */
 import { Refusal } from '../errors.ts'
 import { MAX_TEXT_BYTES, type Result, shortResultText } from '../mcp/long-result.ts'

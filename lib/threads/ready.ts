@@ -1,7 +1,6 @@
 /**
  * Prepares a body for the write path and renders the rows for COPY. An append or an end gets rows for all its spans,
- * and an export gets rows for every span that can be stored. Which of these rows are written is decided later, when the
- * stored state is known.
+ * and an export for every span that can be stored. Which rows are written is decided once the stored state is known.
  */
 import { Refusal, type RefusalCode } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
@@ -48,7 +47,7 @@ export interface ReadyRecord {
   readonly operation: 'record'
   readonly traceId: string
   readonly hash: string
-  /** Set only if it differs from `hash`, which is rare. The same applies to all former hashes. */
+  /** Like every former hash, set only if it differs from the current hash, which is rare. */
   readonly formerHash?: string | undefined
   readonly running: boolean
   /** The refusal's message if a document is too large to store. */
@@ -57,7 +56,7 @@ export interface ReadyRecord {
   readonly estimatedBytes: number
   /** Set if a body of POST /api/v1/traces started the trace without ending it. */
   readonly started: StartedState | undefined
-  /** Set if the trace is restored: what to compare a stored trace with, who recorded the trace, and when. */
+  /** Set if the trace is restored: what to compare a stored trace with, and who recorded the trace and when. */
   readonly restored: RestoredHead | undefined
   readonly rows: TraceRows
 }
@@ -72,7 +71,7 @@ export interface ReadySpans {
   readonly spanCount: number
   /** Encoded SpansToGather (lib/threads/sent-spans.ts). */
   readonly toGather: Uint8Array
-  /** The trace that these spans create if none is stored yet; undefined if no span can be stored. */
+  /** The trace that these spans create if none is stored; undefined if no span can be stored. */
   readonly first: ReadyRecord | undefined
   /** Why some of the spans cannot be stored. */
   readonly refusals: readonly SpanRefusal[]
@@ -84,7 +83,7 @@ export interface ReadyExport {
   readonly traces: readonly ReadySpans[]
   /**
    * A large export has portions instead of traces, in the order to write them. Joined (lib/otlp/wire/portion.ts), each
-   * portion becomes a body for the operation `export-portion`.
+   * portion is a body for the operation `export-portion`.
    */
   readonly portions: readonly Portion[]
   /** Why some spans belong to no trace. */
@@ -145,7 +144,7 @@ function prepareAndRender(task: ReadyTask): Ready {
   }
 }
 
-/** Prepares a body and adds former hashes where they differ. */
+/** Prepares a body and adds former hashes if they differ. */
 function withFormer<T extends Hashed>(prepare: () => T): T {
   const { made, former } = inBothForms(prepare)
   if (former === undefined) return made
@@ -206,7 +205,7 @@ function readyExport(read: () => Export, task: ReadyTask): ReadyExport {
   }
 }
 
-/** A span with all its row's fields and its claims about its trace. */
+/** A span with all its row's fields and its claims about the trace. */
 type HintedSpan = PreparedSpan & GatheredSpan
 
 function normaliseMapped(mapped: readonly MappedSpan[], former?: readonly MappedSpan[]): HintedSpan[] {
@@ -219,8 +218,8 @@ const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>
   normaliseSpans({ value: { schemaVersion: 1, spans: mapped.map(({ span }) => span) }, escapes: false }).spans
 
 /**
- * Decides the spans as if no trace were stored yet, because the queue needs the trace that they would create. A stored
- * trace has room for no spans beyond these (lib/trace/states/kept-spans.ts).
+ * Decides the spans as if no trace were stored, because the queue needs the trace that they would create. A stored
+ * trace has room for no further spans (lib/trace/states/kept-spans.ts).
  */
 function readySpans(
   traceId: string,

@@ -1,7 +1,6 @@
 /**
- * Sends an export's spans from a worker thread to the main thread as bytes, because objects are slow to transfer and
- * the main thread rarely reads them: it needs the spans only if their trace is already stored. Input and output are
- * read from the spans' rows.
+ * Sends an export's spans from a worker thread to the main thread as bytes, because objects are slow to transfer. The
+ * main thread reads the spans only if their trace is already stored. Input and output are read from the spans' rows.
  */
 
 import { CopyWriter, readField } from '../rows/copy-format.ts'
@@ -10,7 +9,6 @@ import type { SpanTexts } from '../rows/packed-texts.ts'
 import type { Allocate } from '../rows/thread-bytes.ts'
 import type { GatheredSpan, SpanHints } from '../trace/states/gathered.ts'
 
-/** Spans needed only if the trace is already stored. */
 export interface SpansToGather {
   readonly spans: readonly GatheredSpan[]
   /** The spans that have rows in the first trace. No stored trace has room for any other span. */
@@ -46,7 +44,7 @@ export function encodeSpans({ spans, storable }: SpansToGather, allocate: Alloca
 
 const writer = new CopyWriter()
 
-/** `rows` are the storable spans' rows. They are decoded when the first text is requested. */
+/** `rows` are the storable spans' rows, decoded when the first text is requested. */
 export function decodeSpans(encoded: Uint8Array, rows: SpanRows | undefined): SpansToGather {
   const { buffer, byteOffset, byteLength } = encoded
   const { bytes } = readField(Buffer.from(buffer, byteOffset, byteLength), 0)

@@ -1,20 +1,17 @@
 /**
- * Reports each worker thread's heap usage. A waiting thread runs no timer, so each thread reports after its work, into
- * memory that it shares with the main thread.
+ * Reports each worker thread's heap usage. A waiting thread runs no timer, so threads report after their work, into
+ * memory that they share with the main thread.
  */
 
 import { getHeapStatistics } from 'node:v8'
 import { threadId, workerData } from 'node:worker_threads'
 
-/**
- * Exceeds the number of concurrent threads. Thread ids keep increasing, so a new thread may reuse an ended thread's
- * slot.
- */
+/** More than the number of concurrent threads. Ids keep increasing, so new threads may reuse ended threads' slots. */
 const PLACES = 1024
 const INTERVAL_MS = 1000
 const KIB = 1024
 
-/** Creates the threads' heap usage in KiB, passed to threads as workerData. */
+/** Creates the shared array of heap sizes, in KiB, which threads receive as workerData. */
 export const makeHeaps = (): Int32Array => new Int32Array(new SharedArrayBuffer(4 * PLACES))
 
 /** Returns bytes; 0 for a thread that has not reported yet. */

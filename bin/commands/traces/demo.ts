@@ -38,7 +38,7 @@ export default command({
     if (flags.key !== undefined && flags.project !== undefined) {
       throw new UsageError('--project cannot be combined with --key: a key belongs to one project')
     }
-    // The variable may have been set for another purpose, so a project given as a flag takes precedence.
+    // The variable may be set for other purposes, so a project given as a flag takes precedence.
     const given = flags.key ?? (flags.project === undefined ? env.SPOOR_API_KEY : undefined)
     const address = flags.url?.replace(/\/+$/, '') ?? (await requireServer(env, Boolean(given)))
     const project = flags.project ?? 'default'
@@ -60,10 +60,7 @@ function parseCount(text: string | undefined): number {
   throw new UsageError(`--traces must be from ${WRITTEN_OUT} to ${MOST_TRACES}, but is ${JSON.stringify(text)}`)
 }
 
-/**
- * Returns the address of this database's server. If a key was given, any likely server is used without a check, because
- * another database's server rejects the key.
- */
+/** Returns the server's address. If a key is given, the server is not verified: a wrong server rejects the key. */
 async function requireServer(env: NodeJS.ProcessEnv, hasKey: boolean): Promise<string> {
   const server = hasKey
     ? await findLikelyServer(readConfig(env))
@@ -88,7 +85,7 @@ async function recordWithOwnKey(
   })
 }
 
-/** Maximum number of traces listed, the latest ones. */
+/** Maximum number of traces listed. The latest are shown. */
 const MOST_SHOWN = 12
 
 function describe(address: string, keyUsed: string, traces: readonly RecordedDemo[]): string {

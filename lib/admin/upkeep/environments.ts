@@ -18,16 +18,15 @@ export interface BackfillRequest extends TraceSelection {
   readonly project: string
   /** A label, in any case, or `unassigned`. */
   readonly environment: string
-  /** Whether to also change traces that already have an environment or are unassigned. */
+  /** Whether to also change traces that have an environment or are unassigned. */
   readonly overwrite: boolean
 }
 
-/** The changes that a backfill would make. */
 export interface BackfillPlan {
   readonly projectId: number
   readonly selection: TraceSelection
   readonly relabelling: Relabelling
-  /** Number of selected traces, and the number of those that would get another environment. */
+  /** Number of selected traces, and how many of them would get another environment. */
   readonly matched: number
   readonly changing: number
   /** Selected traces by environment; null for traces whose environment was never recorded. */
@@ -67,15 +66,12 @@ export interface BackfillOptions {
 
 /** The changes that a backfill made. Concurrent writes may make them differ from the plan. */
 export interface BackfillResult {
-  /** Traces selected when their batch was processed or stored beyond `upToSeq`; never less than `changed`. */
+  /** Selected traces, counted per processed batch and, beyond `upToSeq`, at the end. Never less than `changed`. */
   readonly matched: number
   readonly changed: number
 }
 
-/**
- * Applies a plan in batches. Finished batches stay committed, so that after an interruption a new plan covers only the
- * rest.
- */
+/** Applies a plan in batches. Finished batches stay committed, so a new plan after an interruption covers the rest. */
 export async function applyBackfill(
   sql: Sql,
   plan: BackfillPlan,
@@ -108,7 +104,7 @@ export async function applyBackfill(
 }
 
 /**
- * Rejects a key that is neither the project's nor named by its traces. Imported traces may name keys of other
+ * Rejects a key that is neither in the project nor named by its traces. Imported traces may name keys of other
  * databases.
  */
 async function requireKey(sql: Sql, projectId: number, project: string, keyId: string | undefined): Promise<void> {

@@ -8,10 +8,9 @@ import { countSelected, type SelectedTotals } from '../../store/trace/pruning.ts
 import { requireProject } from '../projects.ts'
 import { type Pruned, type PruneOptions, pruneAll } from './pruning.ts'
 
-/** The rows that a deletion would remove. */
 export interface ProjectDeletion extends SelectedTotals {
   readonly projectId: number
-  /** Number of keys that are not revoked. */
+  /** Number of unrevoked keys. */
   readonly keys: number
 }
 
@@ -21,15 +20,12 @@ export async function planProjectDeletion(sql: Sql, project: string): Promise<Pr
   return { projectId, keys, ...(await countSelected(sql, projectId, {})) }
 }
 
-/**
- * How long servers that miss the notification may still accept a revoked key (lib/access/auth.ts) and finish its
- * requests.
- */
+/** How long servers that miss the notice may accept a revoked key (lib/access/auth.ts) and finish its requests. */
 const SETTLE_MS = 10_000
 
 /**
  * Revokes a project's keys, deletes its traces in batches, and then deletes the project with its remaining rows. After
- * an interruption, the same command continues the deletion.
+ * an interruption, the same command continues.
  */
 export async function applyProjectDeletion(
   sql: Sql,
@@ -40,7 +36,7 @@ export async function applyProjectDeletion(
   const audit = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
   await keyStore.setKeysRevoked(sql, projectId, audit)
   const revokedAt = performance.now()
-  // The project's own audit entry is written last. Until then this entry records the deleted traces.
+  // The project's own audit entry comes last. Until then, this entry records the deleted traces.
   const detail = { slug: project, planned, traces: 0 }
   const pruning =
     planned === 0 ? undefined : await writeAudit(sql, { by: null, action: 'trace.prune', projectId, detail })

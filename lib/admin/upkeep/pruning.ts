@@ -1,4 +1,4 @@
-/** Implements `spoor trace delete`, which deletes a project's traces that match conditions, in batches. */
+/** Implements `spoor trace delete`, which deletes a project's matching traces in batches. */
 import type { Sql } from 'postgres'
 import { AdminError, InputError } from '../../admin-error.ts'
 import { amendAudit, writeAudit } from '../../store/audit.ts'
@@ -12,7 +12,6 @@ export interface PruneRequest extends TraceConditions {
   readonly project: string
 }
 
-/** The rows that a deletion would remove. */
 export interface PrunePlan extends SelectedTotals {
   readonly projectId: number
   readonly selection: TraceConditions
@@ -28,7 +27,6 @@ export interface Pruned {
 }
 
 export interface PruneOptions {
-  /** Called after every batch. */
   readonly onProgress?: (pruned: Pruned) => void
   /** When aborted, stops after the current batch. */
   readonly signal?: AbortSignal
@@ -55,9 +53,9 @@ export async function planPruning(sql: Sql, request: PruneRequest): Promise<Prun
 }
 
 /**
- * Deletes the planned traces, and traces that have come to match since, in batches. Finished batches stay committed
- * with exact totals, so that after an interruption the same command continues. The audit entry records the number of
- * planned traces, and after each batch the number of deleted traces.
+ * Deletes the planned traces, and traces that match since, in batches. Finished batches stay committed with exact
+ * totals, so after an interruption the same command continues. The audit entry records the number of planned traces,
+ * and after each batch the number deleted.
  */
 export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOptions = {}): Promise<Pruned> {
   const { projectId, selection, traces: planned } = plan
@@ -69,10 +67,7 @@ export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOpti
 
 const NOTHING: Pruned = { traces: 0, spans: 0, storedBytes: 0, kept: 0 }
 
-/**
- * Deletes all matching traces without a plan. `auditId` names the audit entry that counts the deleted traces; `before`
- * is added to its count.
- */
+/** Deletes matching traces without a plan. The audit entry `auditId` counts them, starting from `before`. */
 export async function pruneAll(
   sql: Sql,
   projectId: number,

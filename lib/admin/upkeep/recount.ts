@@ -14,7 +14,7 @@ export interface Recount {
   readonly counters: Totals
   /** Days (UTC) whose sums over time differed from their traces. */
   readonly wrongDays: readonly string[]
-  /** Number of traces whose span or error counts differed from their spans, with the ids of some. */
+  /** Number of traces whose span or error counts differed from their spans, with some of their ids. */
   readonly wrongTraces: { readonly count: number; readonly ids: readonly string[] }
   /** Whether everything was correct. */
   readonly agree: boolean
@@ -29,7 +29,7 @@ const LOOKS = 5
 
 /**
  * Compares a project's totals, its sums over time, and its traces' span counts with the rows. With `apply`, repairs
- * them and counts days from before migration 6 that are not counted yet. Concurrent writes to the project are allowed.
+ * them and counts days from before migration 6 that are not yet counted. Writers may continue meanwhile.
  */
 export async function recountProject(sql: Sql, project: string, apply: boolean): Promise<Recount> {
   const projectId = await requireProject(sql, project)

@@ -6,8 +6,8 @@ import type { ExportOperation } from '../../trace/states/decide-export.ts'
 import type { GatheredSpan } from '../../trace/states/gathered.ts'
 
 /**
- * Most exports hold complete new traces, whose spans are already rendered as rows. The data for adding spans to a
- * stored trace is therefore decoded only when such a trace exists.
+ * Most exports hold complete new traces, whose spans are already rows. The data for adding spans to a stored trace is
+ * decoded only when such a trace exists.
  */
 export class ExportWrite implements ExportOperation {
   readonly operation = 'export'
@@ -28,10 +28,7 @@ export class ExportWrite implements ExportOperation {
     return this.#toGather.spans
   }
 
-  /**
-   * Returns the rows of the added spans, which are a subset of `spans`. The writer rejects the export if a span has no
-   * row.
-   */
+  /** Returns the rows of `added`, a subset of `spans`. The writer rejects the export if a span has no row. */
   rowsOf(added: readonly GatheredSpan[]): SpanRows | undefined {
     const { storable } = this.#toGather
     const wanted = new Set(added)

@@ -31,7 +31,7 @@ const hex = (digits: number) =>
 const Text = Type.String()
 /**
  * The rules below reject values that no other entry point ever accepted. A backup has a checksum but no signature, so
- * anyone able to write the file may have edited it.
+ * anyone who can write the file may have edited it.
  */
 const NO_CONTROLS = { pattern: '^[^\\p{Cc}\\p{Cs}]*$', patternRule: 'must not hold control characters' }
 const Line = Type.String({ ...NO_CONTROLS, maxLength: 200 })
@@ -119,11 +119,11 @@ const Project = closed({
   description: Description,
   storageLimit: orNull(Count),
   createdAt: Timestamp,
-  /** Omitted if there are none, and by versions without saved views. */
+  /** Omitted if the project has no saved views, and by versions without saved views. */
   views: Type.Optional(Type.Array(View)),
   /**
-   * Whether the project's words are searchable; omitted by older versions. The index itself is not backed up because it
-   * can be rebuilt.
+   * Whether the project's words are searchable; omitted by older versions. The index is not backed up because it can be
+   * rebuilt.
    */
   search: Type.Optional(Type.Boolean())
 })

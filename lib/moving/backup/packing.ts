@@ -1,6 +1,6 @@
 /**
  * Compresses backups with Brotli at its lowest quality, which takes a third of gzip's CPU time and no more space
- * (test/bench/RESULTS.md, "Backups"). Also reads backups that are uncompressed or gzipped.
+ * (test/bench/RESULTS.md, "Backups"). Also reads uncompressed and gzipped backups.
  */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

@@ -45,9 +45,8 @@ const LF = Buffer.from('\n')
 const checkers = new Map<LineName, Checker<unknown>>()
 
 /**
- * Yields a backup's lines, the last of which is `end`. Throws an AdminError that names the fault as soon as a line does
- * not belong in a backup or fails the stated checksum. Earlier lines are verified only once `sum` and `end` are
- * reached.
+ * Yields a backup's lines, ending with `end`. Throws an AdminError that names the fault as soon as a line does not
+ * belong in a backup or fails its checksum. Earlier lines are verified only by `sum` and `end`.
  */
 export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<BackupLine, void, undefined> {
   const reading = new Reading()

@@ -1,7 +1,7 @@
 /**
- * Implements `spoor restore`. Traces go through the import's code and are checked as in any import. Each finished
- * project is read back, and its lines must have the SHA-256 that the backup states. Keys, memberships and passwords
- * come last, in the transaction that ends the restore, so that nobody can sign in or use a key before then.
+ * Implements `spoor restore`. Traces are imported, and checked, as in any import. Each finished project is read back,
+ * and its lines must have the SHA-256 that the backup states. Keys, memberships and passwords come last, in the
+ * transaction that ends the restore, so that nobody can sign in or use a key before then.
  */
 import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
@@ -35,7 +35,7 @@ export interface RestoreTarget {
 export interface RestoreOptions {
   /** Restores beside existing rows, under new ids. */
   readonly into: boolean
-  /** Restores keys as revoked, which is required if they were made with a different secret than the existing keys. */
+  /** Restores keys as revoked, which is required if their secret differs from the existing keys' secret. */
   readonly revokeKeys: boolean
   /** The operating-system user who runs the restore. */
   readonly systemUser?: string
@@ -230,7 +230,7 @@ class Restore {
       }
       await store.endRestore(sql, restoration, { projects, users, members, keys, secret, revokeKeys })
       const end = await this.#lines.take('end')
-      // Bytes after the end are detected now.
+      // Reading past the end detects trailing bytes.
       if (end === undefined || (await this.#lines.peek()) !== undefined) throw new AdminError('the backup has no end')
       return end.counts
     })
@@ -250,7 +250,7 @@ class Restore {
   }
 }
 
-/** Throws an AdminError if an item refers to something that the backup does not contain. */
+/** Throws an AdminError if an item refers to something that is not in the backup. */
 function checkReferences({ accounts, projects, users, members, keys }: Head): void {
   const ids = (items: readonly { readonly id: number }[]) => new Set(items.map(({ id }) => id))
   const [accountIds, projectIds, userIds] = [ids(accounts), ids(projects), ids(users)]

@@ -1,7 +1,4 @@
-/**
- * Writes a file that appears only once it is complete and on disk. A reader finds either the whole new file or the
- * previous file.
- */
+/** Writes a file that appears only once it is complete and on disk. A reader finds the new file or the previous one. */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
@@ -14,7 +11,7 @@ const OWNER_ONLY = 0o600
 /** Maximum number of bytes waiting to be compressed. */
 const WAITING_BYTES = 8 * 1024 * 1024
 
-/** Compresses a backup into a file. The data is first written next to it, under a name that ends in `.partial`. */
+/** Compresses a backup into a file, which is first written under its name plus `.partial`. */
 export async function writeWholeFile(file: string, bytes: AsyncIterable<Buffer>, signal?: AbortSignal): Promise<void> {
   const partial = `${file}.partial`
   // A leftover file may have another mode.
@@ -37,7 +34,6 @@ export async function writeWholeFile(file: string, bytes: AsyncIterable<Buffer>,
   }
 }
 
-/** Compresses a backup and passes on the result. */
 export async function streamPacked(
   bytes: AsyncIterable<Buffer>,
   write: (bytes: Buffer) => Promise<void>,

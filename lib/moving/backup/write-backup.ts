@@ -20,8 +20,8 @@ import {
 export type OnBackedUp = (counts: Readonly<BackupCounts>, expected: Manifest['counts']) => void
 
 /**
- * Makes a backup and passes its bytes to `send`. One transaction reads everything and sees only what was committed when
- * it began. Concurrent writers are never blocked.
+ * Makes a backup and passes its bytes to `send`. One transaction reads everything, as committed when it began, and
+ * never blocks writers.
  */
 export async function backUp(
   pool: Pool,

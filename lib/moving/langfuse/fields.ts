@@ -32,7 +32,7 @@ export function isEmpty(value: unknown): boolean {
   return isObject(value) && Object.keys(value).length === 0
 }
 
-/** Returns a finite number, which may be written as a string; undefined for any other value. */
+/** Returns a finite number, which may be written as a string; undefined for other values. */
 export function readNumber(value: unknown): number | undefined {
   if (value instanceof LosslessNumber) return readNumber(value.value)
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
@@ -42,15 +42,12 @@ export function readNumber(value: unknown): number | undefined {
 export const isSame = (one: unknown, other: unknown): boolean =>
   other !== undefined && stringifyExact(one) === stringifyExact(other)
 
-/**
- * Keeps a well-formed id, in lower case. Any other id becomes the first digits of its SHA-256, so the result is stable.
- */
+/** Keeps a well-formed id, in lower case. Any other id always becomes the same first digits of its SHA-256. */
 export function mapId(id: string, digits: 16 | 32): string {
   return isId(id, digits) ? id.toLowerCase() : sha256(id).slice(0, digits)
 }
 export const isId = (id: string, digits: 16 | 32): boolean => id.length === digits && /^[0-9a-f]+$/i.test(id)
 
-/** The fields of one trace, observation or score. */
 export class LangfuseFields {
   /** The object's noun and position: `observation 3`. */
   readonly place: string
@@ -67,7 +64,7 @@ export class LangfuseFields {
     this.#mapping = mapping
   }
 
-  /** Returns a field's value without marking the field as read; undefined if the value is empty. */
+  /** Returns a field's value and leaves the field unread; undefined if the value is empty. */
   see(name: string): Json {
     return Object.hasOwn(this.#object, name) && !isEmpty(this.#object[name]) ? this.#object[name] : undefined
   }
@@ -86,7 +83,7 @@ export class LangfuseFields {
     this.#mapping.note(`${this.#noun}.${from}`, to)
   }
 
-  /** Reads any value. */
+  /** Reads a value of any type. */
   take(name: string, to = name): Json {
     this.took(name, to)
     return this.see(name)
@@ -100,10 +97,7 @@ export class LangfuseFields {
     return value
   }
 
-  /**
-   * Reads a string, or returns `otherwise` if there is none. A longer string is cut, and the field also stays unread,
-   * which keeps its full value.
-   */
+  /** Reads a string, or returns `otherwise`. A string that is too long is cut, and the whole string stays unread. */
   name(name: string, maxLength: number, otherwise: string): string {
     const value = this.see(name)
     if (typeof value !== 'string') return otherwise
@@ -129,10 +123,7 @@ export class LangfuseFields {
     return this.time(name, to) ?? refuseLine(`${this.place}: ${name} is missing`)
   }
 
-  /**
-   * Reads a list of objects; undefined if the field has no list. `hint` is the advice in the error for a list of other
-   * values.
-   */
+  /** Reads a list of objects; undefined for any other value. `hint` is advice in the error for non-object elements. */
   list(name: string, to: string, hint: string): readonly LangfuseObject[] | undefined {
     const value = this.see(name)
     if (!Array.isArray(value)) return undefined

@@ -20,11 +20,10 @@ export interface SpanOfLine {
   readonly costUsd: number | undefined
 }
 
-/** The facts about the trace that mapping an observation or a score requires. */
+/** Facts about the trace that the mapping of an observation or a score needs. */
 export interface ObservationContext {
-  /** The trace. A field that has the same value in the trace is not kept twice. */
+  /** The trace. A field with the same value in the trace is not kept twice. */
   readonly trace: LangfuseObject
-  /** Ids of all the trace's observations. */
   readonly observationIds: ReadonlySet<unknown>
   readonly mapping: Mapping
 }
@@ -56,7 +55,7 @@ export function convertObservation(
   }
   const parent = fields.see('parentObservationId')
   const hasParent = typeof parent === 'string'
-  // If the parent is missing and its id changes, the original id is kept, because it is recorded nowhere else.
+  // If the parent is missing and its id changes, the original id is kept, because nothing else records it.
   if (hasParent && (isId(parent, 16) || observationIds.has(parent))) fields.took('parentObservationId', 'parentSpanId')
   const startedAt = fields.requiredTime('startTime', 'startedAt')
   const endedAt = fields.time('endTime', 'endedAt')

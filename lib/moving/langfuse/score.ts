@@ -17,7 +17,7 @@ export interface ScoreOfLine {
 
 export interface ConvertedScore {
   readonly id: string
-  /** Undefined if spoor cannot represent the score because its value is a long text or a correction. */
+  /** Undefined if spoor cannot represent the score, that is, if its value is a long text or a correction. */
   readonly score: ScoreOfLine | undefined
   /** Fields that a score cannot hold. They are kept in the trace's metadata. */
   readonly rest: LangfuseObject
@@ -83,7 +83,7 @@ function readValue(fields: LangfuseFields): Pick<ScoreOfLine, 'dataType' | 'valu
   return took('categorical', text, fields.see('stringValue') === undefined ? 'value' : 'stringValue')
 }
 
-/** Reads the name. Characters not allowed in a score's name become `_`, and the original name then stays unread. */
+/** Reads the name. Disallowed characters become `_`, and the original name then stays unread. */
 function readName(fields: LangfuseFields): string {
   const name = fields.id('name')
   if (NAME.test(name)) fields.took('name', 'name')

@@ -65,9 +65,7 @@ function checkCount(what: string, count: number, most: number): void {
   if (count > most) refuseLine(`has ${count} ${what}, and at most ${most} can be stored with a trace`)
 }
 
-/**
- * Converts scores into a line's form, newest first. Fields that a score cannot hold go into the metadata, by score id.
- */
+/** Converts scores into a line's form, newest first. Fields that a score cannot hold go into the metadata by id. */
 function convertScores(fields: LangfuseFields, surroundings: ObservationContext, metadata: Record<string, Json>) {
   const converted = (fields.list('scores', 'scores', WHOLE) ?? []).map((score, i) =>
     convertScore(score, i, surroundings)
@@ -93,10 +91,7 @@ function readEnvironment(fields: LangfuseFields): string | undefined {
   }
 }
 
-/**
- * Computes a trace's end, which Langfuse does not record: the end of the last observation, or start plus latency if
- * there are no observations.
- */
+/** Computes a trace's end, which Langfuse does not record: the last observation's end, or else start plus latency. */
 function readEnd(fields: LangfuseFields, startedAt: string, spans: readonly SpanOfLine[]): string {
   const later = (one: string, other: string) => (isBefore(one, other) ? other : one)
   if (spans.length > 0) {

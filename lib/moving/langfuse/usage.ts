@@ -1,6 +1,6 @@
 /**
- * Reads an observation's usage and cost. Current Langfuse versions write `usageDetails` and `costDetails`; earlier ones
- * wrote `usage` and separate fields. Langfuse still fills the old fields, with zeros for unknown values.
+ * Reads an observation's usage and cost. Langfuse now writes `usageDetails` and `costDetails`, and formerly wrote
+ * `usage` and separate fields. It still fills the old fields, with zeros for unknown values.
  */
 import { isObject, type LangfuseFields, type LangfuseObject, readNumber } from './fields.ts'
 

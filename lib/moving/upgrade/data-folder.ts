@@ -1,4 +1,4 @@
-/** Determines what an upgrade must do in a data folder, and removes folders that earlier upgrades left behind. */
+/** Determines what an upgrade must do in a data folder, and removes the folders that earlier upgrades left. */
 import { existsSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,10 +16,9 @@ import { programsFolder } from './programs.ts'
 /** The folder that holds the new cluster until it is complete. */
 export const DRAFT = 'upgrading'
 
-/** The contents of a data folder. */
 export interface Situation {
   readonly home: DataHome
-  /** Undefined if the folder already has the PostgreSQL version that this spoor ships. */
+  /** Undefined if the folder already has this spoor's PostgreSQL version. */
   readonly plan: Plan | undefined
   readonly to: number
   /** Folders of versions older than the one in use. */

@@ -1,10 +1,10 @@
-/** Decides whether and how a data folder is upgraded to another PostgreSQL major version. */
+/** Decides whether a data folder is upgraded to another PostgreSQL major version. */
 import { AdminError } from '../../admin-error.ts'
 
 export interface FoundInstallation {
   /** The major version that created the folder in use; undefined if there is no database yet. */
   readonly from: number | undefined
-  /** The major version of the programs that this spoor ships. */
+  /** Major version of the programs that this spoor ships. */
   readonly to: number
   /** Size of the folder in use, in bytes. */
   readonly bytes: number
@@ -22,14 +22,11 @@ export interface Plan {
 }
 
 /**
- * Space that a copy needs in addition to its rows, for WAL (512 MiB, cluster-settings.ts), the tables of every new
- * cluster, and index sorts.
+ * Space that a copy needs besides its rows: WAL (512 MiB, cluster-settings.ts), a new cluster's tables, and index
+ * sorts.
  */
 const BESIDE_BYTES = 1024 ** 3
-/**
- * A copy is rarely larger than the original, whose tables contain reusable free space, but its index pages may split
- * differently.
- */
+/** A copy is rarely larger than the original, which contains free space, but its index pages may split differently. */
 const SHARE = 1.1
 
 /** Returns undefined if there is nothing to do. Throws an AdminError if the upgrade is impossible. */

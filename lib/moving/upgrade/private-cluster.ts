@@ -1,4 +1,4 @@
-/** Runs a PostgreSQL for the upgrade alone. No other server or command can connect. */
+/** Runs a PostgreSQL server to which only the upgrade can connect. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { AdminError } from '../../admin-error.ts'
@@ -22,7 +22,7 @@ import { ConnectionLimit } from '../../database/pooled/connection-limit.ts'
 import { nodesOf } from '../../database/pooled/nodes.ts'
 
 const POLL_MS = 100
-/** Exceeds the number of connections that a restore's lanes open. Nothing else connects. */
+/** More connections than a restore's lanes open. Nothing else connects. */
 const CONNECTIONS = 50
 
 export interface ClusterSecrets {
@@ -31,8 +31,8 @@ export interface ClusterSecrets {
 }
 
 /**
- * Runs `work` with a home's PostgreSQL, to which no other process can connect. A PostgreSQL that is still running is
- * stopped first, unless a process uses it.
+ * Runs `work` with a home's PostgreSQL, to which no other process can connect. Stops a PostgreSQL that was left running
+ * first. Throws an AdminError if a process uses it.
  */
 export async function withPrivate<T>(
   runner: Runner,
@@ -77,7 +77,7 @@ export async function stopLeftOver({ pgData }: Pick<DataHome, 'pgData'>, passwor
   for (;;) {
     const found = await inspectPostmaster(pgData)
     if (found.state === 'stopped') return
-    // The PostgreSQL is starting, recovering or stopping, and will soon be running or stopped.
+    // PostgreSQL is starting, recovering or stopping, and will soon be running or stopped.
     if (found.state === 'busy') await delay(POLL_MS)
     else {
       const door = connectTo(targetIn(found.socketDir, password), { applicationName: 'upgrade' })

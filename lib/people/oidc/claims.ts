@@ -1,4 +1,4 @@
-/** Reads a provider's claims about a person, and derives the person's identity and role in spoor. */
+/** Reads a provider's claims about a person, and derives their identity and role. */
 import type { OidcConfig, RoleRule } from '../../config.ts'
 import { isEnough, type Role } from '../../schema/roles.ts'
 import type { Person } from '../../store/people/oidc.ts'
@@ -8,13 +8,10 @@ export type Claims = Readonly<Record<string, unknown>>
 
 /** The provider's statement about the person who signed in. */
 export interface SaidClaims {
-  /** `issuer` and `subject` together identify one person permanently. */
+  /** `issuer` and `subject` together permanently identify one person. */
   readonly issuer: string
   readonly subject: string
-  /**
-   * When the person last authenticated with the provider, in seconds since 1970; undefined if the provider does not
-   * say.
-   */
+  /** When the person last authenticated with the provider, in seconds since 1970; undefined if not stated. */
   readonly authTime: number | undefined
   readonly claims: Claims
 }
@@ -32,8 +29,7 @@ export const isSubject = (subject: string): boolean => /^[^\p{Cc}\p{Cs}]{1,255}$
 
 /**
  * Merges the claims of the ID token and the userinfo endpoint. The address and its verified flag come from the same
- * document, because a flag says nothing about an address in another document. A document with a flag takes precedence,
- * then userinfo.
+ * document, because a flag vouches only for its own address. A document with a flag takes precedence, then userinfo.
  */
 export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
   const withEmail = [userinfo, token].filter(({ email }) => email !== undefined)
@@ -44,7 +40,7 @@ export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
 export function personOf(claims: Claims, { domains, roles, trustEmail }: SignInAdmission): Person | Denial {
   const email = typeof claims.email === 'string' ? readEmail(claims.email) : undefined
   if (email === undefined) return 'no-email'
-  // Some providers never send the flag. If a provider sends it, any value but true is rejected.
+  // Some providers never send the flag. If it is sent, any value but true is rejected.
   const isVerified = claims.email_verified === true
   if (!isVerified && claims.email_verified !== undefined) return 'unverified'
   const domain = email.slice(email.lastIndexOf('@') + 1)
@@ -78,10 +74,7 @@ function holds({ claim, value }: RoleRule, claims: Claims): boolean {
   return values.some(each => each !== null && typeof each !== 'object' && each !== undefined && String(each) === value)
 }
 
-/**
- * Returns the claim with exactly this name, which may contain dots as URLs do, or else the nested claim, as in
- * `realm_access.roles`.
- */
+/** Returns the claim with this exact name, dots included, or else the nested claim, as for `realm_access.roles`. */
 function claimAt(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims

@@ -1,7 +1,7 @@
 /**
- * Signs people in with an OpenID Connect provider: the authorization code flow with PKCE, state and nonce. The
- * provider's configuration is read at the first sign-in and refreshed hourly, so that a server starts even if the
- * provider is down. The library is also loaded at the first sign-in.
+ * Signs people in with an OpenID Connect provider: the authorization code flow with PKCE, state and nonce. The library
+ * and the provider's configuration are loaded at the first sign-in, and the configuration is refreshed hourly, so that
+ * a server starts even if the provider is down.
  */
 import type { Configuration } from 'openid-client'
 import type { OidcConfig } from '../../config.ts'
@@ -17,9 +17,8 @@ export interface SignInAttempt {
 }
 
 /**
- * Why a sign-in at the provider failed. `away`: the provider does not respond, or not as a provider should. `denied`:
- * the provider refuses, as when the person cancels. `invalid`: its response does not belong to this sign-in or was
- * already used.
+ * Why a sign-in at the provider failed. `away`: the provider sends no response, or no valid one. `denied`: the provider
+ * refuses, as when the person cancels. `invalid`: the response belongs to another sign-in or was already used.
  */
 export type ProviderFailure = 'away' | 'denied' | 'invalid'
 
@@ -34,10 +33,10 @@ export class OidcError extends Error {
 
 /** Timeout of one provider response. */
 const TIMEOUT_S = 10
-/** Maximum difference between the provider's clock and ours. */
+/** Maximum difference between the provider's clock and the server's. */
 const CLOCK_TOLERANCE_S = 30
 const KNOWN_FOR_MS = 3_600_000
-/** Maximum number of concurrent provider requests. Without a limit, strangers could make this server send many. */
+/** Maximum number of concurrent provider requests, which anonymous visitors can trigger. */
 const MOST_AT_ONCE = 20
 
 type Library = typeof import('openid-client')
@@ -63,7 +62,7 @@ export class Provider {
   }
 
   /**
-   * Returns the provider's sign-in URL and the values to return. With `fresh`, the provider is asked for new proof of
+   * Returns the provider's sign-in URL and the values to return. With `fresh`, asks the provider for new proof of
    * identity even if it remembers the person. Throws an OidcError.
    */
   async startAttempt(fresh: boolean): Promise<{ readonly address: string; readonly attempt: SignInAttempt }> {
@@ -87,9 +86,7 @@ export class Provider {
     })
   }
 
-  /**
-   * Returns the provider's statement about the person who came back with this query (without `?`). Throws an OidcError.
-   */
+  /** Exchanges the redirect's query (without `?`) for the provider's claims about the person. Throws an OidcError. */
   async finish(query: string, { state, nonce, verifier }: SignInAttempt): Promise<SaidClaims> {
     return this.#ask(async library => {
       const configuration = await this.#configuration(library)
@@ -103,7 +100,7 @@ export class Provider {
       }
       if (!isSubject(token.sub))
         throw new OidcError('invalid', new Error('the subject of the ID token cannot be stored'))
-      // Many providers return more claims there than in the token.
+      // Many providers return more claims from this endpoint than in the token.
       const hasUserinfo = configuration.serverMetadata().userinfo_endpoint !== undefined
       const userinfo = hasUserinfo
         ? await library.fetchUserInfo(configuration, tokens.access_token, token.sub)
@@ -158,14 +155,11 @@ export class Provider {
   }
 }
 
-/** Returns seconds since 1970, before the year 10000. */
+/** Returns the seconds since 1970; undefined if invalid or beyond the year 9999. */
 const readTime = (said: unknown): number | undefined =>
   typeof said === 'number' && said >= 0 && said < 253_402_300_800 ? said : undefined
 
-/**
- * Error codes for responses that no conforming provider sends; `OAUTH_TIMEOUT` is a response that did not arrive in
- * time.
- */
+/** Codes for responses that no conforming provider sends; `OAUTH_TIMEOUT` means that a response was late. */
 const AWAY = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_PARSE_ERROR']
 
 function failureOf(error: unknown): ProviderFailure {
@@ -177,7 +171,7 @@ function failureOf(error: unknown): ProviderFailure {
   return isAway ? 'away' : 'invalid'
 }
 
-/** Maximum length of a logged reason. Parts of it may come from a stranger's made-up URL. */
+/** Maximum length of a logged reason, parts of which a stranger may have written into a URL. */
 const MOST_REASON = 300
 
 /** Describes an error for the log, without tokens or personal data. */
