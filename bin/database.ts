@@ -128,7 +128,9 @@ export async function openFor<T>(
   }
 }
 
-/** Turns an error that means an unusable database into one that names the database. Returns any other error as is. */
+/**
+ * Replaces an error caused by an unusable database with one that names the database. Returns other errors unchanged.
+ */
 function explainFailure(error: unknown, { location, embedded }: Database): unknown {
   if (!['lost', 'refused'].includes(classifyFailure(error))) return error
   if (isDenial(error)) return Object.assign(new AdminError(describeDenial(error)), { cause: error })

@@ -30,7 +30,7 @@ export interface App {
   readiness(): Promise<readonly string[]>
   /** Returns this deployment's id; undefined until the database has responded. */
   instance(): string | undefined
-  /** Clears this process's caches of keys and people, because some of them have changed. */
+  /** Clears this process's caches of keys and people, some of which have changed. */
   forget(): void
   /** Returns the resources that this process lacks, a few words each. Without them, the process is slower. */
   lacks(): readonly string[]

@@ -47,7 +47,7 @@ export interface Config {
   /** Addresses and networks of proxies whose X-Forwarded-For is trusted. */
   readonly trustProxy: readonly string[]
   readonly autoMigrate: boolean
-  /** How long a server still accepts requests after SIGTERM, so that its clients notice the shutdown. */
+  /** Time for which a server still accepts requests after SIGTERM, so that its clients notice the shutdown. */
   readonly shutdownGraceMs: number
 }
 

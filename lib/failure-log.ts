@@ -7,7 +7,7 @@ import type { Logger } from './log.ts'
 /** Decides which failures of some work deserve a log line. Callers pass the time, in ms of performance.now(). */
 export class Recurrence {
   readonly #remindMs: number
-  /** For each cause, when it was last logged and how often it has occurred since. */
+  /** Causes with the time of their latest log line and the number of failures since. */
   readonly #causes = new Map<string, { loggedAt: number; unlogged: number }>()
   #since: number | undefined
   #count = 0
@@ -29,7 +29,7 @@ export class Recurrence {
     return 1 + (known?.unlogged ?? 0)
   }
 
-  /** Notes a success. Returns how often and how long the work had failed; undefined if it had not. */
+  /** Notes a success. Returns the number of failures before it and their duration; undefined if there were none. */
   succeed(now: number): { failures: number; ms: number } | undefined {
     if (this.#since === undefined) return undefined
     const ended = { failures: this.#count, ms: Math.round(now - this.#since) }

@@ -35,7 +35,7 @@ export function createLog(level: string, destination?: DestinationStream, option
   return log
 }
 
-/** For each log from createLog, its stream and the requests that it logs. */
+/** The stream of each log that createLog made, and the requests that the log includes. */
 const made = new WeakMap<Logger, { readonly stream: DestinationStream; readonly requests: LoggedRequests }>()
 
 export interface RequestFields {
@@ -60,8 +60,8 @@ export interface RequestFields {
 }
 
 /**
- * Writes a request's line to a log from createLog. The line is as pino would write it, but assembled by hand, because
- * pino does not know the fields in advance and takes twice as long.
+ * Writes a request's line to a log from createLog. The line equals pino's, but is assembled by hand because pino does
+ * not know the fields in advance and takes twice as long.
  */
 export function logRequest(log: Logger, fields: RequestFields): void {
   const own = made.get(log)

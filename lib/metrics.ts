@@ -2,7 +2,7 @@
  * Exports the service's metrics for Prometheus. Labels are routes, codes and statuses. No string from a client becomes
  * a label, so that clients cannot add time series. METRICS_PROJECTS=on adds counts per project id: two series, plus one
  * per refusal code, for each project that has sent a request. Several processes (PROCESSES) report as one: counters and
- * histograms are summed, and each gauge's help says how it is combined.
+ * histograms are summed, and each gauge's help states the combination.
  */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from './version.ts'
@@ -16,7 +16,7 @@ export interface PendingWrites {
 /** One process's metrics, as sent to another process. */
 export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-/** How several processes' gauges are combined: the sum, the greatest or the least value. */
+/** Ways to combine several processes' gauges: the sum, the greatest or the least value. */
 type Across = 'sum' | 'max' | 'min'
 const ACROSS: Readonly<Record<Across, string>> = {
   sum: 'the sum',
@@ -27,7 +27,7 @@ const ACROSS: Readonly<Record<Across, string>> = {
 /** prom-client gauges whose names end like counters' names, which promtool rejects. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
-/** How traces and spans arrived. */
+/** Ways in which traces and spans arrive. */
 export type Way = 'native' | 'otlp' | 'import'
 
 /** `left_out` counts messages whose span did not arrive in time. They are also counted in `messages`. */
@@ -210,7 +210,7 @@ export class Metrics {
     return this.#registry.getMetricsAsJSON()
   }
 
-  /** From now on, the exposition combines all processes, whose snapshots `read` returns. */
+  /** Makes the exposition combine all processes, whose snapshots `read` returns. */
   showAll(read: () => Promise<readonly Snapshot[]>): void {
     this.#others = read
   }

@@ -55,7 +55,7 @@ export interface ServiceParts {
   readonly plugins?: readonly Plugin[]
   /** A migrations folder to use instead of sql/, such as a future version's. */
   readonly migrations?: string | undefined
-  /** How long messages that arrived as log records wait for their span. */
+  /** Time that messages from log records wait for their span. */
   readonly messagesWaitMs?: number | undefined
   /** Minimum pace of request bodies, and maximum waits. */
   readonly arrival?: Partial<ArrivalBounds> | undefined

@@ -20,7 +20,7 @@ import { welcome } from '../terminal/welcome.ts'
  */
 const HEAP_GROWTH_PERCENT = 150
 
-/** If PostgreSQL recovers for longer, the server starts listening, and /readyz says why it is not ready. */
+/** If PostgreSQL recovers for longer, the server starts listening, and /readyz reports that the server is not ready. */
 const RECOVERY_PATIENCE_MS = 500
 
 export default command({

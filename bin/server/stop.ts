@@ -12,7 +12,7 @@ export interface Stop {
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** A terminal sends Ctrl-C to every process, and npm forwards it. The forwarded signal must not count as the second. */
+/** A terminal sends Ctrl-C to every process, and npm forwards the signal, which must not count as the second one. */
 const REPEATED_MS = 1000
 /** A forced stop ends the process after this time, even if something is still open. PostgreSQL stops sooner. */
 const FORCED_MS = 2000

@@ -99,7 +99,8 @@ function zsh(choices: readonly Choice[]): string {
     '  esac',
     '  if (( $#options )); then _describe -V spoor options; else _files; fi',
     '}',
-    // In a folder of $fpath, the script is the completion function's body. When evaluated, it registers the function.
+    // In a folder of $fpath, the script is the completion function's body. When evaluated, the script registers the
+    // function.
     'if [[ $funcstack[1] == _spoor ]]; then _spoor "$@"; else compdef _spoor spoor; fi'
   ].join('\n')
 }

@@ -21,7 +21,7 @@ export function commandHelp(name: string, { summary, usage }: Command): string {
   ].join('\n')
 }
 
-/** Returns the help of all commands whose names begin with `noun`; of all commands if it is undefined. */
+/** Returns the help of all commands whose names begin with `noun`, or of all commands if undefined. */
 export function overview(commands: Readonly<Record<string, Command>>, version: string, noun?: string): string {
   const listed = Object.entries(commands).filter(([name]) => noun === undefined || name.startsWith(`${noun} `))
   return [

@@ -1,4 +1,4 @@
-/** Defines the flags `--from` and `--to`, which accept the API's time formats and numbers of days. */
+/** Defines the flags `--from` and `--to`, which accept the API's time formats or a number of days ago. */
 import { parseTimestamp } from '../../lib/trace/timestamp.ts'
 import { UsageError } from '../command.ts'
 

@@ -25,7 +25,7 @@ export function generateKey(prefix: string): KeyParts & { readonly key: string }
   return { key: `${prefix}_live_${keyId}_${secret}`, keyId, secret }
 }
 
-/** Splits a key into its parts; undefined if it is malformed. The prefix may itself contain `_`. */
+/** Splits a key into its parts; undefined if malformed. The prefix may itself contain `_`. */
 export function parseKey(prefix: string, token: string): KeyParts | undefined {
   const start = `${prefix}_live_`
   if (!token.startsWith(start)) return undefined

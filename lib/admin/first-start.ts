@@ -23,7 +23,7 @@ export interface FirstStart {
   readonly obstacle: string | undefined
 }
 
-/** When to create a sign-in link: `always` at each start, `first` only at the first, `off` without a dashboard. */
+/** When to create sign-in links: `always` at each start, `first` only at the first, `off` without a dashboard. */
 export type Links = 'always' | 'first' | 'off'
 
 /**
@@ -62,7 +62,7 @@ export async function prepareFirstStart(
 async function makeFirst(sql: Sql, making: KeyMaking, links: Links): Promise<FirstStart> {
   const schema = await readSchemaState(sql)
   if (isBehind(schema)) return hindered(`the schema is ${schema.state}: run \`spoor migrate\``)
-  // With existing projects no key is written, because the database may be a standby.
+  // If projects exist, no key is written, because the database may be a standby.
   if (await hasProjects(sql)) {
     if (await isOtherSecret(sql, making.digestSecret ?? '')) return hindered(OTHER_SECRET)
     return { key: undefined, link: await makeFirstLink(sql, links, false), obstacle: undefined }
@@ -72,7 +72,7 @@ async function makeFirst(sql: Sql, making: KeyMaking, links: Links): Promise<Fir
   return { key: isFirst ? key : undefined, link: await makeFirstLink(sql, links, isFirst), obstacle: undefined }
 }
 
-/** Returns undefined if no link is wanted, no user exists for it, or the database is read-only. */
+/** Returns undefined if no link is wanted, its user does not exist, or the database is read-only. */
 async function makeFirstLink(sql: Sql, links: Links, isFirst: boolean): Promise<string | undefined> {
   if (links === 'off') return undefined
   try {

@@ -23,7 +23,7 @@ export interface User {
   readonly memberships: readonly { readonly account: string; readonly role: Role }[]
   readonly hasPassword: boolean
   readonly createdAt: string
-  /** Latest use of any of the user's sessions; null if there are none. */
+  /** Latest use of any of the user's sessions; null if the user has no session. */
   readonly seenAt: string | null
 }
 

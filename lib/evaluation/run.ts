@@ -21,7 +21,7 @@ export interface RunOptions {
   readonly concurrency: number
   /** Maximum number of traces per evaluator. */
   readonly limit: number
-  /** In ms. An evaluation that takes longer fails. */
+  /** Time limit of an evaluation, in ms. Exceeding it is an error. */
   readonly timeoutMs: number
   /** Whether to keep looking for new traces until `signal` aborts. */
   readonly follow: boolean
@@ -30,7 +30,7 @@ export interface RunOptions {
   readonly onError?: (evaluator: Evaluator, traceId: string, message: string) => void
 }
 
-/** With `follow`, minimum pause between searches, in ms and as a multiple of the last search's duration. */
+/** Minimum pause between searches with `follow`, in ms and as a multiple of the last search's duration. */
 const PAUSE_MS = 2000
 const PAUSE_FACTOR = 10
 

@@ -5,7 +5,7 @@ export interface EvaluationSummary {
   readonly judged: number
   /** Traces without a verdict, or deleted, changed or judged by another run in the meantime. */
   readonly passed: number
-  /** Failed evaluations. The next run retries them. */
+  /** Failed evaluations, which the next run retries. */
   readonly failed: number
   /** Mean of numeric values, or share of true among booleans; null if there are none. */
   readonly mean: number | null

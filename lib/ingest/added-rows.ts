@@ -4,7 +4,7 @@ import { pickScores, type ScoreRows } from '../rows/score-rows.ts'
 import type { SpanHead } from '../trace/prepared.ts'
 import { type Decided, type Operation, type Pending, recordOf, type Write } from './pending.ts'
 
-/** Returns the rows of the spans that a decision adds; undefined if it adds none to a stored trace. */
+/** Returns the rows of the spans that a decision adds; undefined if a stored trace gets no spans. */
 export function rowsOf({ pending, decision }: Decided): SpanRows | undefined {
   const { operation } = pending
   switch (decision.type) {

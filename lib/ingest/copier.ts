@@ -1,6 +1,6 @@
 /**
- * Manages one lane's COPY connection to one server. The connection is opened on demand, and again after it has died or
- * been given up to another holder.
+ * Manages one lane's COPY connection to one server. The connection is opened on demand, and reopened after it has died
+ * or been given up to another holder.
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { isDivisionByZero, isUniqueViolation } from '../database/failure.ts'
@@ -90,7 +90,7 @@ export class Copier implements Holder {
     const connection = await this.#limit.open(this.#open)
     this.#connection = connection
     void connection.closed.then(() => {
-      // For a connection that was given up, closeIdle() frees the slot.
+      // closeIdle() frees the slot of a connection that was given up.
       if (this.#givenUp.has(connection)) return
       if (this.#connection === connection) this.#connection = undefined
       this.#limit.leave()

@@ -28,7 +28,7 @@ export interface Ended {
 /** An export's outcome. The response is 2xx even if some spans were rejected. */
 export interface Exported {
   readonly rejectedSpans: number
-  /** Why spans were rejected, in one sentence; empty if none was. */
+  /** Reasons why spans were rejected, in one sentence; empty if none was. */
   readonly message: string
 }
 
@@ -57,7 +57,7 @@ export interface Ingest {
    * called. Throws the Refusal `quota_exhausted` if the queue is full or the project has used its share.
    */
   admit(bytes: number, requests?: number, projectId?: number): Room
-  /** Runs a statement that returns no rows on a connection used for batches. Rejects if the statement fails. */
+  /** Uses a batch connection to run a statement that returns no rows. Rejects if the statement fails. */
   check(statement: string): Promise<void>
   /** Writes queued operations, then ends the threads and closes the connections. */
   close(): Promise<void>

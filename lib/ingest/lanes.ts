@@ -46,13 +46,13 @@ const STATEMENT_TIMEOUT_MS = 30_000
  */
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
 /**
- * How long a batch waits for tables that are being moved (lib/ingest/writer.ts). Other locks are held no longer than a
- * commit takes, and a batch that times out waiting for one is also retried.
+ * Maximum wait for tables that are being moved (lib/ingest/writer.ts). Other locks are held no longer than a commit
+ * takes, and a batch that times out waiting for one is also retried.
  */
 const HOME_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
 /**
- * Number of project_totals rows (slots) for lanes, not including slot 0. Each lane counts in its own slot, so that no
- * lane waits for another lane's row lock.
+ * Number of project_totals rows (slots) for lanes, excluding slot 0. Each lane counts in its own slot, so that no lane
+ * waits for another lane's row lock.
  */
 const SLOTS = 62
 /** Minimum interval between log lines for the same cause while the database rejects every batch. */
@@ -67,7 +67,7 @@ export class Lanes {
   readonly #idle: Writer[]
   readonly #onBatch: LaneOptions['onBatch']
   #scheduled = false
-  /** When each busy lane began its batch, in ms of performance.now(). */
+  /** Time at which each busy lane began its batch, in ms of performance.now(). */
   readonly #began = new Map<Writer, number>()
   #gathering: NodeJS.Timeout | undefined
   #onEmpty: (() => void) | undefined
@@ -97,7 +97,7 @@ export class Lanes {
     this.#onBatch = onBatch
   }
 
-  /** Whether projects may be on several servers, which must be queried separately. */
+  /** Whether projects may be on several servers. If so, each must be queried separately. */
   get isApart(): boolean {
     return this.routes.groupOf !== undefined
   }
@@ -107,7 +107,7 @@ export class Lanes {
     this.#schedule()
   }
 
-  /** Runs a statement that returns no rows on an idle lane's connection, or on a pool connection if all are busy. */
+  /** Uses an idle lane's connection, or a pool connection if all are busy, for a statement that returns no rows. */
   async check(statement: string): Promise<void> {
     const writer = this.#idle.pop()
     if (writer === undefined) {

@@ -1,4 +1,4 @@
-/** Defines an operation on its way through a lane, and what follows from it without reading the database. */
+/** Defines an operation on its way through a lane, and everything known about it without reading the database. */
 import type { TrialCharge } from '../store/write/charge.ts'
 import type { Look } from '../store/write/trace-state.ts'
 import type { ReadyAppend, ReadyEnd, ReadyRecord } from '../threads/ready.ts'
@@ -17,7 +17,7 @@ export interface Pending extends Queued {
   /** The key's environment; null if the key has none. */
   readonly environment: string | null
   readonly operation: Operation
-  /** Set if a new trace counts against a trial account's limit. The operation is then a batch by itself. */
+  /** Set if a new trace counts against a trial account's limit. The operation then forms a batch by itself. */
   readonly charge: TrialCharge | undefined
   /** Whether the stored state must be read before the decision. */
   look: boolean
@@ -27,7 +27,7 @@ export interface Pending extends Queued {
   decision: Decision | undefined
   /** Number of times the operation was returned to the queue. */
   tries: number
-  /** When the connection first broke during an attempt, in ms of performance.now(). */
+  /** Time at which the connection first broke during an attempt, in ms of performance.now(). */
   lostSince: number | undefined
   /** Whether resolve or reject has answered the operation. */
   settled: boolean
@@ -47,7 +47,7 @@ export interface Decided {
 export const isWrite = (decision: Decision): decision is Write =>
   decision.type !== 'duplicate' && decision.type !== 'refused'
 
-/** Returns the trace that an operation would create; undefined if it can only change a stored trace. */
+/** Returns the trace that an operation would create; undefined for operations that only change stored traces. */
 export function recordOf({ operation }: Pending): ReadyRecord | undefined {
   if (operation.operation === 'export') return operation.first
   return operation.operation === 'record' ? operation : undefined
@@ -70,7 +70,7 @@ function detailOf(operation: Operation): Look['detail'] {
 }
 
 /**
- * Whether the stored state must be read before the first attempt. An append or an end changes a stored trace, so its
+ * Whether the stored state must be read before the first attempt. An append or an end changes a stored trace, whose
  * state is needed. A new trace is inserted without a read, with three exceptions:
  *
  * - The trace is too large. It is rejected unless it is already stored and therefore a duplicate or a conflict.

@@ -84,7 +84,7 @@ export class Queue<T extends Queued> {
     return batch
   }
 
-  /** Returns an operation that still holds its trace's lock to the front of the queue. */
+  /** Puts an operation back at the front of the queue. The operation must still hold its trace's lock. */
   retry(operation: T): void {
     this.#runnable.unshift(operation)
   }

@@ -40,7 +40,7 @@ export interface IngestOptions {
   readonly lanes?: number
   /** Each worker thread's heap in MiB (lib/threads/body-threads.ts). */
   readonly heapMiB?: number
-  /** When rankings are cut, and to which length. */
+  /** Intervals and sizes for cutting rankings (lib/store/rankings/ranking-cuts.ts). */
   readonly cuts?: CutOptions
 }
 
@@ -168,9 +168,9 @@ export class WritePath implements Ingest {
   }
 
   /**
-   * Stores a trace from an export file's line with its past: when and by whom it was recorded, and its scores. No trial
-   * account is charged. If the line is a later state of a stored trace, that trace advances to it. 'duplicate' means
-   * that the trace is already stored in the line's state or a later one.
+   * Stores a trace from an export file's line, including its scores and when and by whom it was recorded. No trial
+   * account is charged. If the line is a later state of a stored trace, that trace advances to the line's state.
+   * 'duplicate' means that the trace is already stored in this or a later state.
    */
   restore(projectId: number, line: Uint8Array): Promise<Restored> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }

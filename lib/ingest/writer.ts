@@ -54,7 +54,7 @@ import type { StateCache } from './state-cache.ts'
 /** Returns an unanswered operation to the queue, immediately or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
 
-/** How long a lane checks for a lost write's outcome before it asks the client to resend the request. */
+/** Maximum time spent checking for a lost write's outcome. After that, the client is asked to resend the request. */
 const LOST_LIMIT_MS = 5000
 /** Pause before each check. */
 const PAUSE_MS = 50
@@ -158,7 +158,7 @@ export class Writer {
 
   /**
    * Delays operations on a home whose tables are being moved, and writes the other homes' operations. A move may take
-   * minutes, and no lane may spend them waiting.
+   * minutes, and no lane may wait that long.
    */
   async #homeByHome(batch: readonly Pending[], homes: Homes, route: WriteRoute, error: unknown): Promise<void> {
     const byHome = new Map<number, Pending[]>()
@@ -177,7 +177,7 @@ export class Writer {
     }
   }
 
-  /** Runs a statement that returns no rows on the COPY connection. No batch may be in flight. */
+  /** Uses the COPY connection to run a statement that returns no rows. No batch may be in flight. */
   check(statement: string): Promise<void> {
     return this.#copierOf(undefined).check(statement)
   }
@@ -352,8 +352,8 @@ export class Writer {
   }
 
   /**
-   * Caches a running trace while this process knows its whole state, that is, recorded it and decided every later
-   * change from the cached state. Removes any other trace from the cache.
+   * Caches a running trace if this process recorded the trace and decided every later change from the cached state, and
+   * therefore knows its whole state. Removes any other trace from the cache.
    */
   #remember({ pending, state, decision }: Decided): void {
     const { key, attempts, environment } = pending
@@ -382,7 +382,7 @@ export class Writer {
     this.#again(pending, pauseMs)
   }
 
-  /** Answers operations that met this error or would meet it, or returns them to the queue. */
+  /** Answers operations affected by this error, or returns them to the queue. */
   async fail(batch: readonly Pending[], error: unknown, route = BY_ADDRESS): Promise<void> {
     const failure = classifyFailure(error)
     if (failure === 'retry' || isUniqueViolation(error)) {

@@ -3,10 +3,10 @@ import type { Sql } from 'postgres'
 import { type ExportPage, type ExportWindow, fetchExportPage, renderExportPage } from '../store/answers/export-page.ts'
 
 /**
- * Yields a project's traces as lines, one page at a time, by startedAt, then id. Each page is read by its own
+ * Yields a project's traces as lines, one page at a time, ordered by startedAt, then id. Each page is read by its own
  * statement, so a long export does not hold back vacuum. Every trace is complete as of its page's read. A trace
- * recorded or deleted during the export may or may not be included. PostgreSQL reads the next page while a page is
- * rendered and consumed.
+ * recorded or deleted during the export may or may not be included. PostgreSQL reads the next page while the current
+ * page is rendered and consumed.
  */
 export async function* exportPages(
   sql: Sql,

@@ -38,7 +38,7 @@ export interface ImportOptions {
 }
 
 export interface ImportResult extends ImportCounts {
-  /** How another format's fields were mapped, with counts. */
+  /** Counts of how another format's fields were mapped. */
   readonly mapped: ReadonlyMap<string, number>
 }
 

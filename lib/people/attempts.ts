@@ -10,7 +10,7 @@ import { plainAddress } from '../network-list.ts'
 import { countAttempt, readWait, type Subject } from '../store/people/attempts.ts'
 import { isPassword, refuseIfFull } from './passwords.ts'
 
-/** Per quarter of an hour (lib/store/people/attempts.ts). */
+/** Limits per quarter of an hour (lib/store/people/attempts.ts). */
 const MOST_FOR_ADDRESS = 5
 const MOST_FROM_DEVICE = 5
 const MOST_FROM_NETWORK = 50

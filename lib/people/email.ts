@@ -1,11 +1,11 @@
-/** Validates the e-mail addresses that identify people. Nothing is sent to them. */
+/** Validates the e-mail addresses that identify people. No mail is sent to the addresses. */
 import { visible } from '../log-text.ts'
 
 const MAX_LENGTH = 254
 /** One @ with something on both sides, and neither spaces nor control characters. */
 const ADDRESS = /^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u
 
-/** Letters that lower-casing turns into ASCII, which would turn another person's address into this one. */
+/** Letters whose lower case is ASCII, which could make another person's address equal to this one. */
 const BECOMES_ASCII = /[\u0130\u212a]/
 
 /** Name of the user that the first start creates, who has no address yet. */
@@ -13,7 +13,7 @@ export const FIRST_USER = 'owner'
 
 export const EMAIL_RULE = `must be an e-mail address of at most ${MAX_LENGTH} characters`
 
-/** Returns the address in its stored form; undefined if it is not valid. */
+/** Returns the address in its stored form; undefined if invalid. */
 export function readEmail(text: string): string | undefined {
   const email = foldEmail(text)
   if (BECOMES_ASCII.test(text) || visible(email) !== email) return undefined

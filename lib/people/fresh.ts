@@ -5,7 +5,7 @@
 import { Refusal } from '../errors.ts'
 import type { Visitor } from './visit.ts'
 
-/** How long a sign-in stays fresh. */
+/** Time for which a sign-in stays fresh. */
 const FRESH_MINUTES = 15
 
 /** Maximum age of an earlier provider sign-in that counts as fresh, which leaves most of FRESH_MINUTES. */

@@ -1,7 +1,8 @@
 /**
  * Hashes and checks passwords, stored as `scrypt$N$r$p$salt$hash`. The parameters are stored with each password, so
  * that they can be raised later. A hash takes 32 MiB and a third of a second of a core, so only a few run at a time.
- * Further passwords wait in a short queue with a maximum share per party, and passwords beyond it are rejected.
+ * Further passwords wait in a short queue with a maximum share per party. Passwords beyond the queue's limits are
+ * rejected.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -88,7 +89,7 @@ async function stretch(
   else waiting.set(party, left)
   try {
     await onTurn?.()
-    // Keyboards encode the same text in different ways. Normalized, all of them give the same hash.
+    // Keyboards encode the same text in different ways. Normalization gives them the same hash.
     return await scryptAsync(password.normalize('NFKC'), salt, HASH_BYTES, { ...cost, maxmem: MAX_MEMORY })
   } finally {
     gate.leave()

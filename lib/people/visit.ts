@@ -8,7 +8,7 @@ export interface Visitor {
   readonly hasPassword: boolean
   /** The session's digest; null if a trusted proxy vouches for the person. */
   readonly session: string | null
-  /** When the person last proved their identity; null if unknown or if a trusted proxy vouches for them. */
+  /** Time of the person's last proof of identity; null if unknown or if a trusted proxy vouches for the person. */
   readonly provenAt: string | null
 }
 
@@ -25,7 +25,7 @@ export interface Visit {
   readonly project: VisitedProject | undefined
 }
 
-/** How a visitor proves their identity. */
+/** The visitor's proof of identity. */
 export interface Credentials {
   readonly token: string | undefined
   /** The e-mail address for which a trusted proxy vouches. It takes precedence over a session. */

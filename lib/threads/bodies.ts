@@ -15,7 +15,7 @@ export class Bodies {
     this.#threads = threads
   }
 
-  /** Reads a project's body, on another thread if it is large. Rejects with a Refusal if the body is invalid. */
+  /** Reads a project's body, on another thread if large. Rejects with a Refusal if the body is invalid. */
   async parse<K extends ParsedName>(name: K, body: Uint8Array, projectId: number): Promise<Parsed[K]> {
     await this.#gate.enter(projectId, body.byteLength)
     try {

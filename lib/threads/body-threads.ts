@@ -20,7 +20,7 @@ import { makeHeaps, readHeap } from './thread-heaps.ts'
 export const INLINE_BYTES = 4096
 /**
  * A group is sent when the next body would push it beyond this size, or once all requests that arrived together have
- * joined it. The bound is in bytes because a bound on the number of bodies would spread small bodies over many messages
+ * joined it. The bound is in bytes because a bound on the body count would spread small bodies over many messages
  * (test/bench/RESULTS.md, "Worker threads").
  */
 const GROUP_BYTES = 160 * 1024

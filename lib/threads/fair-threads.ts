@@ -1,6 +1,6 @@
 /**
- * Prepares bodies with projects taking turns, so that a project waits only for its own earlier bodies. A body that
- * needs no thread does not wait, and a large body goes to a dedicated thread.
+ * Prepares bodies with projects taking turns, so that a project waits only for its own earlier bodies. Bodies that need
+ * no thread do not wait, and large bodies go to a dedicated thread.
  */
 import { FairGate } from '../limits/fair-gate.ts'
 import type { Logger } from '../log.ts'

@@ -21,9 +21,9 @@ export interface Parsed {
   patch: string
   /** From the body of POST …/scores. */
   score: ScoreInput
-  /** From two strings (`textsOf`), the stored metadata and the patch: the merged metadata. */
+  /** From two strings (`textsOf`), the stored metadata and a patch: the merged metadata. */
   merge: Merged
-  /** From an OTLP export of log records: the messages in it. */
+  /** From an OTLP export of log records: its messages. */
   'logs-json': Logs
   'logs-protobuf': Logs
   /** From a Model Context Protocol message. */

@@ -47,7 +47,7 @@ export interface ReadyRecord {
   readonly operation: 'record'
   readonly traceId: string
   readonly hash: string
-  /** Like every former hash, set only if it differs from the current hash, which is rare. */
+  /** Set only if it differs from the current hash, which is rare. The same applies to every former hash. */
   readonly formerHash?: string | undefined
   readonly running: boolean
   /** The refusal's message if a document is too large to store. */
@@ -56,7 +56,7 @@ export interface ReadyRecord {
   readonly estimatedBytes: number
   /** Set if a body of POST /api/v1/traces started the trace without ending it. */
   readonly started: StartedState | undefined
-  /** Set if the trace is restored: what to compare a stored trace with, and who recorded the trace and when. */
+  /** Set if the trace is restored: the data to compare a stored trace with, and who recorded the trace and when. */
   readonly restored: RestoredHead | undefined
   readonly rows: TraceRows
 }
@@ -73,7 +73,7 @@ export interface ReadySpans {
   readonly toGather: Uint8Array
   /** The trace that these spans create if none is stored; undefined if no span can be stored. */
   readonly first: ReadyRecord | undefined
-  /** Why some of the spans cannot be stored. */
+  /** Reasons why some of the spans cannot be stored. */
   readonly refusals: readonly SpanRefusal[]
 }
 
@@ -86,7 +86,7 @@ export interface ReadyExport {
    * portion is a body for the operation `export-portion`.
    */
   readonly portions: readonly Portion[]
-  /** Why some spans belong to no trace. */
+  /** Reasons why some spans belong to no trace. */
   readonly refusals: readonly SpanRefusal[]
 }
 

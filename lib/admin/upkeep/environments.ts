@@ -26,7 +26,7 @@ export interface BackfillPlan {
   readonly projectId: number
   readonly selection: TraceSelection
   readonly relabelling: Relabelling
-  /** Number of selected traces, and how many of them would get another environment. */
+  /** Number of selected traces, and the number whose environment would change. */
   readonly matched: number
   readonly changing: number
   /** Selected traces by environment; null for traces whose environment was never recorded. */
@@ -60,11 +60,11 @@ export async function planBackfill(sql: Sql, request: BackfillRequest): Promise<
 export interface BackfillOptions {
   /** Called after every batch with the number of traces changed so far. */
   readonly onProgress?: (changed: number) => void
-  /** When aborted, stops after the current batch. */
+  /** Stops after the current batch when aborted. */
   readonly signal?: AbortSignal
 }
 
-/** The changes that a backfill made. Concurrent writes may make them differ from the plan. */
+/** The changes that a backfill made, which may differ from the plan because of concurrent writes. */
 export interface BackfillResult {
   /** Selected traces, counted per processed batch and, beyond `upToSeq`, at the end. Never less than `changed`. */
   readonly matched: number

@@ -20,7 +20,7 @@ export async function planProjectDeletion(sql: Sql, project: string): Promise<Pr
   return { projectId, keys, ...(await countSelected(sql, projectId, {})) }
 }
 
-/** How long servers that miss the notice may accept a revoked key (lib/access/auth.ts) and finish its requests. */
+/** Time in which servers that miss the notice may accept a revoked key (lib/access/auth.ts) and finish its requests. */
 const SETTLE_MS = 10_000
 
 /**

@@ -28,7 +28,7 @@ export interface Pruned {
 
 export interface PruneOptions {
   readonly onProgress?: (pruned: Pruned) => void
-  /** When aborted, stops after the current batch. */
+  /** Stops after the current batch when aborted. */
   readonly signal?: AbortSignal
 }
 
@@ -40,7 +40,7 @@ const BATCH_PASSES = 5
 const TRACE_BYTES = 800
 const SPAN_BYTES = 200
 
-/** Counts the rows to delete without deleting them. */
+/** Counts the rows to delete, but deletes nothing. */
 export async function planPruning(sql: Sql, request: PruneRequest): Promise<PrunePlan> {
   const { project, environment, ...rest } = request
   if ([environment, ...Object.values(rest)].every(value => value === undefined)) {
@@ -67,7 +67,7 @@ export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOpti
 
 const NOTHING: Pruned = { traces: 0, spans: 0, storedBytes: 0, kept: 0 }
 
-/** Deletes matching traces without a plan. The audit entry `auditId` counts them, starting from `before`. */
+/** Deletes matching traces without a plan. The audit entry `auditId` counts deleted traces, starting from `before`. */
 export async function pruneAll(
   sql: Sql,
   projectId: number,

@@ -212,7 +212,7 @@ export type LineOf<K extends LineName> = Static<(typeof LINES)[K]>
 export const lineOf = <K extends LineName>(name: K, value: LineOf<K>): string =>
   `${JSON.stringify({ [name]: value })}\n`
 
-/** How a trace line begins. No other line begins this way. */
+/** The beginning of a trace line. No other line begins this way. */
 export const TRACE_START = Buffer.from('{"trace":')
 
 export const NOTHING = Object.fromEntries(Object.keys(Counts.properties).map(name => [name, 0])) as BackupCounts

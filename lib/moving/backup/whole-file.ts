@@ -1,4 +1,4 @@
-/** Writes a file that appears only once it is complete and on disk. A reader finds the new file or the previous one. */
+/** Writes a file that appears only once complete and on disk. Readers find either the new or the previous file. */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'

@@ -3,7 +3,7 @@ import type { Json } from '../../trace/json/exact-json.ts'
 import { isId, isSame, LangfuseFields, type LangfuseObject, mapId, readNumber } from './fields.ts'
 import type { ObservationContext } from './observation.ts'
 
-/** A score in a line's form. */
+/** A score as an export line holds it. */
 export interface ScoreOfLine {
   readonly id: string
   readonly spanId: string | null

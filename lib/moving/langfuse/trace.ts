@@ -65,7 +65,9 @@ function checkCount(what: string, count: number, most: number): void {
   if (count > most) refuseLine(`has ${count} ${what}, and at most ${most} can be stored with a trace`)
 }
 
-/** Converts scores into a line's form, newest first. Fields that a score cannot hold go into the metadata by id. */
+/**
+ * Converts scores for an export line, newest first. Fields that a score cannot hold go into the metadata by score id.
+ */
 function convertScores(fields: LangfuseFields, surroundings: ObservationContext, metadata: Record<string, Json>) {
   const converted = (fields.list('scores', 'scores', WHOLE) ?? []).map((score, i) =>
     convertScore(score, i, surroundings)
@@ -77,7 +79,7 @@ function convertScores(fields: LangfuseFields, surroundings: ObservationContext,
   return scores.sort((a, b) => (isBefore(a.createdAt, b.createdAt) ? 1 : isBefore(b.createdAt, a.createdAt) ? -1 : 0))
 }
 
-/** Reads the environment. Undefined if it is missing or not a valid label; an invalid label stays unread. */
+/** Reads the environment. Undefined if missing or not a valid label; an invalid label stays unread. */
 function readEnvironment(fields: LangfuseFields): string | undefined {
   const environment = fields.see('environment')
   if (typeof environment !== 'string') return undefined

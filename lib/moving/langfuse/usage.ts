@@ -54,7 +54,7 @@ export function readLangfuseCost(fields: LangfuseFields, usage: LangfuseUsage | 
 }
 
 const isTokenUnit = (unit: unknown): boolean => unit === undefined || unit === null || unit === 'TOKENS'
-/** Whether a value adds nothing to `said`: it is equal, or is the zero that Langfuse writes for unknown values. */
+/** Whether a value adds nothing to `said` because it equals `said` or is the zero that Langfuse writes for unknown. */
 const isKnown = (value: unknown, said: number | undefined): boolean => {
   const number = readNumber(value)
   return number === 0 || (number !== undefined && number === said)

@@ -31,8 +31,8 @@ export interface ClusterSecrets {
 }
 
 /**
- * Runs `work` with a home's PostgreSQL, to which no other process can connect. Stops a PostgreSQL that was left running
- * first. Throws an AdminError if a process uses it.
+ * Runs `work` with a home's PostgreSQL, to which no other process can connect. First stops a PostgreSQL that was left
+ * running, or throws an AdminError if a process uses it.
  */
 export async function withPrivate<T>(
   runner: Runner,

@@ -1,6 +1,6 @@
 /**
  * Implements `spoor upgrade`, which moves the embedded database to the PostgreSQL version that this spoor ships. The
- * old and the new server run side by side. A backup of the old one is restored into the new one and read back, as
+ * old and the new server run side by side. A backup of the old server is restored into the new server and read back, as
  * between any two databases. The new folder is renamed once complete, and the old folder's traces do not change.
  *
  * If the upgrade stops before the rename, it can be run again from scratch, or the earlier spoor can be started on the

@@ -11,7 +11,7 @@ export interface SaidClaims {
   /** `issuer` and `subject` together permanently identify one person. */
   readonly issuer: string
   readonly subject: string
-  /** When the person last authenticated with the provider, in seconds since 1970; undefined if not stated. */
+  /** Time of the last authentication with the provider, in seconds since 1970; undefined if not stated. */
   readonly authTime: number | undefined
   readonly claims: Claims
 }
@@ -40,7 +40,7 @@ export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
 export function personOf(claims: Claims, { domains, roles, trustEmail }: SignInAdmission): Person | Denial {
   const email = typeof claims.email === 'string' ? readEmail(claims.email) : undefined
   if (email === undefined) return 'no-email'
-  // Some providers never send the flag. If it is sent, any value but true is rejected.
+  // Some providers never send the flag. If present, any value but true is rejected.
   const isVerified = claims.email_verified === true
   if (!isVerified && claims.email_verified !== undefined) return 'unverified'
   const domain = email.slice(email.lastIndexOf('@') + 1)

@@ -17,8 +17,8 @@ export interface SignInAttempt {
 }
 
 /**
- * Why a sign-in at the provider failed. `away`: the provider sends no response, or no valid one. `denied`: the provider
- * refuses, as when the person cancels. `invalid`: the response belongs to another sign-in or was already used.
+ * Reason why a sign-in failed. `away`: the provider sends no response, or no valid one. `denied`: the provider refuses,
+ * as when the person cancels. `invalid`: the response belongs to another sign-in or was already used.
  */
 export type ProviderFailure = 'away' | 'denied' | 'invalid'
 
@@ -62,8 +62,8 @@ export class Provider {
   }
 
   /**
-   * Returns the provider's sign-in URL and the values to return. With `fresh`, asks the provider for new proof of
-   * identity even if it remembers the person. Throws an OidcError.
+   * Returns the provider's sign-in URL and the values to return. With `fresh`, requests new proof of identity even if
+   * the provider remembers the person. Throws an OidcError.
    */
   async startAttempt(fresh: boolean): Promise<{ readonly address: string; readonly attempt: SignInAttempt }> {
     return this.#ask(async library => {
