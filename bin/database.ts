@@ -128,9 +128,7 @@ export async function openFor<T>(
   }
 }
 
-/**
- * Replaces an error caused by an unusable database with one that names the database. Returns other errors unchanged.
- */
+/** Replaces errors caused by an unusable database with one that names the database. Returns other errors unchanged. */
 function explainFailure(error: unknown, { location, embedded }: Database): unknown {
   if (!['lost', 'refused'].includes(classifyFailure(error))) return error
   if (isDenial(error)) return Object.assign(new AdminError(describeDenial(error)), { cause: error })
