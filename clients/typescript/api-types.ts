@@ -52,27 +52,27 @@ export type ScoreInput = NumericScoreInput | CategoricalScoreInput | BooleanScor
 
 export interface TraceDetail {
   trace: Trace
-  /** By `startedAt`, then id. */
+  /** The spans, ordered by `startedAt`, then id. */
   spans: readonly Span[]
-  /** Newest first. */
+  /** The scores, newest first. */
   scores: readonly Score[]
 }
 
 export interface TraceList {
   traces: readonly TraceSummary[]
-  /** Pass as `after` for the next page; null: this is the last. */
+  /** The value of `after` for the next page. The last page has none (null). */
   nextCursor: string | null
-  /** Pass as `before` for the page before; null: this is the first. */
+  /** The value of `before` for the previous page. The first page has none (null). */
   prevCursor: string | null
-  /** The limit in force. */
+  /** The limit in effect. */
   pageSize: number
 }
 
 export interface ScoreList {
   scores: readonly Score[]
-  /** Pass as `after` for the next page; null: this is the last. */
+  /** The value of `after` for the next page. The last page has none (null). */
   nextCursor: string | null
-  /** The limit in force. */
+  /** The limit in effect. */
   pageSize: number
 }
 
@@ -89,9 +89,9 @@ export interface Project {
   traceCount: number
   spanCount: number
   estimatedBytes: number
-  /** When the newest trace was ingested. */
+  /** The time at which the newest trace was ingested. */
   lastTraceAt: string | null
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   createdAt: string
   storage: { limitBytes: number; level: 'ok' | 'warning' | 'critical' }
   keyScopes: readonly ('traces:write' | 'traces:read' | 'traces:delete')[]
@@ -101,11 +101,11 @@ export interface KeyDescription {
   keyId: string
   projectId: string
   scopes: readonly ('traces:write' | 'traces:read' | 'traces:delete')[]
-  /** Null: never. */
+  /** The expiry time. Null means never. */
   expiresAt: string | null
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   lastUsedAt: string
-  /** The environment stamped on what the key records; null: unassigned. */
+  /** The environment of traces that the key records. Null means unassigned. */
   environment: string | null
 }
 
@@ -180,15 +180,15 @@ export interface BooleanScoreInput {
 export interface Trace {
   id: string
   name: string
-  /** `running` until the trace is ended. */
+  /** The status is `running` until the trace ends. */
   status: 'ok' | 'error' | 'unset' | 'running'
-  /** The environment of the key that recorded the trace; null: unassigned. */
+  /** The environment of the key that recorded the trace. Null means unassigned. */
   environment: string | null
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   startedAt: string
-  /** Null while the trace is running. */
+  /** The end, which is null while the trace is running. */
   endedAt: string | null
-  /** Null while the trace is running. */
+  /** The duration, which is null while the trace is running. */
   durationMs: number | null
   provider: string | null
   model: string | null
@@ -198,11 +198,11 @@ export interface Trace {
   usage: Usage
   costUsd: number | null
   spanCount: number
-  /** Spans whose status is `error`. */
+  /** The number of spans with status `error`. */
   errorCount: number
-  /** Serialised size of the trace and its spans. */
+  /** The serialised size of the trace and its spans. */
   estimatedBytes: number
-  /** When the service stored the trace; null: not known, for an imported one. */
+  /** The time at which the service stored the trace. An imported trace may have no known time (null). */
   ingestedAt: string | null
   /** The newest score of each name, by name. */
   scores: Record<string, ScoreSummary>
@@ -210,11 +210,11 @@ export interface Trace {
   input: unknown
   /** Any JSON value. */
   output: unknown
-  /** An object of any JSON values. */
+  /** An object whose values can be any JSON. */
   metadata: Record<string, unknown>
-  /** When the metadata was last changed after ingest; null: never. */
+  /** The time of the last metadata change after ingest. Null means never. */
   metadataUpdatedAt: string | null
-  /** Identifies the body as it was ingested; later changes of the metadata leave it as it is. */
+  /** The hash identifies the body as ingested. Later metadata changes do not affect it. */
   bodyHash: string
 }
 
@@ -225,9 +225,9 @@ export interface Span {
   name: string
   kind: 'llm' | 'agent' | 'tool' | 'chain' | 'retriever' | 'embedding' | 'reranker' | 'custom'
   status: 'ok' | 'error' | 'unset'
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   startedAt: string
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   endedAt: string
   durationMs: number
   provider: string | null
@@ -236,10 +236,10 @@ export interface Span {
   input: unknown
   /** Any JSON value. */
   output: unknown
-  /** An object of any JSON values. */
+  /** An object whose values can be any JSON. */
   attributes: Record<string, unknown>
   events: readonly SpanEvent[]
-  /** Null where none was recorded. */
+  /** The span's usage, which is null if none was recorded. */
   usage: Usage | null
   costUsd: number | null
 }
@@ -247,33 +247,33 @@ export interface Span {
 export interface Score {
   id: string
   traceId: string
-  /** The span that is judged; null: the whole trace. */
+  /** The judged span. If null, the score judges the whole trace. */
   spanId: string | null
   name: string
   dataType: 'numeric' | 'categorical' | 'boolean'
-  /** A number for `numeric`, a string for `categorical`, a boolean for `boolean`. */
+  /** The value is a number for `numeric`, a string for `categorical` and a boolean for `boolean`. */
   value: number | string | boolean
   comment: string | null
-  /** `api`: through this API or MCP; `annotation`: on the dashboard; `eval`: by an evaluator. */
+  /** The source is `api` for this API and MCP, `annotation` for the dashboard and `eval` for an evaluator. */
   source: 'api' | 'annotation' | 'eval'
   evaluatorId: string | null
   runId: string | null
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   createdAt: string
 }
 
 export interface TraceSummary {
   id: string
   name: string
-  /** `running` until the trace is ended. */
+  /** The status is `running` until the trace ends. */
   status: 'ok' | 'error' | 'unset' | 'running'
-  /** The environment of the key that recorded the trace; null: unassigned. */
+  /** The environment of the key that recorded the trace. Null means unassigned. */
   environment: string | null
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   startedAt: string
-  /** Null while the trace is running. */
+  /** The end, which is null while the trace is running. */
   endedAt: string | null
-  /** Null while the trace is running. */
+  /** The duration, which is null while the trace is running. */
   durationMs: number | null
   provider: string | null
   model: string | null
@@ -283,11 +283,11 @@ export interface TraceSummary {
   usage: Usage
   costUsd: number | null
   spanCount: number
-  /** Spans whose status is `error`. */
+  /** The number of spans with status `error`. */
   errorCount: number
-  /** Serialised size of the trace and its spans. */
+  /** The serialised size of the trace and its spans. */
   estimatedBytes: number
-  /** When the service stored the trace; null: not known, for an imported one. */
+  /** The time at which the service stored the trace. An imported trace may have no known time (null). */
   ingestedAt: string | null
   /** The newest score of each name, by name. */
   scores: Record<string, ScoreSummary>
@@ -311,14 +311,14 @@ export interface Usage {
 export interface ScoreSummary {
   scoreId: string
   dataType: 'numeric' | 'categorical' | 'boolean'
-  /** A number for `numeric`, a string for `categorical`, a boolean for `boolean`. */
+  /** The value is a number for `numeric`, a string for `categorical` and a boolean for `boolean`. */
   value: number | string | boolean
   evaluatorId: string | null
 }
 
 export interface SpanEvent {
   name: string
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   timestamp: string
   attributes: Record<string, unknown> | null
 }
