@@ -1,6 +1,6 @@
 /**
- * Runs the command that a command line names, and finds the exit code: 0 done, 1 refused or something is wrong, 2
- * wrong usage, 130 or 143 interrupted. An error is one line on stderr.
+ * Runs the command named on a command line and determines the exit code: 0 success, 1 failure or a problem found, 2
+ * incorrect usage, 130 or 143 interrupted. An error is one line on stderr.
  */
 import { parseArgs } from 'node:util'
 import { InputError } from '../lib/admin-error.ts'
@@ -17,20 +17,19 @@ import { type Output, streamTo } from './terminal/stream.ts'
 
 export type Commands = Readonly<Record<string, Command>>
 
-/** The environment of a command line: a process, or a test. */
+/** A command line's environment: a process, or a test. */
 export interface Surroundings {
   readonly env: NodeJS.ProcessEnv
   readonly stdout: Output
   readonly stderr: Terminal
 }
 
-/** Runs the command that the arguments name, and returns the exit code. */
 export async function runCommandLine(
   commands: Commands,
   args: readonly string[],
   { env, stdout, stderr }: Surroundings
 ): Promise<number> {
-  // Names, labels and messages may hold text that others made up, so every command writes through this and Progress.
+  // Names, labels and messages may hold hostile text, so every command writes through this function and Progress.
   const write = (text: string) => stdout.write(`${visibleLines(text)}\n`)
   const progress = new Progress(stderr)
   try {
@@ -51,7 +50,7 @@ export async function runCommandLine(
 
 const VERSION_WORDS = ['--version', '-v', '-V', 'version']
 
-/** The errors of a wrong command line, whatever the database holds. */
+/** Errors caused by the command line itself, regardless of the database's contents. */
 const WRONG = [UsageError, InputError, EnvironmentError]
 
 function exitCodeOf(error: unknown): number {
@@ -59,7 +58,7 @@ function exitCodeOf(error: unknown): number {
   return WRONG.some(wrong => error instanceof wrong) ? 2 : 1
 }
 
-/** The name of the command, one or two words, and the words after it. */
+/** Returns the command's name, one or two words, and the words after it. */
 function findCommand(commands: Commands, args: readonly string[]): { name: string; words: string[] } {
   const names = Object.keys(commands)
   const [noun, verb] = args
@@ -77,10 +76,7 @@ function findCommand(commands: Commands, args: readonly string[]): { name: strin
   throw new UsageError(unknown('command', `${noun} ${verb}`, verbs, similar))
 }
 
-/**
- * The help of the command that the words name. If they name none, the help of all commands of a noun, or of all
- * commands.
- */
+/** Returns the help of the named command, of a noun's commands, or of all commands. */
 function helpFor(commands: Commands, args: readonly string[]): string {
   const [noun, verb] = args.filter(word => !isHelpFlag(word))
   if (noun === undefined) return overview(commands, VERSION)
@@ -124,7 +120,7 @@ function parseCall(name: string, command: Command, words: string[], write: (text
   }
 }
 
-/** Joins a flag with a negative number after it, which is the flag's value and not another flag. */
+/** Joins a flag with a following negative number, which is its value and not another flag. */
 function joinNegativeNumbers(words: readonly string[], flags: Flags): string[] {
   const joined: string[] = []
   for (const word of words) {
@@ -162,7 +158,7 @@ function parseWords(name: string, words: readonly string[], flags: Flags, refuse
         `${flag} is followed by ${JSON.stringify(value)}: a value that begins with a dash is written ${flag}=${value}`
       )
     }
-    // The first line of the message says what is wrong, such as a missing value. The other lines are advice.
+    // The first line names the fault, such as a missing value. The rest is advice.
     return refuse(message.split('\n')[0]!.replace(/\.$/, ''))
   }
 }
@@ -176,7 +172,7 @@ function unknown(what: string, typed: string, names: readonly string[], similar:
   return `there is no ${what} ${JSON.stringify(typed)}.${hint} There are ${names.join(', ')}`
 }
 
-/** One line for an error. Some errors, such as a refused connection, have no message; then it is the code. */
+/** Returns one line for an error. Some errors, such as a refused connection, have a code but no message. */
 function messageOf(error: unknown, env: NodeJS.ProcessEnv): string {
   if (!(error instanceof Error)) return String(error)
   if (env.LOG_LEVEL === 'debug' || env.LOG_LEVEL === 'trace') return error.stack ?? error.message

@@ -1,4 +1,4 @@
-/** Opens the database for the time of one command, with the server's configuration. */
+/** Opens the database for one command, with the server's configuration. */
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import type { Sql } from 'postgres'
@@ -15,15 +15,14 @@ export interface DatabaseSession {
   readonly database: Database
   readonly sql: Sql
   readonly log: Logger
-  /** The user of the system who gave the command. */
+  /** The operating-system user who ran the command. */
   readonly systemUser: string
-  /** The settings with which keys are made. */
   readonly making: KeyMaking
 }
 
 /**
- * Runs `work` on one connection to a database whose schema has what this version of the code needs. A newer schema
- * does: migrations only add.
+ * Runs `work` on one connection to a database whose schema has everything this version needs. A newer schema is
+ * accepted, because migrations only add.
  */
 export async function withDatabase<T>(
   env: NodeJS.ProcessEnv,
@@ -35,7 +34,7 @@ export async function withDatabase<T>(
   })
 }
 
-/** The same for commands that must know every table, because they copy or delete all that there is. */
+/** Like withDatabase, but rejects a newer schema, for commands that copy or delete all tables and must know them. */
 export async function withKnownSchema<T>(
   env: NodeJS.ProcessEnv,
   work: (session: DatabaseSession) => Promise<T>
@@ -47,7 +46,7 @@ export async function withKnownSchema<T>(
   })
 }
 
-/** The same, whatever the schema. An embedded database that was never started is refused, and not made. */
+/** Like withDatabase, but accepts any schema. Rejects an embedded database that was never started. */
 export async function withAnyDatabase<T>(
   env: NodeJS.ProcessEnv,
   work: (session: DatabaseSession) => Promise<T>,
@@ -61,7 +60,7 @@ export async function withAnyDatabase<T>(
   return openFor(config, connected(config, work), patienceMs)
 }
 
-/** The same, where the database may be a new one: an embedded one is made, and one without a schema gets it. */
+/** Like withKnownSchema, but creates an embedded database and a missing schema. */
 export async function withNewDatabase<T>(
   env: NodeJS.ProcessEnv,
   work: (session: DatabaseSession) => Promise<T>
@@ -78,37 +77,36 @@ export async function withNewDatabase<T>(
   })
 }
 
-/** Returns a function that runs `work` with a connection. */
 function connected<T>(config: Config, work: (session: DatabaseSession) => Promise<T>) {
   return async (database: Database, log: Logger): Promise<T> => {
     const { noteSystemUser } = await import('../lib/store/audit.ts')
     const sql = database.connect({ applicationName: 'command' })
     try {
       const systemUser = readSystemUser()
-      // If the database is away, what follows says so.
+      // If the database is unreachable, the work below reports it.
       await noteSystemUser(sql, systemUser).catch(() => {})
       const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
       return await work({ config, database, sql, log, systemUser, making })
     } finally {
-      // Without a limit this would wait for ever if the connection was lost.
+      // Without a limit, this would wait forever if the connection was lost.
       await sql.end({ timeout: 1 })
     }
   }
 }
 
-/** The audit log names the user of the system for each act of a command; a user without a name is given by number. */
+/** Returns the operating-system user that the audit log names for a command, or the id of a nameless user. */
 export function readSystemUser(): string {
   try {
     return userInfo().username
   } catch {
-    // A container may run as a number that no user has.
+    // A container may run under a user id that has no name.
     return String(process.getuid?.() ?? '')
   }
 }
 
 /**
- * Opens the database for `work`, and makes it if there is none. Where an embedded PostgreSQL recovers for longer than
- * `patienceMs`, `work` begins before. The driver is loaded only now: `--help` does not need it.
+ * Opens the database for `work`, and creates it if necessary. If an embedded PostgreSQL recovers for longer than
+ * `patienceMs`, `work` starts earlier. The driver is loaded here because `--help` does not need it.
  */
 export async function openFor<T>(
   config: Config,
@@ -130,7 +128,7 @@ export async function openFor<T>(
   }
 }
 
-/** If an error says that the database cannot be used, makes one that names the database; returns any other as it is. */
+/** Replaces errors caused by an unusable database with one that names the database. Returns other errors unchanged. */
 function explainFailure(error: unknown, { location, embedded }: Database): unknown {
   if (!['lost', 'refused'].includes(classifyFailure(error))) return error
   if (isDenial(error)) return Object.assign(new AdminError(describeDenial(error)), { cause: error })
@@ -139,7 +137,7 @@ function explainFailure(error: unknown, { location, embedded }: Database): unkno
   return Object.assign(new AdminError(`${location} cannot be used (${message || code})${advice}`), { cause: error })
 }
 
-/** Refuses a schema with what this version of the code does not know. */
+/** Rejects a schema that is newer than this version of the code. */
 export async function refuseNewer(sql: Sql): Promise<void> {
   const { readSchemaState } = await import('../lib/database/migrate.ts')
   const { state, version, latest } = await readSchemaState(sql)

@@ -1,7 +1,7 @@
-/** Thrown if a maintenance command is refused. The message is one line that says why and what to do. */
+/** Thrown if a maintenance command is rejected. The message is one line with the reason and the remedy. */
 export class AdminError extends Error {
   override readonly name = 'AdminError'
 }
 
-/** Thrown where what was asked for is wrong by itself, whatever is stored. */
+/** Thrown if the input is invalid by itself, regardless of stored data. */
 export class InputError extends AdminError {}

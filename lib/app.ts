@@ -1,6 +1,6 @@
 /**
- * The contract between the service and its plugins. A plugin is a function that gets the App and registers routes on it
- * (lib/http/route.ts).
+ * Defines the contract between the service and its plugins. A plugin is a function that receives the App and registers
+ * routes on it (lib/http/route.ts).
  */
 import type { TObject } from 'typebox'
 import type { Config } from './config.ts'
@@ -17,26 +17,25 @@ export interface App {
   readonly config: Config
   readonly log: Logger
   readonly sql: SqlAccess
-  /** Reads that take long enter by it, each project in its turn. The weight is bytes of the answer. */
+  /** Gate for long reads, where projects take turns. The weight is the response size in bytes. */
   readonly largeReads: Pick<SharedGate, 'run'>
   readonly ingest: Ingest
   readonly bodies: Pick<Bodies, 'parse'>
   readonly metrics: Metrics
-  /** The cookie of the dashboard's sessions. */
   readonly cookie: Cookie
   /** KEY_DIGEST_SECRET; undefined while it is not set. */
   readonly digestSecret: string | undefined
   readonly routes: readonly Route[]
-  /** Resolves to the reasons why a write would be refused now, a few words each; empty if writes are accepted. */
+  /** Resolves to the reasons why a write would be rejected now, a few words each; empty if there are none. */
   readiness(): Promise<readonly string[]>
-  /** The id of this deployment; undefined until the database has answered. */
+  /** Returns this deployment's id; undefined until the database has responded. */
   instance(): string | undefined
-  /** Forgets what this process remembers of keys and people, some of which has changed. */
+  /** Clears this process's caches of keys and people, some of which have changed. */
   forget(): void
-  /** The resources that this process lacks, a few words for each. It works without, but more slowly. */
+  /** Returns the resources that this process lacks, a few words each. Without them, the process is slower. */
   lacks(): readonly string[]
   route<Q extends TObject>(route: RouteOptions<Q>): void
 }
 
-/** Registers one resource's routes. The list is plugins/index.ts. */
+/** Registers one resource's routes. plugins/index.ts lists all plugins. */
 export type Plugin = (app: App) => void | Promise<void>

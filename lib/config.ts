@@ -1,4 +1,4 @@
-/** The configuration: environment variables, read and checked once at the start. README.md lists them. */
+/** Reads and checks the configuration from environment variables at startup. README.md lists the variables. */
 import { resolve } from 'node:path'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { LoggedRequests } from './log.ts'
@@ -10,90 +10,83 @@ import { ConfigError, Variables } from './variables.ts'
 export { ConfigError }
 
 export interface Config {
-  /** Undefined for an embedded PostgreSQL under dataDir. */
+  /** If undefined, an embedded PostgreSQL under dataDir is used. */
   readonly databaseUrl: string | undefined
   readonly dataDir: string
   readonly host: string
   readonly port: number
-  /** The port of OTLP over gRPC; undefined if it is off. */
+  /** The port for OTLP over gRPC; undefined if gRPC is off. */
   readonly grpcPort: number | undefined
-  /** Files with the certificate and the key of the gRPC server, in PEM; undefined for no TLS. */
+  /** PEM files with the gRPC server's certificate and key; undefined for no TLS. */
   readonly grpcTls: { readonly cert: string; readonly key: string } | undefined
-  /** Without a trailing slash; undefined if the address follows from the request's Host header. */
+  /** Without a trailing slash; undefined if the request's Host header determines the URL. */
   readonly baseUrl: string | undefined
   readonly keyPrefix: string
-  /**
-   * Undefined if it is not set: then an embedded database generates one in dataDir, and any other is not configured.
-   */
+  /** If undefined, an embedded database generates a secret in dataDir, and any other database is not configured. */
   readonly keyDigestSecret: string | undefined
   /** Undefined if trial mode is off. */
   readonly trialTraces: number | undefined
   readonly storageLimitBytes: number
-  /**
-   * After how many milliseconds without a new span a trace of OpenTelemetry without a root is complete; undefined:
-   * never.
-   */
+  /** Idle time after which a rootless OpenTelemetry trace is complete. If undefined, the trace stays running. */
   readonly idleCompleteMs: number | undefined
   /** The most spans of a trace that OpenTelemetry records. */
   readonly maxSpans: number
   readonly workers: number
-  /** The most that one process opens to the database. */
+  /** Maximum number of database connections per process. */
   readonly databaseConnections: number
   readonly processes: number
   readonly allowedOrigins: readonly string[]
   readonly dashboard: boolean
   /** Undefined if no proxy signs people in. */
   readonly authProxy: AuthProxy | undefined
-  /** Undefined if no provider of OpenID Connect signs people in. */
+  /** Undefined if no OpenID Connect provider signs people in. */
   readonly oidc: OidcConfig | undefined
   readonly logLevel: string
-  /** Undefined: text on a terminal, JSON elsewhere. */
+  /** If undefined, text on a terminal and JSON elsewhere. */
   readonly logFormat: 'text' | 'json' | undefined
   readonly logRequests: LoggedRequests
-  /** Whether the metrics have counts by the id of the project. */
+  /** Whether the metrics include counts per project id. */
   readonly metricsProjects: boolean
-  /** The addresses and networks of proxies whose X-Forwarded-For is believed. */
+  /** Addresses and networks of proxies whose X-Forwarded-For is trusted. */
   readonly trustProxy: readonly string[]
   readonly autoMigrate: boolean
-  /** How long a server that was told to go by SIGTERM still takes requests, so that all who use it notice. */
+  /** Time for which a server still accepts requests after SIGTERM, so that its clients notice the shutdown. */
   readonly shutdownGraceMs: number
 }
 
 /** A proxy that signs people in to the dashboard (lib/http/people/trusted-proxy.ts). */
 export interface AuthProxy {
-  /** The header with the address of the person, in lower case. */
+  /** Lower-case name of the header with the person's e-mail address. */
   readonly header: string
-  /** The addresses and networks from which the proxy comes. */
+  /** Addresses and networks from which the proxy connects. */
   readonly from: readonly string[]
-  /** The role of a person whom nobody has added; undefined: they are refused. */
+  /** Role for people whom nobody has added. If undefined, they are rejected. */
   readonly role: 'viewer' | undefined
-  /** The address for signing out. */
   readonly signOutUrl: string | undefined
 }
 
-/** A person with this value in this claim has this role. `*` as the claim means everybody. */
+/** Gives `role` to people with this value in this claim. `*` as the claim matches everybody. */
 export interface RoleRule {
   readonly claim: string
   readonly value: string
   readonly role: Role
 }
 
-/** A provider of OpenID Connect that signs people in to the dashboard (lib/people/oidc/provider.ts). */
+/** An OpenID Connect provider that signs people in to the dashboard (lib/people/oidc/provider.ts). */
 export interface OidcConfig {
   readonly issuer: URL
   readonly clientId: string
   readonly clientSecret: string
   readonly scopes: readonly string[]
-  /** Domains of e-mail addresses, in lower case, that are let in; empty: all. */
+  /** Allowed e-mail domains, in lower case; empty allows all. */
   readonly domains: readonly string[]
   readonly roles: readonly RoleRule[]
-  /** Whether every address that it gives counts as verified, unless it says otherwise. */
+  /** Whether every address from the provider counts as verified, unless the provider says otherwise. */
   readonly trustEmail: boolean
-  /** Whether it is the only way in, but for links. */
+  /** Whether the provider is the only way to sign in, apart from links. */
   readonly only: boolean
 }
 
-/** The names of all variables. */
 export const VARIABLES: readonly string[] = [
   'DATABASE_URL',
   'DATA_DIR',
@@ -138,11 +131,11 @@ export const VARIABLES: readonly string[] = [
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 const HTTP = ['http:', 'https:']
 const MINUTE_MS = 60_000
-/** The longest grace period: nobody means to wait longer for a server to end. */
+/** Maximum grace period. Nobody intends to wait longer for a server to stop. */
 const MOST_GRACE_MS = 10 * MINUTE_MS
 const SWITCH = ['on', 'off'] as const
 
-/** Reads the configuration, or throws a ConfigError for the first variable that is wrong. */
+/** Reads the configuration. Throws a ConfigError for the first invalid variable. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const read = new Variables(env)
   return {
@@ -176,7 +169,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   }
 }
 
-/** It may name several hosts, which an URL cannot. What else may be wrong with it, lib/database says. */
+/** The value may name several hosts, which a URL object cannot represent. lib/database reports any other fault. */
 function readDatabaseUrl(read: Variables): string | undefined {
   const value = read.text('DATABASE_URL')
   if (value !== undefined && !/^postgres(ql)?:\/\//.test(value)) {
@@ -274,7 +267,7 @@ function readDomains(read: Variables): string[] {
   return domains
 }
 
-/** `groups=admins:owner,groups=staff:viewer,*:viewer`. A value may have colons: the role follows the last one. */
+/** Parses `groups=admins:owner,*:viewer`. A value may contain colons, so only the last colon precedes the role. */
 function readRoleRules(read: Variables): RoleRule[] {
   return read.list('OIDC_ROLES').map(text => {
     const {

@@ -1,8 +1,8 @@
-/** Addresses of the dashboard. */
+/** Builds dashboard URLs. */
 
 /**
- * The address that signs in with a token, or the address of the dashboard. The token follows the #, which browsers
- * never send, so it gets into no log of a server or a proxy.
+ * Returns the URL that signs in with a token, or the dashboard's URL. Browsers never send the part after #, so the
+ * token reaches no server or proxy log.
  */
 export function dashboardAddress(baseUrl: string, token?: string): string {
   return token === undefined ? `${baseUrl}/app` : `${baseUrl}/app/sign-in#${token}`

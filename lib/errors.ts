@@ -1,7 +1,6 @@
 /**
- * Every error that a client of the API can get, in one table: code, status and meaning. Codes are stable. Most are
- * those of section 7 of the specification; method_not_allowed, unsupported_encoding, too_many_requests and unavailable
- * are additions of this service.
+ * Lists every error that an API client can get: code, status and meaning. Codes are stable. Most come from section 7 of
+ * the specification; this service adds method_not_allowed, unsupported_encoding, too_many_requests and unavailable.
  */
 export const ERRORS = {
   invalid_json: { status: 400, meaning: 'The body is not valid JSON.' },
@@ -32,28 +31,27 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
-/** Codes that only the dashboard gets, besides those above. They are not part of the API. */
+/** Additional codes that only the dashboard gets. They are not part of the API. */
 export const DASHBOARD_ERRORS = {
   sign_in_required: { status: 401, meaning: 'Nobody is signed in, or the session has ended.' },
   fresh_sign_in_required: { status: 403, meaning: 'The session is valid, but the sign-in is not recent enough.' },
   too_many_attempts: { status: 429, meaning: 'Too many passwords were tried; retry later.' }
 } as const
 
-/** Every code of a refusal. */
 export type RefusalCode = ErrorCode | keyof typeof DASHBOARD_ERRORS
 const STATUSES: { readonly [code in RefusalCode]: { readonly status: number } } = { ...ERRORS, ...DASHBOARD_ERRORS }
 
-/** How many seconds a client is told to wait by the header Retry-After, which comes with 429 and 503. */
+/** Seconds in the Retry-After header, which accompanies 429 and 503. */
 export const RETRY_AFTER_S = 1
 
-/** A refusal that the client is told. Any code may throw it; lib/http/server.ts answers it. */
+/** A rejection reported to the client. Any module may throw it, and lib/http/server.ts turns it into a response. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode
-  /** Headers of the answer, besides those of every answer with this code. */
+  /** Additional response headers for this refusal. */
   readonly headers: Readonly<Record<string, string>>
   constructor(code: RefusalCode, message: string, headers: Readonly<Record<string, string>> = {}) {
-    // A refusal needs no stack, and making one takes much of the CPU of a server that is flooded with bad requests.
+    // A refusal needs no stack, and capturing one takes much CPU time on a server flooded with bad requests.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(message)

@@ -1,16 +1,13 @@
 /**
- * Logs failures that come again and again, without flooding the log: the first of each cause, then a reminder with a
- * count once per interval, and a line when the work succeeds again.
+ * Logs recurring failures without flooding the log: the first failure of each cause, then at most one reminder with a
+ * count per interval, and a line when the work succeeds again.
  */
 import type { Logger } from './log.ts'
 
-/**
- * Decides which failures of one piece of work are worth a line. It has no clock of its own: callers pass the time, in
- * ms of performance.now().
- */
+/** Decides which failures of some work deserve a log line. Callers pass the time, in ms of performance.now(). */
 export class Recurrence {
   readonly #remindMs: number
-  /** By cause: when it was last logged, and how often it has occurred since. */
+  /** Causes with the time of their latest log line and the number of failures since. */
   readonly #causes = new Map<string, { loggedAt: number; unlogged: number }>()
   #since: number | undefined
   #count = 0
@@ -19,9 +16,7 @@ export class Recurrence {
     this.#remindMs = remindMs
   }
 
-  /**
-   * Notes a failure. Returns how many failures of this cause the line reports, this one included; undefined: no line.
-   */
+  /** Notes a failure. Returns the number of failures to report, including this one; undefined if no line is due. */
   fail(cause: string, now: number): number | undefined {
     this.#since ??= now
     this.#count++
@@ -34,7 +29,7 @@ export class Recurrence {
     return 1 + (known?.unlogged ?? 0)
   }
 
-  /** Notes a success. Returns how often the work failed before it, and for how long; undefined if it had not failed. */
+  /** Notes a success. Returns the number of failures before it and their duration; undefined if there were none. */
   succeed(now: number): { failures: number; ms: number } | undefined {
     if (this.#since === undefined) return undefined
     const ended = { failures: this.#count, ms: Math.round(now - this.#since) }
@@ -46,9 +41,9 @@ export class Recurrence {
 }
 
 export interface FailureLogOptions {
-  /** The message of a failure, such as `the database refused a batch`. */
+  /** Message of a failure, such as `the database refused a batch`. */
   readonly failed: string
-  /** The message when the work succeeds again. Without it there is no such line. */
+  /** Message when the work succeeds again. If undefined, no such line is logged. */
   readonly recovered?: string
   readonly remindMs: number
 }
@@ -66,7 +61,7 @@ export class FailureLog {
 
   fail(error: unknown, fields: Readonly<Record<string, unknown>> = {}): void {
     const { cause, code, stack } = describeFailure(error)
-    // Messages name files and rows, so there is no end of them. There are few codes.
+    // Messages name files and rows, so their number is unbounded. There are few codes.
     const times = this.#recurrence.fail(code ?? cause, performance.now())
     if (times === undefined) return
     const repeated = times > 1 && { times }
@@ -80,24 +75,22 @@ export class FailureLog {
   }
 }
 
-/**
- * The error behind a refusal, and the first of the errors that node gives together when every address of a name fails.
- */
+/** Returns the error behind a refusal, or the first of the errors that Node groups if every address of a name fails. */
 function rootOf(error: unknown): unknown {
   const { cause } = (error ?? {}) as { cause?: unknown }
   const root = cause ?? error
   return root instanceof AggregateError ? root.errors[0] : root
 }
 
-/** The cause, in the words of PostgreSQL, the driver or node. */
+/** Returns the cause, in the words of PostgreSQL, the driver or Node. */
 export function causeOf(error: unknown): string {
   const { message, code } = (rootOf(error) ?? {}) as { message?: string; code?: unknown }
   return message || String(code)
 }
 
 /**
- * The fields of a failure for the log. Other fields of a database error may hold text that clients sent. Only faults of
- * our own code have a stack.
+ * Returns a failure's fields for the log. Other fields of a database error may hold client data. Only faults in our own
+ * code have a stack.
  */
 function describeFailure(error: unknown): { cause: string; code?: string; stack?: string } {
   const { name, code, stack } = (rootOf(error) ?? {}) as { name?: string; code?: unknown; stack?: string }

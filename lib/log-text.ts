@@ -1,9 +1,9 @@
-/** The lines of the log as people read them (LOG_FORMAT=text), and texts as a terminal may show them. */
+/** Formats log lines for people (LOG_FORMAT=text), and escapes strings for terminals. */
 
 const HIDDEN = new Set(['level', 'time', 'msg', 'err', 'stack'])
 const IN_REQUEST = new Set(['method', 'path', 'status', 'ms'])
 
-/** `12:34:56.789 info  the message  name=value`, from a JSON line. An error's stack follows in lines of its own. */
+/** Formats a JSON line as `12:34:56.789 info  the message  name=value`. An error's stack follows on separate lines. */
 export function logText(line: string): string {
   const fields = JSON.parse(line) as Record<string, unknown>
   const { level, time, msg } = fields
@@ -24,22 +24,22 @@ export function logText(line: string): string {
   return `${[head, ...rest].join('  ')}${more}\n`
 }
 
-/** A text without spaces and quotes stands as it is; everything else is JSON. */
+/** Shows a string without spaces and quotes as is, and everything else as JSON. */
 function shown(value: unknown): string {
   return typeof value === 'string' && /^[^\s"]+$/.test(value) ? visible(value) : visible(JSON.stringify(value))
 }
 
 /**
- * Characters that move the cursor of a terminal, change how it shows text, begin another line, or turn the direction of
- * writing: controls of C0 and C1, and those of bidirectional text.
+ * Characters that move a terminal's cursor, change how it shows text, start another line, or change the writing
+ * direction: C0, C1 and bidirectional controls.
  */
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** A text that is safe to show in one line of a terminal. JSON stays the same JSON. */
+/** Escapes a string so that it is safe on one line of a terminal. JSON remains equivalent. */
 export const visible = (text: string): string => text.replace(UNSAFE, escaped)
 
-/** The same for a text of several lines, whose tabs stay as well. */
+/** Like `visible`, but keeps line breaks and tabs. */
 export const visibleLines = (text: string): string =>
   text.replace(UNSAFE, character => (character === '\n' || character === '\t' ? character : escaped(character)))

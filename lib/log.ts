@@ -1,30 +1,30 @@
 /**
- * The log on stderr: JSON lines, or text for people, and a line for each request unless LOG_REQUESTS says otherwise. A
- * line never holds a secret, a key or a body. stdout is left to what commands print, such as the address and the first
- * key of `spoor serve`.
+ * Writes the log to stderr: JSON lines or human-readable text, with one line per request unless LOG_REQUESTS says
+ * otherwise. A line never contains a secret, a key or a body. stdout is for command output, such as the address and
+ * first key from `spoor serve`.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { logText } from './log-text.ts'
 
 export type { Logger }
 
-/** Lines are gathered for this long, or up to this many characters, and then written together. */
+/** Lines are buffered for this long, or up to this many characters, and then written together. */
 const GATHER_MS = 50
 const GATHER_LENGTH = 32_768
 
-/** Which requests have a line: `errors` are those answered 400 and above, `slow` the slow ones as well. */
+/** Selects the requests to log. `errors` logs responses with status 400 and above; `slow` adds slow requests. */
 export type LoggedRequests = 'all' | 'errors' | 'slow' | 'none'
 
 export interface LogOptions {
-  /** By default JSON. */
+  /** JSON by default. */
   readonly format?: 'text' | 'json' | undefined
   readonly requests?: LoggedRequests
 }
 
-/** A request that takes longer is slow. */
+/** Slow requests take longer than this. */
 const SLOW_MS = 1000
 
-/** Makes a logger that writes to stderr, or to `destination`. `level` is one of pino's, `silent` included. */
+/** Creates a logger that writes to stderr, or to `destination`. `level` is a pino level, including `silent`. */
 export function createLog(level: string, destination?: DestinationStream, options: LogOptions = {}): Logger {
   const { format, requests = 'all' } = options
   const raw = destination ?? stderr()
@@ -35,35 +35,33 @@ export function createLog(level: string, destination?: DestinationStream, option
   return log
 }
 
-/** The stream of each log that createLog made, and the requests that it logs. */
+/** The stream of each log that createLog made, and the requests that the log includes. */
 const made = new WeakMap<Logger, { readonly stream: DestinationStream; readonly requests: LoggedRequests }>()
 
-/** The fields of a request's line. */
 export interface RequestFields {
   readonly requestId: string
   readonly method: string | undefined
   readonly path: string
-  /** The name of the operation; undefined if no route matched. */
+  /** The operation's name; undefined if no route matched. */
   readonly route: string | undefined
   readonly status: number
-  /** The code of the refusal, if it is one. */
+  /** The refusal's code, if the request was refused. */
   readonly code?: string | undefined
   readonly ms: number
   readonly bytesIn: number
   readonly bytesOut: number
-  /** The address that it came from. */
   readonly client: string
-  /** The key, or the person, for whom the request acted, and in which project. */
+  /** The key or person (`user`) that made the request, and the project. */
   readonly keyId: string | undefined
-  /** The name of the key; may be empty. */
+  /** The key's label; may be empty. */
   readonly keyLabel: string | undefined
   readonly user: number | undefined
   readonly project: number | undefined
 }
 
 /**
- * Writes the line of a request to a log that createLog made. The line is as pino would write it, but put together by
- * hand: pino does not know the fields beforehand, and takes twice as long.
+ * Writes a request's line to a log from createLog. The line equals pino's, but is assembled by hand because pino does
+ * not know the fields in advance and takes twice as long.
  */
 export function logRequest(log: Logger, fields: RequestFields): void {
   const own = made.get(log)
@@ -90,7 +88,7 @@ function isWanted(requests: LoggedRequests, status: number, ms: number): boolean
 
 let spelled = { ms: Number.NaN, text: '' }
 
-/** The time as text. Many requests are answered in the same millisecond, so the text is kept for as long. */
+/** Returns the time as a string, cached because many requests are answered within the same millisecond. */
 function isoTime(): string {
   const ms = Date.now()
   if (ms !== spelled.ms) spelled = { ms, text: new Date(ms).toISOString() }
@@ -100,8 +98,8 @@ function isoTime(): string {
 let gathered: DestinationStream | undefined
 
 /**
- * The stream to stderr, which gathers lines and writes them together. No request waits for the terminal or the disk. A
- * write for each line would wake a thread each time, which costs CPU (test/bench/RESULTS.md, "Writing the log").
+ * Returns the stream to stderr, which buffers lines. No request waits for the terminal or the disk. Writing each line
+ * separately would wake a thread every time, which costs CPU time (test/bench/RESULTS.md, "Writing the log").
  */
 function stderr(): DestinationStream {
   gathered ??= gather()
@@ -120,7 +118,7 @@ function gather(): DestinationStream {
   }
   process.on('exit', () => {
     stream.flushSync()
-    // An asynchronous write that begins now would not be waited for.
+    // The process would not wait for an asynchronous write that starts now.
     if (lines !== '') pino.destination({ dest: 2, sync: true }).write(lines)
   })
   return {

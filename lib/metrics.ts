@@ -1,23 +1,22 @@
 /**
- * The metrics of the running service, for Prometheus. Labels are routes, codes and statuses only. No text that a client
- * sends becomes a label, so that clients cannot add time series. With METRICS_PROJECTS=on there are counts by the id of
- * the project as well: two series, and one for each code of a refusal, for each project that has sent a request.
- * Several processes (PROCESSES) answer as one: counters and histograms are added, and the help of each gauge says how
- * it is combined.
+ * Exports the service's metrics for Prometheus. Labels are routes, codes and statuses. No string from a client becomes
+ * a label, so that clients cannot add time series. METRICS_PROJECTS=on adds counts per project id: two series, plus one
+ * per refusal code, for each project that has sent a request. Several processes (PROCESSES) report as one: counters and
+ * histograms are summed, and each gauge's help states the combination.
  */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from './version.ts'
 
-/** The requests that the write path has admitted and not yet answered. */
+/** Requests that the write path has admitted but not yet answered. */
 export interface PendingWrites {
   readonly requests: number
   readonly bytes: number
 }
 
-/** The metrics of one process, as they go to another. */
+/** One process's metrics, as sent to another process. */
 export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-/** How a gauge of several processes is combined: as the sum, the greatest or the least of theirs. */
+/** Ways to combine several processes' gauges: the sum, the greatest or the least value. */
 type Across = 'sum' | 'max' | 'min'
 const ACROSS: Readonly<Record<Across, string>> = {
   sum: 'the sum',
@@ -25,16 +24,15 @@ const ACROSS: Readonly<Record<Across, string>> = {
   min: 'the least'
 }
 
-/** Gauges of prom-client with names that end as counters do, which promtool rejects. */
+/** prom-client gauges whose names end like counters' names, which promtool rejects. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
-/** How something was recorded. */
+/** Ways in which traces and spans arrive. */
 export type Way = 'native' | 'otlp' | 'import'
 
-/** `left_out`: messages whose span did not come in time, which are among `messages` as well. */
+/** `left_out` counts messages whose span did not arrive in time. They are also counted in `messages`. */
 type LogRecordKind = 'messages' | 'unplaced' | 'left_out' | 'others'
 
-/** The counters by project. */
 interface ProjectCounts {
   readonly requests: Counter<'project'>
   readonly bytes: Counter<'project'>
@@ -42,7 +40,6 @@ interface ProjectCounts {
 }
 
 export interface MetricsOptions {
-  /** Whether there are counts by project. */
   readonly projects?: boolean
 }
 
@@ -139,13 +136,13 @@ export class Metrics {
     this.#projects = projects ? countsByProject(registers) : undefined
   }
 
-  /** `route` is the operation's name, or the path of a route without one. */
+  /** `route` is the operation's name, or the path of a route without an operation. */
   countRequest(route: string, status: number, milliseconds: number): void {
     this.#requests.inc({ route, status })
     this.#duration.observe({ route }, milliseconds / 1000)
   }
 
-  /** Counts a request of a project that was answered with `bytesOut` bytes. */
+  /** Counts a project's request whose response had `bytesOut` bytes. */
   countProject(project: number | undefined, bytesOut: number): void {
     if (this.#projects === undefined || project === undefined) return
     this.#projects.requests.inc({ project })
@@ -179,15 +176,15 @@ export class Metrics {
     this.#commits.observe(milliseconds / 1000)
   }
 
-  /** Adds the metrics of pending writes, which are read whenever the metrics are. */
+  /** Adds metrics of pending writes, read at every collection. */
   watchPending(read: () => PendingWrites): void {
     this.watch('spoor_pending_writes', 'Writes admitted and not yet answered.', () => read().requests)
     this.watch('spoor_pending_write_bytes', 'Bytes of their bodies.', () => read().bytes)
   }
 
   /**
-   * Adds a number that is read whenever the metrics are. If `read` gives undefined, because the number is not known
-   * then, the metrics have no such number: 0 would be wrong.
+   * Adds a number that is read at every collection. If `read` returns undefined, the number is unknown and the metric
+   * is omitted, because 0 would be wrong.
    */
   watch(
     name: string,
@@ -208,17 +205,16 @@ export class Metrics {
     })
   }
 
-  /** The metrics of this process alone. */
+  /** Returns this process's own metrics. */
   snapshot(): Promise<Snapshot> {
     return this.#registry.getMetricsAsJSON()
   }
 
-  /** From now on the exposition shows all processes, whose snapshots `read` gives. */
+  /** Makes the exposition combine all processes, whose snapshots `read` returns. */
   showAll(read: () => Promise<readonly Snapshot[]>): void {
     this.#others = read
   }
 
-  /** The media type and the text of the exposition. */
   async render(): Promise<{ type: string; text: string }> {
     const { contentType: type } = this.#registry
     if (this.#others === undefined) return { type, text: await this.#registry.metrics() }
@@ -251,7 +247,7 @@ function countsByProject(registers: Registry[]): ProjectCounts {
   }
 }
 
-/** Adds the counts of a process that has ended, which must not go down, to the metrics of another. */
+/** Adds an ended process's counts, which must not decrease, to another process's metrics. */
 export async function keepCounts(ended: Snapshot, others: Snapshot): Promise<Snapshot> {
   const counts = ended.filter(({ type }) => COUNTS.includes(String(type)))
   return AggregatorRegistry.aggregate([counts, others]).getMetricsAsJSON()

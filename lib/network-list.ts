@@ -1,7 +1,7 @@
-/** Lists of addresses and networks, such as `127.0.0.1` and `10.0.0.0/8`. */
+/** Parses lists of addresses and networks, such as `127.0.0.1` and `10.0.0.0/8`. */
 import { BlockList, isIP } from 'node:net'
 
-/** The networks of a list; undefined if one of them is none. */
+/** Returns the networks in a list; undefined if an entry is invalid. */
 export function readNetworks(list: readonly string[]): BlockList | undefined {
   const networks = new BlockList()
   for (const each of list) {
@@ -15,17 +15,17 @@ export function readNetworks(list: readonly string[]): BlockList | undefined {
   return networks
 }
 
-/** The address without what marks one of IPv4 on a socket that takes both versions. */
+/** Returns the address without the prefix that marks IPv4 on a dual-stack socket. */
 export const plainAddress = (peer: string): string => peer.replace(/^::ffff:(?=\d+\.)/i, '')
 
-/** Whether the other end of a socket has an address in one of the networks. */
+/** Whether a socket's peer has an address in one of the networks. */
 export function isWithin(networks: BlockList, peer: string): boolean {
   const address = plainAddress(peer)
   const version = isIP(address)
   return version !== 0 && networks.check(address, version === 4 ? 'ipv4' : 'ipv6')
 }
 
-/** Whether a host of an address is this machine itself. */
+/** Whether a URL's host is this machine itself. */
 export function isLoopback(hostname: string): boolean {
   const address = hostname.replace(/^\[|\]$/g, '')
   return address === 'localhost' || address === '::1' || (isIP(address) === 4 && address.startsWith('127.'))

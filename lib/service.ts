@@ -1,4 +1,4 @@
-/** Puts the parts of the service together in one process, and starts and stops them in order. */
+/** Assembles the service's parts in one process, and starts and stops them in order. */
 import { plugins } from '../plugins/index.ts'
 import { KeyRing } from './access/auth.ts'
 import { listenForKeyChanges } from './access/key-notices.ts'
@@ -37,45 +37,41 @@ import { Bodies } from './threads/bodies.ts'
 import { within } from './within.ts'
 
 export interface Service {
-  /** The address at which it listens: `http://<host>:<port>`. */
+  /** The URL at which the service listens: `http://<host>:<port>`. */
   readonly url: string
   readonly host: string
   readonly port: number
-  /** The port of OTLP over gRPC; undefined if it is off. */
+  /** The port for OTLP over gRPC; undefined if gRPC is off. */
   readonly grpcPort: number | undefined
   readonly app: App
-  /** Says that it goes soon: it is not ready, and each answer ends its connection. It still takes requests. */
+  /** Announces the shutdown: the service is not ready and closes connections after responses, but accepts requests. */
   drain(): void
-  /**
-   * Answers the requests under way, writes what is queued, and closes its connections. The caller closes the database.
-   */
+  /** Answers requests in flight, writes queued operations, and closes connections. The caller closes the database. */
   close(): Promise<void>
 }
 
 /** Parts that a test can replace. */
 export interface ServiceParts {
   readonly plugins?: readonly Plugin[]
-  /** A folder of migrations in place of sql/, such as the next version will have. */
+  /** A migrations folder to use instead of sql/, such as a future version's. */
   readonly migrations?: string | undefined
-  /** How long messages that came as log records wait for their span. */
+  /** Time that messages from log records wait for their span. */
   readonly messagesWaitMs?: number | undefined
-  /** How requests must arrive. */
+  /** Minimum pace of request bodies, and maximum waits. */
   readonly arrival?: Partial<ArrivalBounds> | undefined
 }
 
-/** How requests read, and how small writes are done. */
+/** Connections for requests that read, and for small writes. */
 const READERS: ConnectOptions = { applicationName: 'reader', statementTimeoutMs: 15_000, settings: READER_SETTINGS }
 const WRITERS: ConnectOptions = { applicationName: 'small writer', statementTimeoutMs: 15_000 }
-/**
- * Keys and sessions have a connection of their own, so that authentication never waits behind the queries of requests.
- */
+/** Key and session lookups have their own connection, so that authentication never waits behind request queries. */
 const KEY_READERS: ConnectOptions = { applicationName: 'keys', statementTimeoutMs: 5000 }
-/** How long the requests under way may take when the service closes, and again as long the write queue. */
+/** On close, time limit for the requests in flight and, separately, for the write queue. */
 const GRACE_MS = 10_000
 
 /**
- * Starts the service. It starts even if the database is away or the deployment is not configured, and answers requests
- * with that error until it has changed. Throws a ConfigError if it cannot listen.
+ * Starts the service even if the database is unreachable or the deployment is not configured. Requests then get an
+ * error until the problem is solved. Throws a ConfigError if it cannot listen.
  */
 export async function startService(
   config: Config,
@@ -163,7 +159,7 @@ export async function startService(
 
   async function listenGrpc(): Promise<number | undefined> {
     if (config.grpcPort === undefined) return undefined
-    // A process that does not serve gRPC does not load its library, which takes 50 ms.
+    // Loaded only if gRPC is on, because loading the library takes 50 ms.
     const { GrpcServer } = await import('./grpc/server.ts')
     grpc = new GrpcServer({ ...shared, routes: routes.routes, tls: config.grpcTls, arrival })
     const port = await grpc.listen(config.host, config.grpcPort)
@@ -191,7 +187,7 @@ function openPool({ connect, limit }: Database, options: ConnectOptions, size: n
   return new Pool(onClose => connect({ ...options, onClose }), { size, statementTimeoutMs, limit })
 }
 
-/** Does the work once. Later calls get the promise of the first. */
+/** Runs the work once. Later calls return the first call's promise. */
 function once(work: () => Promise<void>): () => Promise<void> {
   let result: Promise<void> | undefined
   return () => {

@@ -1,18 +1,14 @@
-/** Environment variables as values: each reading checks one variable, or says which one is wrong and by what rule. */
+/** Reads environment variables. Errors name the faulty variable and the rule that it breaks. */
 import { readNetworks } from './network-list.ts'
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/**
- * Thrown for a configuration value that cannot be used. The message is one line that names the variable and the rule.
- */
+/** Thrown for an unusable configuration value. The message is one line that names the variable and the rule. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/**
- * Each reading gives undefined for a variable that is not set or empty, and throws a ConfigError for one that is wrong.
- */
+/** Unless noted, methods return undefined for an unset or empty variable and throw a ConfigError for an invalid one. */
 export class Variables {
   readonly #env: NodeJS.ProcessEnv
 
@@ -25,7 +21,7 @@ export class Variables {
     return value === undefined || value === '' ? undefined : value
   }
 
-  /** Throws what is to be said of the value of a variable; the rule begins with `must`. */
+  /** Throws a ConfigError about a variable's value. `rule` begins with `must`. */
   refuse(name: string, rule: string): never {
     throw new ConfigError(`${name} ${rule}, but is ${JSON.stringify(withoutUsers(this.#env[name]!))}`)
   }
@@ -38,7 +34,7 @@ export class Variables {
     return number
   }
 
-  /** A duration in ms that may be `off`, which gives undefined. */
+  /** Returns a duration in ms: `otherwise` if unset, and undefined for `off`. */
   duration(name: string, otherwise: number): number | undefined {
     const value = this.text(name)
     if (value === undefined) return otherwise
@@ -47,7 +43,7 @@ export class Variables {
     return ms > 0 ? ms : this.refuse(name, 'must be a duration such as 30s, 10m or 2h, or off')
   }
 
-  /** A duration in ms within a bound that `range` says. */
+  /** Returns a duration of at most `mostMs`, in ms. `range` describes the bound. */
   period(name: string, mostMs: number, range: string): number | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined
@@ -55,7 +51,7 @@ export class Variables {
     return ms <= mostMs ? ms : this.refuse(name, `must be ${range}`)
   }
 
-  /** The values between commas; empty if the variable is not set. */
+  /** Returns the comma-separated values; empty if the variable is not set. */
   list(name: string): string[] {
     const parts = (this.text(name) ?? '').split(',').map(each => each.trim())
     return parts.filter(each => each !== '')
@@ -82,11 +78,11 @@ export class Variables {
     if (value === undefined) return undefined
     const parsed = URL.canParse(value) ? new URL(value) : undefined
     if (parsed !== undefined && protocols.includes(parsed.protocol)) return parsed
-    // The value may hold a password, so the message does not repeat it.
+    // The value may contain a password, so the message does not repeat it.
     throw new ConfigError(`${name} must be an address that begins with ${protocols.map(p => `${p}//`).join(' or ')}`)
   }
 
-  /** Refuses one of two variables without the other. */
+  /** Throws if only one of two variables is set. */
   checkPair(one: string, other: string): void {
     if ((this.text(one) === undefined) !== (this.text(other) === undefined)) {
       throw new ConfigError(`${one} and ${other} must be set both or not at all`)
@@ -94,13 +90,13 @@ export class Variables {
   }
 }
 
-/** A duration such as `30s` in milliseconds; NaN for any other text. */
+/** Parses a duration such as `30s` into milliseconds; NaN for any other string. */
 function milliseconds(text: string): number {
   const [, digits, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
   return Number(digits) * (UNITS_MS[unit] ?? Number.NaN)
 }
 
-/** The text without user names and passwords in front of the hosts of addresses. */
+/** Removes user names and passwords from URLs in a string. */
 function withoutUsers(text: string): string {
   return text.replace(/\/\/[^/?#\s,]*@/g, '//')
 }

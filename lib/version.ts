@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * The version of this package. package.json is read and not imported, because an import would make the compiler copy
- * it into build/, where the copy would be found in place of the real one.
+ * Version of this package. package.json is read rather than imported, because the compiler would copy an imported file
+ * into build/, where the copy would be found instead.
  */
 export const VERSION: string = JSON.parse(readFileSync(new URL(import.meta.resolve('#package.json')), 'utf8')).version

@@ -1,6 +1,6 @@
 /**
- * The docs page: a guide with examples that run as they stand, and below it the reference, which swagger-ui renders
- * from the OpenAPI document. The page needs nothing from other servers.
+ * Serves the docs page: a guide with runnable examples, followed by the API reference, which swagger-ui renders from
+ * the OpenAPI document. The page loads nothing from other servers.
  */
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
@@ -14,13 +14,12 @@ const OWN = new URL('plugins/docs/', import.meta.resolve('#package.json'))
 const STYLES = new URL('styles/', OWN)
 /** Made by `npm run screenshots`. */
 const PICTURES = new URL('pictures/', OWN)
-/** Files with which an operator begins a deployment. */
+/** Files from which an operator starts a deployment. */
 const DEPLOYMENT = new URL('deployment/', OWN)
-/** Whole applications. Those that a chapter names are shown and can be downloaded; tests run each of them. */
+/** Complete applications, each run by a test. Applications named in a chapter are shown and can be downloaded. */
 const EXAMPLES = new URL('examples/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 
-/** The parts of the guide, in this order. */
 const CHAPTERS = [
   ...['guide.html', 'clients.html', 'client-python.html', 'applications.html'],
   ...['dashboard.html', 'operating.html', 'upkeep.html']
@@ -29,7 +28,7 @@ const CHAPTERS = [
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
 const TEXT = 'text/plain; charset=utf-8'
-/** By the end of an example's name: how the page knows its language. */
+/** Maps a file extension to the language that the page highlights. */
 const LANGUAGES = { '.ts': 'ts', '.py': 'python' } as const
 const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly type: string }[] = [
   ...['docs.css', 'tables.css', 'reference.css'].map(name => ({ name, folder: STYLES, type: CSS })),
@@ -52,14 +51,14 @@ const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly t
 ]
 
 const HEADERS = {
-  // The viewer's styles have their images as data.
+  // The viewer's styles embed images as data URLs.
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer'
 }
 
-/** A file of the page. It may not be cached, so a large one is at least sent compressed. */
+/** A file of the page. Browsers must not cache the file, so a compressed copy is kept. */
 interface Asset {
   readonly plain: Buffer
   readonly compressed: Buffer
@@ -113,7 +112,7 @@ async function loadAsset(file: URL): Promise<Asset> {
   return { plain, compressed: await compress(plain) }
 }
 
-/** Files of one application in several languages, `{{example: server.ts server.py}}` in a chapter. */
+/** Matches one application's files in several languages: `{{example: server.ts server.py}}` in a chapter. */
 const EXAMPLE = /\{\{example: ([\w. -]+)\}\}/g
 
 function exampleFigure(names: readonly string[], sources: ReadonlyMap<string, string>): string {

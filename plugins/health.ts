@@ -1,4 +1,4 @@
-/** For whatever supervises the process: is it alive, and would it accept a write, and what does it lack? */
+/** Health checks for process supervisors: liveness, readiness for writes, and missing optional parts. */
 import Type from 'typebox'
 import type { App } from '../lib/app.ts'
 import { VERSION } from '../lib/version.ts'

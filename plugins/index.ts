@@ -1,4 +1,4 @@
-/** All resources of the API, in the order of the OpenAPI document, and the dashboard. Start reading here. */
+/** Lists the API's resources, in the order of the OpenAPI document, and the dashboard. Start reading here. */
 import type { Plugin } from '../lib/app.ts'
 import dashboard from './dashboard/index.ts'
 import docs from './docs.ts'

@@ -1,4 +1,4 @@
-/** The index of the API. */
+/** Serves the API index. */
 import type { App } from '../lib/app.ts'
 import type { Route } from '../lib/http/route.ts'
 import { ApiIndex } from '../lib/schema/output.ts'
@@ -26,7 +26,7 @@ export default function meta(app: App) {
   })
 }
 
-/** The documented operations: their names, with `METHOD path` as values. */
+/** Maps each documented operation's name to `METHOD path`. */
 function listEndpoints(routes: readonly Route[]): Record<string, string> {
   const documented = routes.filter(route => route.operation !== undefined)
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** The metrics of the service, for Prometheus. */
+/** Serves the service's metrics in Prometheus format. */
 import type { App } from '../lib/app.ts'
 import { Content } from '../lib/http/route.ts'
 

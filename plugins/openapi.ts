@@ -1,4 +1,4 @@
-/** The OpenAPI document, which is the only answer of the service that may be cached. */
+/** Serves the OpenAPI document, the API's only cacheable response. */
 import { createHash } from 'node:crypto'
 import Type from 'typebox'
 import type { App } from '../lib/app.ts'
@@ -10,7 +10,7 @@ interface Rendered {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** How many rendered documents are kept, one for each address. Without BASE_URL a client chooses the address. */
+/** Maximum number of rendered documents kept, one per server address. Without BASE_URL, clients choose the address. */
 const MAX_KEPT = 8
 
 const Part = Type.Object({}, { additionalProperties: true })
@@ -61,7 +61,7 @@ function render(document: unknown): Rendered {
   return { text: new JsonText(text), headers: { ETag, 'Cache-Control': 'public, max-age=300' } }
 }
 
-/** Whether an If-None-Match header names this ETag. A proxy that compressed the answer may have made the tag weak. */
+/** Whether an If-None-Match header names this ETag. A proxy that compressed the response may have weakened the tag. */
 function matches(header: string | string[] | undefined, etag: string): boolean {
   const tags = String(header ?? '').split(',')
   return tags.some(tag => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)

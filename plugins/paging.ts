@@ -1,10 +1,10 @@
-/** Reads times and cursors from the parameters of lists, and writes cursors for answers. */
+/** Reads times and cursors from list parameters, and writes cursors for responses. */
 
 import { refuseField } from '../lib/http/refuse.ts'
 import { decodeCursor, type Edge, encodeCursor, type Order } from '../lib/store/lists/cursor.ts'
 import { parseTimestamp } from '../lib/trace/timestamp.ts'
 
-/** The canonical form of the time in the parameter `name`. Throws `invalid_request`. */
+/** Converts a time in the parameter `name` to its canonical form. Throws `invalid_request`. */
 export function readTime(name: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const time = parseTimestamp(text)
@@ -14,7 +14,7 @@ export function readTime(name: string, text: string | undefined): string | undef
   return refuseField(name, `must be an ISO 8601 date and time, such as 2026-11-21T12:00:00Z${hint}`)
 }
 
-/** The edge that the cursor in the parameter `name` encodes. Throws `invalid_request`. */
+/** Decodes the cursor in the parameter `name`. Throws `invalid_request`. */
 export function readCursor(name: string, order: Order, text: string | undefined): Edge | undefined {
   if (text === undefined) return undefined
   return (
@@ -22,6 +22,6 @@ export function readCursor(name: string, order: Order, text: string | undefined)
   )
 }
 
-/** A cursor as JSON text; null if there is no further page. */
+/** Returns a cursor as JSON; `null` if there is no further page. */
 export const renderCursor = (order: Order, edge: Edge | undefined): string =>
   edge === undefined ? 'null' : `"${encodeCursor(order, edge)}"`

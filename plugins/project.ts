@@ -1,4 +1,4 @@
-/** The project that a key belongs to. */
+/** Describes the project that the calling key belongs to. */
 import { describeProject } from '../lib/admin/projects.ts'
 import type { App } from '../lib/app.ts'
 import { found } from '../lib/http/refuse.ts'

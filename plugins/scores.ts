@@ -1,4 +1,4 @@
-/** Scores, which are verdicts given to a trace after its run. They can be added and deleted, but not changed. */
+/** Routes for scores: verdicts on a trace after its run. Scores can be added and deleted, but not changed. */
 import type { App } from '../lib/app.ts'
 import type { Client } from '../lib/database/pooled/cancellation.ts'
 import { checkQueryTexts, found } from '../lib/http/refuse.ts'
@@ -88,7 +88,7 @@ export default function scores(app: App): void {
   })
 }
 
-/** The answer to a query; the dashboard gives the same one. */
+/** Responds to a score list query. The dashboard returns the same response. */
 export async function answerScoreList(
   app: App,
   projectId: number,
@@ -101,7 +101,7 @@ export async function answerScoreList(
   return { body: new JsonText(`{"scores":${page.scores},"nextCursor":${cursor},"pageSize":${asked.limit}}`) }
 }
 
-/** Reads a score, and checks the rules that its schema cannot express. */
+/** Reads a score and checks rules that the schema cannot express. */
 export function readScore({ name, dataType, value, comment, spanId }: ScoreInput): NewScore {
   checkQueryTexts({ value, comment })
   return { name, dataType, value, comment: comment ?? null, spanId: spanId?.toLowerCase() ?? null }

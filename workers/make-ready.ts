@@ -1,4 +1,4 @@
-/** The task of a worker thread: makes a group of bodies ready, by the same function that the main thread uses. */
+/** The worker threads' task: prepares a group of bodies with the same function as the main thread. */
 import type { BodyGroup } from '../lib/threads/body-threads.ts'
 import { makeReady, type ReadyResult } from '../lib/threads/ready.ts'
 import { tellHeap } from '../lib/threads/thread-heaps.ts'

@@ -33,7 +33,7 @@ export const backfill = command({
     const { project, environment, key: keyId, tag, overwrite, apply } = flags
     const request = { project, environment, keyId, tag: await parseTag(tag), ...parseTimes(flags), overwrite }
     await withDatabase(env, async ({ sql }) => {
-      // Loaded only now, because --help does not need it.
+      // Loaded here because --help does not need it.
       const { applyBackfill, planBackfill } = await import('../../lib/admin/upkeep/environments.ts')
       const plan = await planBackfill(sql, request)
       if (!apply) {
@@ -64,7 +64,6 @@ function describePlan(plan: BackfillPlan): string {
   return `${summarise(plan)}\n${advice}`
 }
 
-/** Says which traces would change, and how. */
 function summarise({ matched, changing, environments, relabelling }: BackfillPlan): string {
   const { environment: label, overwrite } = relabelling
   const lines = environments.map(({ environment, traces }) => {

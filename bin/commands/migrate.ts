@@ -43,7 +43,7 @@ export default command({
   }
 })
 
-/** Migrates, and returns the applied migrations and the faults of the tables. */
+/** Migrates. Returns the applied migrations, and a warning if the schema is newer or tables are not distributed. */
 async function migrateAndLook(
   database: Database,
   log: Logger
@@ -93,7 +93,7 @@ async function distribute(
     if (!apply) return plan
     await migrateSchema(database, log)
     await acquireLock(sql, log)
-    // Tables that a migration has made may be distributed already.
+    // Tables that a migration has created may already be distributed.
     const { steps } = await readDistributionPlan(sql, shards)
     const onStep = (step: PlanStep, place: number) =>
       progress.say(`${place} of ${steps.length}: ${step.table} (${describeRows(step)})`)

@@ -64,7 +64,7 @@ export const recount = command({
     examples: ['project recount default', 'project recount default --apply']
   },
   async run({ parameters, flags, env, print }) {
-    // Loaded only now, because --help does not need it.
+    // Loaded here because --help does not need it.
     const { areSumsRight, recountProject } = await import('../../lib/admin/upkeep/recount.ts')
     const recount = await withDatabase(env, ({ sql }) => recountProject(sql, parameters.SLUG, flags.apply))
     print(recount, describeRecount(recount))
@@ -90,7 +90,7 @@ export const isolate = command({
   },
   async run({ parameters: { SLUG: slug }, flags: { apply }, env, print }) {
     const isolation = await withDatabase(env, async ({ sql }) => {
-      // Loaded only now, because --help does not need it.
+      // Loaded here because --help does not need it.
       const [{ isolate }, { requireProject }] = await Promise.all([
         import('../../lib/cluster/isolation.ts'),
         import('../../lib/admin/projects.ts')
@@ -162,7 +162,7 @@ export const remove = command({
   },
   async run({ parameters: { SLUG: slug }, flags, env, print, progress }) {
     await withKnownSchema(env, async ({ sql }) => {
-      // Loaded only now, because --help does not need it.
+      // Loaded here because --help does not need it.
       const { applyProjectDeletion, planProjectDeletion } = await import('../../lib/admin/upkeep/project-deletion.ts')
       const plan = await planProjectDeletion(sql, slug)
       const { traces, spans, bytes, keys } = plan

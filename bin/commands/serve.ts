@@ -14,13 +14,13 @@ import { listenForStop, type Stop } from '../server/stop.ts'
 import { welcome } from '../terminal/welcome.ts'
 
 /**
- * How much the heap may grow between two collections of the whole heap, in per cent of what is alive. A server's heap
- * is small, but V8 also counts the memory of bodies and rows, which is outside the heap. With its own choice V8 would
- * collect the whole heap several times a second, which costs much CPU (test/bench/RESULTS.md, "Growth of the heap").
+ * Heap growth between two full collections, in per cent of live data. A server's heap is small, but V8 also counts
+ * bodies and rows, whose memory is outside the heap. By default, V8 would run a full collection several times a second,
+ * which costs much CPU time (test/bench/RESULTS.md, "Growth of the heap").
  */
 const HEAP_GROWTH_PERCENT = 150
 
-/** If PostgreSQL recovers for longer, the server listens meanwhile: /readyz says why it is not ready. */
+/** If PostgreSQL recovers for longer, the server starts listening, and /readyz reports that the server is not ready. */
 const RECOVERY_PATIENCE_MS = 500
 
 export default command({
@@ -46,16 +46,16 @@ export default command({
   }
 })
 
-/** Serves until a signal comes. Whatever happens, what was opened is closed in the reverse order. */
+/** Serves until a signal arrives. Closes everything that was opened, in reverse order, even after an error. */
 async function serve(call: Call, config: Config, log: Logger): Promise<void> {
   const stop = listenForStop(log)
-  // Before a database is made, or recovers.
+  // The ports are checked before a database is created or recovers.
   const { tryPort } = await import('../../lib/listen-error.ts')
   await tryPort(config.host, config.port)
   if (config.grpcPort !== undefined) await tryPort(config.host, config.grpcPort, 'OTLP_GRPC_PORT')
   const { openDatabase } = await import('../../lib/database/open.ts')
   const opening = openDatabase(config, log, { role: 'serve', patienceMs: RECOVERY_PATIENCE_MS })
-  // The service is loaded while PostgreSQL starts, because both take about as long.
+  // The service is loaded while PostgreSQL starts, because both take about the same time.
   if (config.processes === 1) void import('../../lib/service.ts')
   const database = await opening
   try {
@@ -79,7 +79,7 @@ async function serve(call: Call, config: Config, log: Logger): Promise<void> {
   log.info('stopped')
 }
 
-/** Gives the clients of the server time to go elsewhere. A second signal ends it. */
+/** Gives the server's clients time to switch to another server. A second signal ends the wait. */
 async function sayGoodbye(running: Running, graceMs: number, stop: Stop, log: Logger): Promise<void> {
   if (graceMs === 0) return
   running.drain()
@@ -87,19 +87,19 @@ async function sayGoodbye(running: Running, graceMs: number, stop: Stop, log: Lo
   await Promise.race([delay(graceMs, undefined, { ref: false }), stop.forced])
 }
 
-/** Returns true when PostgreSQL has recovered and has the schema that the code needs, or will not have it. */
+/** Waits until PostgreSQL has recovered and the schema is current, or cannot become current. */
 async function waitForRecovery(config: Config, log: Logger, database: Database, address: string): Promise<true> {
   if (database.recovery === undefined) return true
   log.info({ address }, 'listening while PostgreSQL recovers')
   await database.recovery
-  // The service has its next look later.
+  // The service's own Setup would check again only later.
   const setup = new Setup(database, config.autoMigrate, log)
   await setup.start()
   setup.stop()
   return true
 }
 
-/** Says where the server is, and the key if this is its first start. */
+/** Prints the server's address, and the key if this is the first start. */
 async function greet({ env, print }: Call, config: Config, database: Database, address: string): Promise<void> {
   const firstStart = await prepareFirstStart(database, config.keyPrefix, linksOf(config, process.stdout.isTTY === true))
   const { key = null, link, obstacle = null } = firstStart
@@ -116,7 +116,7 @@ async function start(config: Config, log: Logger, database: Database) {
   return startService(config, log, database)
 }
 
-/** Starts the service in one of several processes. The primary process has started the embedded database already. */
+/** Starts the service in one of several processes. The primary process has already started the embedded database. */
 async function startHere(config: Config, log: Logger) {
   const { openDatabase } = await import('../../lib/database/open.ts')
   const database = await openDatabase(config, log, { role: 'command', patienceMs: RECOVERY_PATIENCE_MS })

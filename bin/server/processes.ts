@@ -1,8 +1,8 @@
 /**
  * Runs several server processes that share the port (PROCESSES). The primary process holds the embedded database and
- * answers no requests. It starts the other processes, replaces one that has died, and tells them when to stop. They
- * ignore signals, because a terminal sends its signals to the whole group, and only the primary decides when to stop.
- * If the primary is killed, node:cluster ends them at once.
+ * answers no requests. It starts the workers, replaces workers that die, and tells them when to stop. Workers ignore
+ * signals, because a terminal signals the whole group and only the primary decides when to stop. If the primary is
+ * killed, node:cluster ends the workers immediately.
  */
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
@@ -15,22 +15,22 @@ export interface Listening {
   readonly port: number
 }
 export interface Running extends Listening {
-  /** Says to all who use it that it goes soon. */
+  /** Announces the shutdown to clients. */
   drain(): void
   close(): Promise<void>
 }
 
-/** The one report of a process: where it listens, or why it cannot. */
+/** A process's only report: where it listens, or why it cannot. */
 type Report = Listening | { readonly failure: string }
 
-/** The orders of the primary: announce the end, and end. */
+/** The primary's orders: announce the shutdown, and stop. */
 type Order = 'drain' | 'stop'
-/** How long a process may take to stop: longer than a service takes to close. */
+/** Time limit for a process to stop, longer than a service takes to close. */
 const STOP_TIMEOUT_MS = 25_000
-/** The pause before a process is replaced, so that one that dies at once each time does not keep the machine busy. */
+/** Delay before a process is replaced, so that one that always dies immediately does not keep the machine busy. */
 const RESTART_DELAY_MS = 1000
 
-/** Starts `count` processes, each with the command line of this one. Resolves when all of them listen. */
+/** Starts `count` processes with this process's command line. Resolves when all of them are listening. */
 export async function startProcesses(count: number, log: Logger): Promise<Running> {
   let isStopping = false
   const close = async () => {
@@ -40,7 +40,7 @@ export async function startProcesses(count: number, log: Logger): Promise<Runnin
   const drain = () => {
     for (const worker of workers()) tell(worker, 'drain')
   }
-  // The library of metrics is loaded only now: no other command needs it.
+  // The metrics library is loaded here because no other command needs it.
   const { gatherMetrics } = await import('./shared-metrics.ts')
   gatherMetrics()
   try {
@@ -59,7 +59,7 @@ export async function startProcesses(count: number, log: Logger): Promise<Runnin
   }
 }
 
-/** Runs the service in a process that `startProcesses` started, until the primary tells it to stop. */
+/** Runs the service in a process started by `startProcesses`, until the primary tells it to stop. */
 export async function serveProcess(start: () => Promise<Running & { readonly metrics: Metrics }>): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
   const orders = new Map<Order, () => void>()
@@ -96,7 +96,7 @@ function startProcess(): Promise<Listening> {
 
 const workers = (): Worker[] => Object.values(cluster.workers ?? {}).map(worker => worker!)
 
-/** A worker that has died meanwhile is told nothing. */
+/** Errors from a worker that has just died are ignored. */
 function tell(worker: Worker, order: Order): void {
   worker.send(order, () => {})
 }

@@ -1,25 +1,25 @@
 /**
- * The metrics of several processes (PROCESSES) as one. A scrape reaches any of them; that one asks the primary, which
- * asks all, and adds what those counted that have ended: a counter that went down would look like a restart.
+ * Combines the metrics of several processes (PROCESSES). A scrape reaches any worker, which asks the primary. The
+ * primary asks all workers and adds ended workers' counts, because a decreasing counter would look like a restart.
  */
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { keepCounts, type Metrics, type Snapshot } from '../../lib/metrics.ts'
 
-/** A worker asks for the snapshots of all, and is given them; the primary asks for one, and is given it. */
+/** A worker requests 'all' snapshots and receives 'these'. The primary requests 'yours' and receives 'mine'. */
 type Message =
   | { readonly metrics: 'all'; readonly question: number }
   | { readonly metrics: 'these'; readonly question: number; readonly snapshots: readonly Snapshot[] }
   | { readonly metrics: 'yours'; readonly round: number }
   | { readonly metrics: 'mine'; readonly round: number; readonly snapshot: Snapshot }
 
-/** A process that does not answer in time counts with its last answer. */
+/** A process that does not respond in time is counted with its last snapshot. */
 const MOST_MS = 3000
 
 const isMessage = (message: unknown): message is Message =>
   typeof message === 'object' && message !== null && 'metrics' in message
 
-/** Begins to gather, in the primary. */
+/** Starts gathering metrics in the primary. */
 export function gatherMetrics(): void {
   const newest = new Map<number, Snapshot>()
   let ended: Snapshot = []
@@ -65,7 +65,7 @@ export function gatherMetrics(): void {
   })
 }
 
-/** Makes the metrics of this process, a worker, show those of all processes. */
+/** Makes this worker report the metrics of all processes. */
 export function shareMetrics(metrics: Metrics): void {
   const waiting = new Map<number, (snapshots: readonly Snapshot[]) => void>()
   let questions = 0
@@ -89,7 +89,7 @@ export function shareMetrics(metrics: Metrics): void {
   )
 }
 
-/** The primary may have gone meanwhile, which ends this process too. */
+/** The primary may have ended, which also ends this process. */
 function tell(message: Message): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }

@@ -1,26 +1,23 @@
 /**
- * Decides when a server stops. A first signal asks it to stop. SIGTERM, which supervisors send, also gives its clients
- * time to notice. A second signal, after REPEATED_MS, makes it stop without waiting for requests. A third one ends the
- * process at once. An uncaught error stops the server as well, because its state is unknown then.
+ * Decides when a server stops. The first signal requests a stop. SIGTERM, which supervisors send, also gives clients
+ * time to notice. A second signal, at least REPEATED_MS later, stops the server without waiting for requests. A third
+ * signal ends the process immediately. An uncaught error also stops the server, whose state is then unknown.
  */
 import type { Logger } from '../../lib/log.ts'
 
 export interface Stop {
-  /** Resolves to whether the server's clients are to be told before. */
+  /** Resolves to whether clients should be notified before the stop. */
   readonly requested: Promise<boolean>
   readonly forced: Promise<void>
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/**
- * The terminal sends Ctrl-C to every process, and npm passes it on. The signal from npm must not count as a second
- * one.
- */
+/** A terminal sends Ctrl-C to every process, and npm forwards the signal, which must not count as the second one. */
 const REPEATED_MS = 1000
-/** A forced stop ends the process after this time, whatever is still open. PostgreSQL stops in less. */
+/** A forced stop ends the process after this time, even if something is still open. PostgreSQL stops sooner. */
 const FORCED_MS = 2000
 
-/** Begins to listen. From now on signals do not end the process by themselves. */
+/** Starts listening. From now on, signals do not end the process by themselves. */
 export function listenForStop(log: Logger): Stop {
   const requested = latch<boolean>()
   const forced = latch()

@@ -1,12 +1,12 @@
-/** Scripts that complete command lines in bash, zsh and fish. All three are made of one list. */
+/** Generates command-line completion scripts for bash, zsh and fish from a shared list. */
 import type { Commands } from '../command-line.ts'
 import { SHARED_FLAGS } from './help.ts'
 
 /** The words that may follow the words before the cursor. */
 interface Choice {
-  /** The words between `spoor` and the one that is being typed, each followed by a space. */
+  /** The words between `spoor` and the word being typed, each followed by a space. */
   readonly after: string
-  /** Whether others may follow these words: the parameters and flags of a command. */
+  /** Whether further words may follow `after`, as with a command's parameters and flags. */
   readonly hasMore: boolean
   readonly options: readonly Option[]
 }
@@ -18,7 +18,7 @@ interface Option {
   readonly hasValue: boolean
 }
 
-/** By shell; each takes file names wherever nothing else can stand. */
+/** Generators by shell. Each script completes file names if nothing else applies. */
 const SCRIPTS = { bash, zsh, fish } as const
 export type CompletedShell = keyof typeof SCRIPTS
 export const SHELLS = Object.keys(SCRIPTS) as readonly CompletedShell[]
@@ -27,7 +27,7 @@ export function completionScript(shell: CompletedShell, commands: Commands): str
   return SCRIPTS[shell](choicesOf(commands))
 }
 
-/** The flags of each command, the verbs of each noun, and the nouns. */
+/** Lists each command's flags, each noun's verbs, and the nouns. */
 function choicesOf(commands: Commands): readonly Choice[] {
   const names = Object.keys(commands)
   const word = (word: string, about: string): Option => ({ word, about, hasValue: false })
@@ -59,7 +59,7 @@ function verbsOf(names: readonly string[], noun: string): string {
   return own.map(name => name.slice(noun.length + 1)).join(', ')
 }
 
-/** In single quotes, for bash and zsh. */
+/** Quotes with single quotes, for bash and zsh. */
 const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 function bash(choices: readonly Choice[]): string {
@@ -99,7 +99,8 @@ function zsh(choices: readonly Choice[]): string {
     '  esac',
     '  if (( $#options )); then _describe -V spoor options; else _files; fi',
     '}',
-    // As a file in a folder of $fpath it is the body of the function that completes; evaluated, it names that function.
+    // In a folder of $fpath, the script is the completion function's body. When evaluated, the script registers the
+    // function.
     'if [[ $funcstack[1] == _spoor ]]; then _spoor "$@"; else compdef _spoor spoor; fi'
   ].join('\n')
 }

@@ -6,7 +6,6 @@ export const SHARED_FLAGS: [flag: string, about: string][] = [
   ['--help', 'print this']
 ]
 
-/** The help of one command. */
 export function commandHelp(name: string, { summary, usage }: Command): string {
   const flags = Object.entries(usage.flags).map(([flag, spec]) => [flagForm(flag, spec), spec.about])
   return [
@@ -22,7 +21,7 @@ export function commandHelp(name: string, { summary, usage }: Command): string {
   ].join('\n')
 }
 
-/** The help of all commands whose names begin with `noun`; of all commands if it is undefined. */
+/** Returns the help of all commands whose names begin with `noun`, or of all commands if undefined. */
 export function overview(commands: Readonly<Record<string, Command>>, version: string, noun?: string): string {
   const listed = Object.entries(commands).filter(([name]) => noun === undefined || name.startsWith(`${noun} `))
   return [
@@ -37,7 +36,7 @@ export function overview(commands: Readonly<Record<string, Command>>, version: s
   ].join('\n')
 }
 
-/** `spoor key rotate KEYID [--flag VALUE]`. */
+/** Returns `spoor key rotate KEYID [--flag VALUE]`, for example. */
 export function usageLine(name: string, usage: Command['usage']): string {
   const flags = Object.entries(usage.flags).map(([flag, spec]) =>
     spec.required ? flagForm(flag, spec) : `[${flagForm(flag, spec)}]`

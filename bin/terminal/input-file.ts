@@ -1,10 +1,10 @@
-/** Files that commands read. */
+/** Opens files that commands read. */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { AdminError } from '../../lib/admin-error.ts'
 
-/** Opens the file, or stdin, and finds its length, if that is known. */
+/** Opens the file, or stdin for `-`, and returns its length if known. */
 export async function openSource(file: string): Promise<{ stream: Readable; length: number | undefined }> {
   if (file === '-') return { stream: process.stdin, length: undefined }
   try {

@@ -1,12 +1,9 @@
-/** Lets Ctrl-C stop long work in good order, between two of its steps. A second Ctrl-C ends the process at once. */
+/** Lets Ctrl-C stop long work cleanly between two steps. A second Ctrl-C ends the process immediately. */
 import { constants } from 'node:os'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/**
- * Work that was told to end before it was done. The exit code is what a shell gives to a process that the signal
- * ended.
- */
+/** Thrown if work was interrupted. The exit code is the shell's code for a process ended by that signal. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
   readonly exitCode: number
@@ -16,7 +13,7 @@ export class Interrupted extends Error {
   }
 }
 
-/** Runs `work` with a signal that aborts when the process is told to end. Throws Interrupted if the work fails then. */
+/** Runs `work` with a signal that aborts when the process is told to end. Throws Interrupted if the work then fails. */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
   const listeners = SIGNALS.map(signal => [signal, () => controller.abort(signal)] as const)

@@ -1,7 +1,7 @@
-/** The name that is most similar to a mistyped one; undefined if none is similar. */
+/** Returns the name most similar to a mistyped one; undefined if none is similar. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
   let best: string | undefined
-  // Two letters in the wrong order count as two replacements, hence the 1.
+  // Two transposed letters count as two replacements, so the limit is one higher.
   let least = Math.ceil(typed.length / 3) + 1
   for (const name of names) {
     const distance = editDistance(typed, name)
@@ -13,7 +13,7 @@ export function nearest(typed: string, names: readonly string[]): string | undef
   return best
 }
 
-/** How many letters must be inserted, deleted or replaced to turn one text into the other (Levenshtein). */
+/** Returns the number of letters to insert, delete or replace to turn one string into the other (Levenshtein). */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, i) => i)
   for (let i = 1; i <= from.length; i++) {

@@ -1,6 +1,6 @@
 /**
- * Shows on stderr how far a long command is: on a terminal by one line, which is drawn again and again; elsewhere,
- * such as in a log, by a line every few seconds.
+ * Shows a long command's progress on stderr: a single redrawn line on a terminal, or a line every few seconds
+ * elsewhere, such as in a log.
  */
 import { visible, visibleLines } from '../../lib/log-text.ts'
 
@@ -12,7 +12,7 @@ export interface Terminal {
 
 const TERMINAL_MS = 100
 const LOG_MS = 5000
-/** Moves to the beginning of the line, and clears it. */
+/** Moves to the beginning of the line and clears it. */
 const CLEAR = '\r\u001b[K'
 
 export class Progress {
@@ -27,10 +27,7 @@ export class Progress {
     if (!terminal.isTTY) this.#shownAt = this.#began
   }
 
-  /**
-   * Shows how far the work is. If it is time for that, calls `describe` for the line, with the seconds since the
-   * command began.
-   */
+  /** Shows the progress. If an update is due, calls `describe` for the line with the seconds since the start. */
   show(describe: (seconds: number) => string): void {
     const now = performance.now()
     if (now - this.#shownAt < (this.#terminal.isTTY ? TERMINAL_MS : LOG_MS)) return
@@ -44,13 +41,12 @@ export class Progress {
     this.#isDrawn = true
   }
 
-  /** Writes a line that stays. */
+  /** Writes a permanent line. */
   say(line: string): void {
     this.clear()
     this.#terminal.write(`${visibleLines(line)}\n`)
   }
 
-  /** Clears the line that was drawn. */
   clear(): void {
     if (this.#isDrawn) this.#terminal.write(CLEAR)
     this.#isDrawn = false

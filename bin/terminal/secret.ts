@@ -1,4 +1,4 @@
-/** Asks, and reads a line from stdin. A terminal does not show what is typed of a secret. */
+/** Prompts for a line and reads it from stdin. A terminal does not echo a secret. */
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 

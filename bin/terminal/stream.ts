@@ -1,4 +1,4 @@
-/** Writes output that is too long to be held in memory. */
+/** Writes output that is too long for memory. */
 import { AdminError } from '../../lib/admin-error.ts'
 
 export interface Output {
@@ -6,10 +6,7 @@ export interface Output {
   on?(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/**
- * Returns a function that writes a piece to `output`. It resolves when there is room for more, and rejects if nobody
- * reads.
- */
+/** Returns a function that writes a chunk to `output`. Resolves when more can be written; rejects if nobody reads. */
 export function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void> {
   let isWatched = false
   return bytes => {

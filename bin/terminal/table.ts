@@ -1,15 +1,15 @@
-/** Tables of aligned text for people. Scripts use --json. */
+/** Formats aligned tables for people. Scripts use --json. */
 import { visible } from '../../lib/log-text.ts'
 
-/** A table with a heading, and with numbers to the right. The text `nothing` if there are no rows. */
+/** Returns a table with a heading and right-aligned numbers, or `nothing` if there are no rows. */
 export function table(heading: readonly string[], rows: readonly (string | number)[][], nothing: string): string {
   if (rows.length === 0) return nothing
   return alignColumns([[...heading], ...rows]).join('\n')
 }
 
-/** One line for each row. Cells are padded to the widest of their column, except in the last column. */
+/** Returns one line per row. Cells are padded to their column's widest, except in the last column. */
 export function alignColumns(cells: readonly (string | number)[][]): string[] {
-  // A line break within a cell would let its author begin a row.
+  // A line break in a cell would let the cell's author forge a row.
   const rows = cells.map(row => row.map(cell => (typeof cell === 'number' ? cell : visible(cell))))
   const widths: number[] = []
   for (const row of rows) {

@@ -1,4 +1,4 @@
-/** The flags `--from` and `--to`. They take the same forms of time as the API, and days. */
+/** Defines the flags `--from` and `--to`, which accept the API's time formats or a number of days ago. */
 import { parseTimestamp } from '../../lib/trace/timestamp.ts'
 import { UsageError } from '../command.ts'
 
@@ -12,14 +12,13 @@ interface Times {
   readonly to: string | undefined
 }
 
-/** The times in canonical form. */
 export function parseTimes({ from, to }: Times): Times {
   return { from: parseMoment('from', from), to: parseMoment('to', to) }
 }
 
 const DAY_MS = 86_400_000
 
-/** A time as the API takes it, or a number of days ago (`90d`), in canonical form. */
+/** Parses a time in the API's format, or a number of days ago (`90d`), into canonical form. */
 export function parseMoment(flag: string, text: string | undefined, now = Date.now()): string | undefined {
   const days = parseDays(text)
   if (days !== undefined) return new Date(now - days * DAY_MS).toISOString()
@@ -29,7 +28,7 @@ export function parseMoment(flag: string, text: string | undefined, now = Date.n
   throw new UsageError(`--${flag} must be ${form}, but is ${JSON.stringify(text)}`)
 }
 
-/** `30d` is 30; undefined if the text is no number of days. */
+/** Parses `30d` as 30; undefined if the string is not a number of days. */
 export function parseDays(text: string | undefined): number | undefined {
   const days = /^(\d{1,5})d$/.exec(text ?? '')?.[1]
   return days === undefined ? undefined : Number(days)

@@ -1,20 +1,19 @@
 import { randomBytes } from 'node:crypto'
 
-/** The things that a start made. */
+/** The results of a server start. */
 export interface WelcomeStart {
-  /** The first key. */
   readonly key: string | null
   /** The fault that keeps the deployment from serving. */
   readonly obstacle: string | null
-  /** The address of the dashboard; null if it is off. */
+  /** The dashboard's URL; null if the dashboard is off. */
   readonly dashboard: string | null
-  /** Whether that address signs in, once. */
+  /** Whether `dashboard` is a one-time sign-in link. */
   readonly isLink: boolean
 }
 
 /**
- * The text that a person reads when the server has started: its address, the dashboard's address, the first key if one
- * was made, and the next step.
+ * Returns the text shown after a start: the server's address, the dashboard's URL, the first key if one was created,
+ * and the next step.
  */
 export function welcome(address: string, location: string, start: WelcomeStart, env: NodeJS.ProcessEnv): string {
   const lines = [`spoor is at ${address}`, `The data is in: ${location}`, ...dashboardLines(start, env), '']
@@ -44,7 +43,7 @@ function dashboardLines({ dashboard, isLink, obstacle }: WelcomeStart, env: Node
   return [`Dashboard: ${dashboard} (${how})`]
 }
 
-/** Commands that can be pasted as they are, because this JSON has no apostrophes. */
+/** Returns commands that can be pasted as they are, because this JSON contains no apostrophes. */
 function firstTrace(address: string, key: string): string[] {
   const id = randomBytes(16).toString('hex')
   const now = Date.now()
@@ -79,10 +78,7 @@ function firstTrace(address: string, key: string): string[] {
   ]
 }
 
-/**
- * A command for the same server. It has the server's variables, because it needs the same database; a password is left
- * out.
- */
+/** Returns a command for the same server, with the variables that select its database but without any password. */
 function spoorCommand(args: string, env: NodeJS.ProcessEnv): string {
   const command = `npx spoor ${args}`
   if (env.DATABASE_URL) return `${command} (with the same DATABASE_URL and KEY_DIGEST_SECRET)`

@@ -15,34 +15,34 @@ export const MAX_CATEGORY = 200
 export const MAX_COMMENT = 2000
 
 export interface TraceInput {
-  /** 32 hexadecimal characters, folded to lower case. */
+  /** A trace id has 32 hexadecimal characters, which are folded to lower case. */
   id: string
-  /** What the run is called. */
+  /** The run's name. */
   name: string
-  /** How the run ended; must be absent when `endedAt` is absent. */
+  /** The run's outcome. It must be absent if `endedAt` is absent. */
   status?: 'ok' | 'error' | 'unset' | undefined
-  /** ISO 8601; without `Z` or an offset it is read as UTC. Kept to the microsecond. */
+  /** A date and time. ISO 8601, UTC by default, kept to the microsecond. */
   startedAt: string
-  /** Present: a complete trace; absent: a running one. Not before `startedAt`. ISO 8601; without `Z` or an offset it is read as UTC. Kept to the microsecond. */
+  /** The end, not before `startedAt`; absent while running. ISO 8601, UTC by default, kept to the microsecond. */
   endedAt?: string | undefined
-  /** Who runs the model: `anthropic`, `openai` and the like. */
+  /** The provider of the model, such as `anthropic` or `openai`. */
   provider?: string | undefined
-  /** The model, as its provider names it. */
+  /** The provider's name for the model. */
   model?: string | undefined
   /** The conversation or session that the run belongs to. */
   sessionId?: string | undefined
-  /** On whose behalf the run was made. */
+  /** The user on whose behalf the run was made. */
   userId?: string | undefined
-  /** Labels to find the trace by. */
+  /** Labels for finding the trace. */
   tags?: readonly string[] | undefined
-  /** What the run was given. Any JSON value, kept exactly as sent. */
+  /** The run's input. Any JSON value is allowed and kept exactly as sent. */
   input?: unknown
-  /** What the run gave. Any JSON value, kept exactly as sent. */
+  /** The run's output. Any JSON value is allowed and kept exactly as sent. */
   output?: unknown
-  /** Whatever else is known of the run; can be merged into later. An object of any JSON values, kept exactly as sent. */
+  /** Additional data about the run. Later requests can merge keys. Values can be any JSON, kept exactly as sent. */
   metadata?: Record<string, unknown> | undefined
   usage?: UsageInput | undefined
-  /** US dollars. */
+  /** The cost in US dollars. */
   costUsd?: number | undefined
   /** The steps of the run. */
   spans?: readonly SpanInput[] | undefined
@@ -52,27 +52,27 @@ export type ScoreInput = NumericScoreInput | CategoricalScoreInput | BooleanScor
 
 export interface TraceDetail {
   trace: Trace
-  /** By `startedAt`, then id. */
+  /** The spans, ordered by `startedAt`, then id. */
   spans: readonly Span[]
-  /** Newest first. */
+  /** The scores, newest first. */
   scores: readonly Score[]
 }
 
 export interface TraceList {
   traces: readonly TraceSummary[]
-  /** Pass as `after` for the next page; null: this is the last. */
+  /** The value of `after` for the next page. The last page has none (null). */
   nextCursor: string | null
-  /** Pass as `before` for the page before; null: this is the first. */
+  /** The value of `before` for the previous page. The first page has none (null). */
   prevCursor: string | null
-  /** The limit in force. */
+  /** The limit in effect. */
   pageSize: number
 }
 
 export interface ScoreList {
   scores: readonly Score[]
-  /** Pass as `after` for the next page; null: this is the last. */
+  /** The value of `after` for the next page. The last page has none (null). */
   nextCursor: string | null
-  /** The limit in force. */
+  /** The limit in effect. */
   pageSize: number
 }
 
@@ -89,9 +89,9 @@ export interface Project {
   traceCount: number
   spanCount: number
   estimatedBytes: number
-  /** When the newest trace was ingested. */
+  /** The time at which the newest trace was ingested. */
   lastTraceAt: string | null
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   createdAt: string
   storage: { limitBytes: number; level: 'ok' | 'warning' | 'critical' }
   keyScopes: readonly ('traces:write' | 'traces:read' | 'traces:delete')[]
@@ -101,11 +101,11 @@ export interface KeyDescription {
   keyId: string
   projectId: string
   scopes: readonly ('traces:write' | 'traces:read' | 'traces:delete')[]
-  /** Null: never. */
+  /** The expiry time. Null means never. */
   expiresAt: string | null
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   lastUsedAt: string
-  /** The environment stamped on what the key records; null: unassigned. */
+  /** The environment of traces that the key records. Null means unassigned. */
   environment: string | null
 }
 
@@ -116,79 +116,79 @@ export interface UsageInput {
 }
 
 export interface SpanInput {
-  /** Unique in its trace. 16 hexadecimal characters, folded to lower case. */
+  /** The span's id, unique in its trace. It has 16 hexadecimal characters, folded to lower case. */
   id: string
-  /** The span that this one is part of; it may arrive later. */
+  /** The parent span, which may arrive later. */
   parentSpanId?: string | null | undefined
-  /** What the step is called. */
+  /** The step's name. */
   name: string
-  /** What the step does; left out: `custom`. */
+  /** The step's kind. The default is `custom`. */
   kind?: 'llm' | 'agent' | 'tool' | 'chain' | 'retriever' | 'embedding' | 'reranker' | 'custom' | undefined
-  /** How the step ended; left out: `unset`. */
+  /** The step's outcome. The default is `unset`. */
   status?: 'ok' | 'error' | 'unset' | undefined
-  /** ISO 8601; without `Z` or an offset it is read as UTC. Kept to the microsecond. */
+  /** A date and time. ISO 8601, UTC by default, kept to the microsecond. */
   startedAt: string
-  /** Not before `startedAt`. ISO 8601; without `Z` or an offset it is read as UTC. Kept to the microsecond. */
+  /** The end, not before `startedAt`. ISO 8601, UTC by default, kept to the microsecond. */
   endedAt: string
-  /** Who runs the model: `anthropic`, `openai` and the like. */
+  /** The provider of the model, such as `anthropic` or `openai`. */
   provider?: string | undefined
-  /** The model, as its provider names it. */
+  /** The provider's name for the model. */
   model?: string | undefined
-  /** What the step was given. Any JSON value, kept exactly as sent. */
+  /** The step's input. Any JSON value is allowed and kept exactly as sent. */
   input?: unknown
-  /** What the step gave. Any JSON value, kept exactly as sent. */
+  /** The step's output. Any JSON value is allowed and kept exactly as sent. */
   output?: unknown
-  /** Whatever else is known of the step. An object of any JSON values, kept exactly as sent. */
+  /** Additional attributes of the step. Values can be any JSON, kept exactly as sent. */
   attributes?: Record<string, unknown> | undefined
-  /** Moments within the step. */
+  /** Events within the step. */
   events?: readonly SpanEventInput[] | undefined
   usage?: UsageInput | undefined
-  /** US dollars. */
+  /** The cost in US dollars. */
   costUsd?: number | undefined
 }
 
 export interface NumericScoreInput {
-  /** What is judged. A name may be scored again: the newest score counts. */
+  /** The name of the judged quality. If a name is scored again, the newest score counts. */
   name: string
   dataType: 'numeric'
   value: number
   comment?: string | undefined
-  /** The span that is judged; left out: the whole trace. 16 hexadecimal characters, folded to lower case. */
+  /** The id of the judged span; absent for the whole trace. It has 16 hexadecimal characters, folded to lower case. */
   spanId?: string | undefined
 }
 
 export interface CategoricalScoreInput {
-  /** What is judged. A name may be scored again: the newest score counts. */
+  /** The name of the judged quality. If a name is scored again, the newest score counts. */
   name: string
   dataType: 'categorical'
   value: string
   comment?: string | undefined
-  /** The span that is judged; left out: the whole trace. 16 hexadecimal characters, folded to lower case. */
+  /** The id of the judged span; absent for the whole trace. It has 16 hexadecimal characters, folded to lower case. */
   spanId?: string | undefined
 }
 
 export interface BooleanScoreInput {
-  /** What is judged. A name may be scored again: the newest score counts. */
+  /** The name of the judged quality. If a name is scored again, the newest score counts. */
   name: string
   dataType: 'boolean'
   value: boolean
   comment?: string | undefined
-  /** The span that is judged; left out: the whole trace. 16 hexadecimal characters, folded to lower case. */
+  /** The id of the judged span; absent for the whole trace. It has 16 hexadecimal characters, folded to lower case. */
   spanId?: string | undefined
 }
 
 export interface Trace {
   id: string
   name: string
-  /** `running` until the trace is ended. */
+  /** The status is `running` until the trace ends. */
   status: 'ok' | 'error' | 'unset' | 'running'
-  /** The environment of the key that recorded the trace; null: unassigned. */
+  /** The environment of the key that recorded the trace. Null means unassigned. */
   environment: string | null
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   startedAt: string
-  /** Null while the trace is running. */
+  /** The end, which is null while the trace is running. */
   endedAt: string | null
-  /** Null while the trace is running. */
+  /** The duration, which is null while the trace is running. */
   durationMs: number | null
   provider: string | null
   model: string | null
@@ -198,11 +198,11 @@ export interface Trace {
   usage: Usage
   costUsd: number | null
   spanCount: number
-  /** Spans whose status is `error`. */
+  /** The number of spans with status `error`. */
   errorCount: number
-  /** Serialised size of the trace and its spans. */
+  /** The serialised size of the trace and its spans. */
   estimatedBytes: number
-  /** When the service stored the trace; null: not known, for an imported one. */
+  /** The time at which the service stored the trace. An imported trace may have no known time (null). */
   ingestedAt: string | null
   /** The newest score of each name, by name. */
   scores: Record<string, ScoreSummary>
@@ -210,11 +210,11 @@ export interface Trace {
   input: unknown
   /** Any JSON value. */
   output: unknown
-  /** An object of any JSON values. */
+  /** An object whose values can be any JSON. */
   metadata: Record<string, unknown>
-  /** When the metadata was last changed after ingest; null: never. */
+  /** The time of the last metadata change after ingest. Null means never. */
   metadataUpdatedAt: string | null
-  /** Identifies the body as it was ingested; later changes of the metadata leave it as it is. */
+  /** The hash identifies the body as ingested. Later metadata changes do not affect it. */
   bodyHash: string
 }
 
@@ -225,9 +225,9 @@ export interface Span {
   name: string
   kind: 'llm' | 'agent' | 'tool' | 'chain' | 'retriever' | 'embedding' | 'reranker' | 'custom'
   status: 'ok' | 'error' | 'unset'
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   startedAt: string
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   endedAt: string
   durationMs: number
   provider: string | null
@@ -236,10 +236,10 @@ export interface Span {
   input: unknown
   /** Any JSON value. */
   output: unknown
-  /** An object of any JSON values. */
+  /** An object whose values can be any JSON. */
   attributes: Record<string, unknown>
   events: readonly SpanEvent[]
-  /** Null where none was recorded. */
+  /** The span's usage, which is null if none was recorded. */
   usage: Usage | null
   costUsd: number | null
 }
@@ -247,33 +247,33 @@ export interface Span {
 export interface Score {
   id: string
   traceId: string
-  /** The span that is judged; null: the whole trace. */
+  /** The judged span. If null, the score judges the whole trace. */
   spanId: string | null
   name: string
   dataType: 'numeric' | 'categorical' | 'boolean'
-  /** A number for `numeric`, a string for `categorical`, a boolean for `boolean`. */
+  /** The value is a number for `numeric`, a string for `categorical` and a boolean for `boolean`. */
   value: number | string | boolean
   comment: string | null
-  /** `api`: through this API or MCP; `annotation`: on the dashboard; `eval`: by an evaluator. */
+  /** The source is `api` for this API and MCP, `annotation` for the dashboard and `eval` for an evaluator. */
   source: 'api' | 'annotation' | 'eval'
   evaluatorId: string | null
   runId: string | null
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   createdAt: string
 }
 
 export interface TraceSummary {
   id: string
   name: string
-  /** `running` until the trace is ended. */
+  /** The status is `running` until the trace ends. */
   status: 'ok' | 'error' | 'unset' | 'running'
-  /** The environment of the key that recorded the trace; null: unassigned. */
+  /** The environment of the key that recorded the trace. Null means unassigned. */
   environment: string | null
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   startedAt: string
-  /** Null while the trace is running. */
+  /** The end, which is null while the trace is running. */
   endedAt: string | null
-  /** Null while the trace is running. */
+  /** The duration, which is null while the trace is running. */
   durationMs: number | null
   provider: string | null
   model: string | null
@@ -283,22 +283,22 @@ export interface TraceSummary {
   usage: Usage
   costUsd: number | null
   spanCount: number
-  /** Spans whose status is `error`. */
+  /** The number of spans with status `error`. */
   errorCount: number
-  /** Serialised size of the trace and its spans. */
+  /** The serialised size of the trace and its spans. */
   estimatedBytes: number
-  /** When the service stored the trace; null: not known, for an imported one. */
+  /** The time at which the service stored the trace. An imported trace may have no known time (null). */
   ingestedAt: string | null
   /** The newest score of each name, by name. */
   scores: Record<string, ScoreSummary>
 }
 
 export interface SpanEventInput {
-  /** What happened. */
+  /** The event's name. */
   name: string
-  /** ISO 8601; without `Z` or an offset it is read as UTC. Kept to the microsecond. */
+  /** A date and time. ISO 8601, UTC by default, kept to the microsecond. */
   timestamp: string
-  /** What is known of it. An object of any JSON values, kept exactly as sent. */
+  /** The event's attributes. Values can be any JSON, kept exactly as sent. */
   attributes?: Record<string, unknown> | undefined
 }
 
@@ -311,58 +311,58 @@ export interface Usage {
 export interface ScoreSummary {
   scoreId: string
   dataType: 'numeric' | 'categorical' | 'boolean'
-  /** A number for `numeric`, a string for `categorical`, a boolean for `boolean`. */
+  /** The value is a number for `numeric`, a string for `categorical` and a boolean for `boolean`. */
   value: number | string | boolean
   evaluatorId: string | null
 }
 
 export interface SpanEvent {
   name: string
-  /** ISO 8601 in UTC, with three or six fraction digits. */
+  /** An ISO 8601 time in UTC, with three or six fraction digits. */
   timestamp: string
   attributes: Record<string, unknown> | null
 }
 
 export interface TraceListQuery {
-  /** `running`: a streamed trace that has not ended. */
+  /** A trace is `running` if it is streamed and has not ended. */
   status?: 'ok' | 'error' | 'unset' | 'running' | undefined
-  /** Exact match. */
+  /** The exact model. */
   model?: string | undefined
-  /** Exact name of the trace. */
+  /** The exact name of the trace. */
   name?: string | undefined
   /** A tag that the trace must carry. */
   tag?: string | undefined
-  /** The environment of the trace, folded to lower case; `unassigned`: recorded by keys that have none. */
+  /** The trace's environment, folded to lower case. `unassigned` selects traces of keys without an environment. */
   environment?: string | undefined
-  /** Exact match; with sort=newest only. */
+  /** The exact session id. Requires sort=newest. */
   sessionId?: string | undefined
-  /** Exact match; with sort=newest only. */
+  /** The exact user id. Requires sort=newest. */
   userId?: string | undefined
-  /** Inclusive lower bound of startedAt; with sort=newest only. */
+  /** The inclusive lower bound of startedAt. Requires sort=newest. */
   from?: string | undefined
-  /** Inclusive upper bound of startedAt; with sort=newest only. */
+  /** The inclusive upper bound of startedAt. Requires sort=newest. */
   to?: string | undefined
-  /** `slowest`: by durationMs, without running traces; `costliest`: by costUsd, without those that have none. */
+  /** `slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits traces without it. */
   sort?: 'newest' | 'slowest' | 'costliest' | undefined
-  /** How many a page has at most. */
+  /** The maximum number of items per page. */
   limit?: number | undefined
-  /** The nextCursor of a page under the same sort: what comes after it. */
+  /** The nextCursor of a page with the same sort. Returns the page after it. */
   after?: string | undefined
-  /** The prevCursor of a page under the same sort: what comes before it. */
+  /** The prevCursor of a page with the same sort. Returns the page before it. */
   before?: string | undefined
 }
 
 export interface ScoreListQuery {
-  /** Exact name of the score. */
+  /** The exact name of the score. */
   name?: string | undefined
-  /** The environment of the trace, folded to lower case; `unassigned`: recorded by keys that have none. */
+  /** The trace's environment, folded to lower case. `unassigned` selects traces of keys without an environment. */
   environment?: string | undefined
-  /** Inclusive lower bound of createdAt. */
+  /** The inclusive lower bound of createdAt. */
   from?: string | undefined
-  /** Inclusive upper bound of createdAt. */
+  /** The inclusive upper bound of createdAt. */
   to?: string | undefined
-  /** How many a page has at most. */
+  /** The maximum number of items per page. */
   limit?: number | undefined
-  /** The nextCursor of a page: older scores. */
+  /** The nextCursor of a page. Returns older scores. */
   after?: string | undefined
 }

@@ -1,36 +1,36 @@
-/** The options of a client. An environment variable fills in an option that is not given. */
+/** Client options. Environment variables supply options that are not given. */
 import { resolve } from 'node:path'
 import type { Redact } from './record/values.ts'
 import type { SendTarget } from './send/transport.ts'
 
 export interface SpoorOptions {
-  /** The address of the service; `SPOOR_URL` if not given, else http://127.0.0.1:8787. */
+  /** Service address. Defaults to `SPOOR_URL`, then to http://127.0.0.1:8787. */
   readonly url?: string | undefined
-  /** The API key; `SPOOR_API_KEY` if not given. Without one nothing is recorded. */
+  /** API key. Defaults to `SPOOR_API_KEY`. Without a key, nothing is recorded. */
   readonly key?: string | undefined
-  /** The folder for what cannot be sent; `SPOOR_SPOOL` if not given, else ./.spoor. False: there is none. */
+  /** Folder for traces that cannot be sent. Defaults to `SPOOR_SPOOL`, then to ./.spoor. `false` disables the spool. */
   readonly spool?: string | false | undefined
-  /** Writes each trace to the spool at once, so that not even a kill of the process loses it. */
+  /** Whether each trace is written to the spool at once, so that even killing the process loses nothing. */
   readonly spoolEach?: boolean | undefined
-  /** Traces can be seen while they run, which takes several requests each. */
+  /** Whether traces are visible while they run, which takes several requests per trace. */
   readonly live?: boolean | undefined
-  /** Sends before a traced function's promise is resolved: for serverless functions, which are frozen afterwards. */
+  /** Whether traced promises resolve only after sending, for serverless functions that freeze afterwards. */
   readonly flushEach?: boolean | undefined
   /**
-   * Inside a span of OpenTelemetry's SDK, traces are part of its trace. If not given, they are where its variables
-   * (`OTEL_EXPORTER_OTLP_ENDPOINT`) have it send to this service: otherwise the rest of the trace would be missing there.
+   * Whether traces started inside an OpenTelemetry span join that span's trace. True by default if OpenTelemetry
+   * exports to this service (`OTEL_EXPORTER_OTLP_ENDPOINT`); otherwise the rest of the trace would be missing here.
    */
   readonly openTelemetry?: boolean | undefined
   /**
-   * Gets the name and the value of each member of what is recorded, and of each item of a list, whose name is its place.
-   * Returns what is recorded in its place.
+   * Receives the name and value of each recorded member and list item; an item's name is its index. Returns the value
+   * to record instead.
    */
   readonly redact?: Redact | undefined
-  /** Told of what is lost and of what is amiss, once a minute for each kind; otherwise a line on stderr. */
+  /** Called with losses and other problems, at most once a minute per kind. By default, problems go to stderr. */
   readonly onProblem?: ((problem: string) => void) | undefined
-  /** The most bytes that wait in memory; 32 MiB if not given. */
+  /** Maximum bytes waiting in memory; 32 MiB by default. */
   readonly memoryBytes?: number | undefined
-  /** The most bytes on disk; 256 MiB if not given. */
+  /** Maximum bytes on disk; 256 MiB by default. */
   readonly spoolBytes?: number | undefined
 }
 
@@ -44,7 +44,7 @@ export interface Settings extends SendTarget {
   readonly onProblem: (problem: string) => void
   readonly memoryBytes: number
   readonly spoolBytes: number
-  /** Why nothing can be recorded. */
+  /** Reason why nothing can be recorded, if any. */
   readonly obstacle: string | undefined
 }
 
@@ -52,7 +52,7 @@ const MIB = 1024 * 1024
 const URL_DEFAULT = 'http://127.0.0.1:8787'
 const SPOOL_DEFAULT = './.spoor'
 
-/** Never throws: an application starts without its traces, too. */
+/** Never throws, because an application must start even without tracing. */
 export function readOptions(options: SpoorOptions, env: NodeJS.ProcessEnv): Settings {
   const url = String(options.url || env.SPOOR_URL || URL_DEFAULT)
   const key = String(options.key ?? env.SPOOR_API_KEY ?? '').trim()
@@ -61,7 +61,7 @@ export function readOptions(options: SpoorOptions, env: NodeJS.ProcessEnv): Sett
   const obstacle = isUrl ? keyObstacle(key) : `the url of a server begins with http:// or https://: ${url} does not`
   return {
     ...{ url: obstacle === undefined ? url : URL_DEFAULT, key, obstacle },
-    // The application may go to another folder later.
+    // The application may change its working directory later.
     spool: spool === false ? undefined : resolve(String(spool)),
     spoolEach: options.spoolEach ?? false,
     live: options.live ?? false,
@@ -74,16 +74,16 @@ export function readOptions(options: SpoorOptions, env: NodeJS.ProcessEnv): Sett
   }
 }
 
-/** A bound that is no number would be none. */
+/** Returns `otherwise` unless the value is a positive number, because NaN would disable the bound. */
 const positive = (given: unknown, otherwise: number) => (Number(given) > 0 ? Number(given) : otherwise)
 
-/** Whether OpenTelemetry exports to this service, as far as its variables say. */
+/** Whether OpenTelemetry's variables export to this service. */
 function isExportTo(url: string, env: NodeJS.ProcessEnv): boolean {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT || ''
   return URL.canParse(endpoint) && URL.canParse(url) && hostOf(endpoint) === hostOf(url)
 }
 
-/** This machine has several names for itself. */
+/** Replaces loopback addresses with `localhost`, so that all names of this machine are equal. */
 const hostOf = (url: string) => new URL(url).host.replace(/^(127\.0\.0\.1|\[::1\])(?=:|$)/, 'localhost')
 
 function keyObstacle(key: string): string | undefined {

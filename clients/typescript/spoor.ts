@@ -1,4 +1,4 @@
-/** The client: records traces of the application that it runs in, and reads what is stored. */
+/** The client, which records the application's traces and reads stored traces. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { existsSync } from 'node:fs'
 import type { KeyDescription, Project } from './api-types.ts'
@@ -24,13 +24,13 @@ export interface ObserveOptions extends SpanOptions, TraceOptions {
 // biome-ignore lint/suspicious/noExplicitAny: any function can be observed, and keeps its type.
 type AnyFunction = (this: any, ...given: any[]) => any
 
-/** The most traces that run at once. With one more, the oldest is recorded as it is. */
+/** Maximum number of running traces. Starting another one records the oldest as it is. */
 const MOST_OPEN = 10_000
-/** How often the spool is looked at for what other processes have left. */
+/** Interval at which the spool is checked for entries that other processes left. */
 const ADOPT_MS = 30_000
-/** An application makes its clients within this time, as a rule. */
+/** Time within which an application usually creates its clients. */
 const SETTLED_MS = 500
-/** With `flushEach`, how long an answer may be waited for. */
+/** Maximum wait for responses with `flushEach`. */
 const FLUSH_EACH_MS = 5000
 
 export class Spoor {
@@ -51,7 +51,7 @@ export class Spoor {
   #heldBytes = 0
 
   constructor(options: SpoorOptions = {}) {
-    // The key is nowhere in the object: applications write what they hold to their logs.
+    // The object does not contain the key, because applications may log the object.
     const { url, key, ...settings } = readOptions(options, process.env)
     this.#settings = settings
     const { spool, spoolBytes, obstacle } = settings
@@ -78,13 +78,13 @@ export class Spoor {
     this.#ending = this.#makeEnding()
     if (obstacle !== undefined) this.#holding.problem(`nothing is recorded: ${obstacle}`)
     onEnding(this.#ending)
-    // A function that is billed by its answers loads while it starts.
+    // Serverless functions are billed per request, so the transport is loaded at startup.
     if (settings.flushEach) void this.#connect()
     setImmediate(() => void this.#look({ isSettled: false })).unref()
     this.#adopting = setInterval(() => void this.adopt(), ADOPT_MS).unref()
   }
 
-  /** Runs a function as a trace. Its result is the output; if it throws, the trace has failed. */
+  /** Runs a function as a trace. The function's result becomes the output, and an exception fails the trace. */
   trace<R>(name: string, act: (trace: Trace) => R): R
   trace<R>(name: string, options: TraceOptions, act: (trace: Trace) => R): R
   trace<R>(name: string, ...rest: [(trace: Trace) => R] | [TraceOptions, (trace: Trace) => R]): R {
@@ -92,12 +92,12 @@ export class Spoor {
     const trace = this.start(name, options)
     const result = this.#recorder.run(trace, () => act(trace))
     if (!this.#settings.flushEach || !(result instanceof Promise)) return result
-    // A service that is away is not waited for.
+    // An unreachable service must not delay the function.
     const flush = () => (this.#holding.isPaused ? undefined : this.#holding.flush({ timeoutMs: FLUSH_EACH_MS }, true))
     return result.finally(flush) as R
   }
 
-  /** Runs a function as a step of what is current, or as a trace where nothing is. */
+  /** Runs a function as a span of the current step, or as a trace if there is no current step. */
   span<R>(name: string, act: (step: Step) => R): R
   span<R>(name: string, options: SpanOptions, act: (step: Step) => R): R
   span<R>(name: string, ...rest: [(step: Step) => R] | [SpanOptions, (step: Step) => R]): R {
@@ -106,7 +106,7 @@ export class Spoor {
     return current === undefined ? this.trace(name, options, act) : current.span(name, options, act)
   }
 
-  /** A function that does the same, and is recorded each time it is called: with what it is given, and what it gives. */
+  /** Returns a function that behaves like `act` and records each call with its arguments and its result. */
   observe<F extends AnyFunction>(act: F, options: ObserveOptions = {}): F {
     const name = options.name || act.name || 'anonymous'
     const { span, record } = { span: this.span.bind(this), record: { ...options } }
@@ -117,12 +117,12 @@ export class Spoor {
     return Object.defineProperty(observed, 'name', { value: name }) as F
   }
 
-  /** Starts a trace that is ended by hand. */
+  /** Starts a trace, which the caller must end. */
   start(name: string, options: TraceOptions = {}): Trace {
     const { live, openTelemetry } = this.#settings
     const parent = options.parent ?? (openTelemetry ? currentOtelSpan() : undefined)
     const trace = new Trace(this.#recorder, name, { live, ...options, ...(parent !== undefined && { parent }) })
-    // Several steps of another's trace may run at once: each has an id as a span.
+    // Several parts of an external trace may run concurrently, so each is identified by its span id.
     this.#running.set(trace.key, trace)
     if (this.#running.size > MOST_OPEN) {
       const [oldest] = this.#running.values()
@@ -132,13 +132,13 @@ export class Spoor {
     return trace
   }
 
-  /** The trace or span that the code at hand runs in. */
+  /** Returns the trace or span in which the calling code runs. */
   current(): Step | undefined {
     const step = this.#context.getStore()
     return isUsable(step) ? step : undefined
   }
 
-  /** Attaches a verdict to a trace, or with `spanId` to a span, whoever has recorded it. */
+  /** Attaches a score to a trace, or to a span if `spanId` is given. Any process may have recorded the trace. */
   score(traceId: string, name: string, value: ScoreValue, options: ScoreOptions = {}): void {
     const running = this.#running.get(traceId)
     if (running !== undefined) running.score(name, value, options)
@@ -146,19 +146,19 @@ export class Spoor {
       this.#recorder.send({ traceId, name: `score ${name}` }, { kind: 'score', body: scoreBody(name, value, options) })
   }
 
-  /** The options by which a trace is part of the caller's: `spoor.trace('answer', spoor.fromHeaders(headers), …)`. */
+  /** Returns options that make a trace part of the caller's: `spoor.trace('answer', spoor.fromHeaders(headers), …)`. */
   fromHeaders(headers: HeadersLike | undefined): Pick<TraceOptions, 'parent'> {
     const parent = parentFromHeaders(headers)
     return parent === undefined ? {} : { parent }
   }
 
-  /** Resolves when the service has answered for all that has ended so far, or says what is not there. */
+  /** Resolves when all ended traces are sent, or at the timeout. The result reports what is not stored. */
   async flush(options: FlushOptions = {}): Promise<Flushed> {
     for (const trace of this.#running.values()) trace.sendNow()
     return this.#holding.flush(options)
   }
 
-  /** Ends what runs, flushes, leaves the rest to the spool, and lets go of connections and timers. Once. */
+  /** Ends running traces, flushes, leaves the rest to the spool, and frees connections and timers. Idempotent. */
   close(options: FlushOptions = {}): Promise<Flushed> {
     this.#closing ??= this.#end(options)
     return this.#closing
@@ -181,7 +181,7 @@ export class Spoor {
     return this.#holding.close()
   }
 
-  /** The project of the key: what is stored, and how much. */
+  /** Describes the key's project and the amount of data stored in it. */
   project(): Promise<Project> {
     return this.#ask('GET', '/api/v1/project')
   }
@@ -191,20 +191,20 @@ export class Spoor {
     return this.#ask('GET', '/api/v1/key')
   }
 
-  /** Says that something is amiss, as the client itself does. */
+  /** Reports a problem as the client itself does. */
   problem(text: string): void {
     this.#holding.problem(text)
   }
 
   /**
-   * Takes from the spool some of what other processes have left, and says how much; also done by itself. `anyKey`: what
-   * was recorded with keys of other projects as well.
+   * Takes spool entries that other processes left, a batch at a time, and returns their number. The client also does so
+   * regularly. `anyKey` includes entries recorded with other projects' keys.
    */
   adopt({ anyKey }: { readonly anyKey?: boolean | undefined } = {}): Promise<number> {
     return this.#look({ anyKey, isSettled: true })
   }
 
-  /** How many traces of the spool were left to other keys, when it was looked at last. */
+  /** Number of spool entries that the last check left to other keys. */
   get left(): number {
     return this.#spool?.left ?? 0
   }

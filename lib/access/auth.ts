@@ -1,7 +1,7 @@
 /**
- * Finds out whom a request acts for. A verified key is remembered for some seconds, under a hash of the whole token.
- * Every other token is looked up in the database. Wrong keys are not remembered: whatever is wrong with a token, it
- * goes the same way, takes the same time and gets the same answer.
+ * Authenticates requests by API key. A verified key is cached for a few seconds, under a hash of the whole token. Every
+ * other token is looked up in the database. Invalid keys are not cached: whatever is wrong with a token, it takes the
+ * same path and time, and gets the same response.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { SqlAccess } from '../database/sql-access.ts'
@@ -22,14 +22,14 @@ export interface KeyRingOptions {
   readonly log: Logger
 }
 
-/** The most tokens of one lookup. */
+/** Maximum number of tokens per lookup. */
 const MAX_BATCH = 1000
-/** lastUsedAt is written no more often than this (specification, section 5). */
+/** Minimum interval between writes of lastUsedAt (specification, section 5). */
 const TOUCH_INTERVAL_MS = 5 * 60_000
-/** Every lookup tries, so a failure is logged no more often than this. */
+/** Every lookup retries the write, so a failure is logged at most once per interval. */
 const REMIND_MS = 60_000
 
-/** An id that no key has. A token without the form of a key is looked up under it, so that it takes the same time. */
+/** An id that no key has. Malformed tokens are looked up under this id, so that they take the same time. */
 const NO_KEY_ID = ''
 const SECRET_LENGTH = 43
 const DUMMY_DIGEST = Buffer.alloc(32)
@@ -53,8 +53,8 @@ export class KeyRing {
   }
 
   /**
-   * Finds out whom an Authorization header speaks for. Throws `invalid_api_key`. While the database is away, throws
-   * `unavailable`, or `quota_exhausted` if the access is to write or to delete.
+   * Returns the principal for an Authorization header. Throws `invalid_api_key`. If the database is unreachable, throws
+   * `unavailable`, or `quota_exhausted` for access to write or delete.
    */
   authenticate(authorization: string | undefined, access: Access): Principal | Promise<Principal> {
     const token = bearerToken(authorization)
@@ -62,7 +62,7 @@ export class KeyRing {
     return this.#remembered.get(tokenHash) ?? this.#verify(token, tokenHash, access)
   }
 
-  /** Forgets every key: one of them may have changed. */
+  /** Clears the cache, because a key may have changed. */
   forget(): void {
     this.#remembered.forget()
   }
@@ -74,7 +74,7 @@ export class KeyRing {
       this.#lookups.add({ tokenHash, keyId, secret, resolve, reject })
     })
     const principal = await found.catch(error => {
-      // A token without the form of a key is wrong, whatever the database would say.
+      // A malformed token is invalid regardless of the database.
       if (parts === undefined) return undefined
       throw isWrite(access) && isUnavailable(error) ? new Refusal('quota_exhausted', error.message) : error
     })
@@ -103,21 +103,19 @@ export class KeyRing {
       const { lastUsedAt } = row
       const isMoving = touched !== undefined && isDue(lastUsedAt)
       const moved = isMoving ? touched.then(times => times.get(row.id) ?? lastUsedAt ?? now()) : undefined
-      // Only the first request of a key waits, so that a key that was used always has a time of its last use.
+      // Only a key's first request waits for the write, so that every used key has a last-use time.
       if (lastUsedAt === null) void moved!.then(time => this.#accept(lookup, row, time, moment))
       else this.#accept(lookup, row, moved ?? lastUsedAt, moment)
     }
   }
 
-  /**
-   * Marks keys as used, and gives their times. Gives none if they cannot be stored: the keys are valid all the same.
-   */
+  /** Marks keys as used and returns the new times; none if the write fails, because the keys stay valid. */
   async #touch(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     try {
       const touched = await this.#options.sql.write(sql => touchKeys(sql, ids))
       return new Map(touched.map(row => [row.id, row.lastUsedAt]))
     } catch (error) {
-      // The next lookup tries again.
+      // The next lookup retries.
       this.#untouched.fail(error)
       return new Map()
     }
@@ -132,8 +130,8 @@ export class KeyRing {
   }
 
   /**
-   * Whether a key is valid. Takes the same time if it is unknown, has another secret, or is no longer valid: an
-   * unknown key is compared with the row of another key. `row` is undefined only if the database has no keys at all.
+   * Whether a key is valid. Takes the same time if the key is unknown, has another secret, or is no longer valid,
+   * because an unknown key is compared with another key's row. `row` is undefined only if there are no keys.
    */
   #isValid({ keyId, secret }: Lookup, row: KeyForAuth | undefined): boolean {
     const given = digestSecret(secret, this.#options.digestSecret)
@@ -142,7 +140,7 @@ export class KeyRing {
   }
 }
 
-/** The token after the scheme `Bearer`, which can be in any letter case; empty if there is none. */
+/** Returns the token after the scheme `Bearer`, in any letter case; empty if there is none. */
 function bearerToken(authorization = ''): string {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
 }

@@ -1,4 +1,4 @@
-/** Listens for keys that any process has changed; lib/store/projects/keys.ts sends the notices. */
+/** Listens for key changes by any process, announced by lib/store/projects/keys.ts. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Database } from '../database/database.ts'
@@ -6,13 +6,12 @@ import { openOnce } from '../database/pooled/single-connection.ts'
 import { listenToKeys } from '../store/projects/keys.ts'
 import { SECRET_REPLACED } from '../store/projects/secret-fingerprint.ts'
 
-/** The pause before the next attempt, after a connection has ended or could not be opened. */
+/** Pause before reconnecting after a connection ended or could not be opened. */
 const RETRY_MS = 500
 
 /**
- * Calls `onChange` for every notice. Calls it also whenever the connection is established again, because notices in
- * between are lost. Calls `onOtherSecret` if KEY_DIGEST_SECRET was replaced. Goes on connecting for ever, even if the
- * database was away at first.
+ * Calls `onChange` for every notice, and after every reconnect because notices in between are lost. Calls
+ * `onOtherSecret` if KEY_DIGEST_SECRET was replaced. Retries the connection forever, even if the first attempt failed.
  */
 export function listenForKeyChanges(
   { connect, limit }: Database,

@@ -1,18 +1,16 @@
 /**
- * API keys as text: `<KEY_PREFIX>_live_<keyId>_<secret>`. The key id names the key and may be shown. The secret is
- * known only to the person who was given the key; the database has only its keyed digest.
+ * Creates and parses API keys: `<KEY_PREFIX>_live_<keyId>_<secret>`. The key id may be shown. Only the key's holder
+ * knows the secret; the database stores its keyed digest.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const KEY_ID_LENGTH = 16
-/** 43 characters of 62 are 256 bits. */
+/** 43 characters from an alphabet of 62 hold 256 bits. */
 const SECRET_LENGTH = 43
 const KEY_REST = new RegExp(`^([0-9A-Za-z]{${KEY_ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})$`)
 const SECRET_IN_TEXT = new RegExp(`(_live_[0-9A-Za-z]{${KEY_ID_LENGTH}}_)[0-9A-Za-z]+`, 'g')
-/**
- * The largest multiple of 62 up to 256. Larger bytes are dropped, because the first characters would come more often.
- */
+/** Largest multiple of 62 up to 256. Larger bytes are dropped, because they would favour the first characters. */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length)
 
 export interface KeyParts {
@@ -20,14 +18,14 @@ export interface KeyParts {
   readonly secret: string
 }
 
-/** Makes a key: the whole text, which cannot be had a second time, and its parts. */
+/** Creates a key: the whole string, which cannot be retrieved again, and its parts. */
 export function generateKey(prefix: string): KeyParts & { readonly key: string } {
   const keyId = randomText(KEY_ID_LENGTH)
   const secret = randomText(SECRET_LENGTH)
   return { key: `${prefix}_live_${keyId}_${secret}`, keyId, secret }
 }
 
-/** Takes a key apart; undefined if the text does not have the form of a key. The prefix may itself contain `_`. */
+/** Splits a key into its parts; undefined if malformed. The prefix may itself contain `_`. */
 export function parseKey(prefix: string, token: string): KeyParts | undefined {
   const start = `${prefix}_live_`
   if (!token.startsWith(start)) return undefined
@@ -35,12 +33,12 @@ export function parseKey(prefix: string, token: string): KeyParts | undefined {
   return parts === null ? undefined : { keyId: parts[1]!, secret: parts[2]! }
 }
 
-/** The text without the secrets of keys: a client may have put a key into an address, for example. */
+/** Masks key secrets in a string, such as a URL into which a client put a key. */
 export function maskSecrets(text: string): string {
   return text.includes('_live_') ? text.replaceAll(SECRET_IN_TEXT, '$1…') : text
 }
 
-/** The stored form of a secret: HMAC-SHA256, 32 bytes, under the deployment's KEY_DIGEST_SECRET. */
+/** Returns a secret's stored form: 32 bytes of HMAC-SHA256 under the deployment's KEY_DIGEST_SECRET. */
 export function digestSecret(secret: string, digestSecret: string): Buffer {
   return createHmac('sha256', digestSecret).update(secret).digest()
 }

@@ -1,4 +1,4 @@
-/** The work of `spoor account`. Ids are text here, as everywhere in answers. */
+/** Implements `spoor account`. Ids are strings here, as in all responses. */
 import type { Sql } from 'postgres'
 import { AdminError } from '../admin-error.ts'
 import type { AccountRow, AccountType } from '../store/projects/accounts.ts'
@@ -28,7 +28,7 @@ export async function renameAccount(sql: Sql, id: string, name: string): Promise
   return present(row ?? gone(id))
 }
 
-/** Deletes an account that has no projects, with its memberships. */
+/** Deletes an account that has no projects, together with its memberships. */
 export async function deleteAccount(sql: Sql, id: string): Promise<Account> {
   const { id: accountId, name } = await findAccount(sql, id)
   const detail = { account: accountId, name }
@@ -41,7 +41,7 @@ function gone(id: string): never {
   throw new AdminError(`account ${id} has just been deleted`)
 }
 
-/** The account of a new project: the one asked for, otherwise the oldest owner account. */
+/** Returns the account for a new project: the requested account, or the oldest owner account. */
 export async function chooseAccount(sql: Sql, id: string | undefined): Promise<number> {
   return (await findAccount(sql, id)).id
 }

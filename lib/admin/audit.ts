@@ -1,11 +1,11 @@
-/** The work of `spoor audit`. */
+/** Implements `spoor audit`. */
 import type { Sql } from 'postgres'
 import { readAudit } from '../store/audit.ts'
 import { requireProject } from './projects.ts'
 
 export interface AuditListing {
   readonly at: string
-  /** A user's address, `command (USER OF THE SYSTEM)`, `key ID`, or `server`. */
+  /** A user's e-mail address, `command (OPERATING-SYSTEM USER)`, `key ID`, or `server`. */
   readonly by: string
   readonly action: string
   readonly project: string | null
@@ -13,10 +13,10 @@ export interface AuditListing {
   readonly detail: Readonly<Record<string, unknown>>
 }
 
-/** No more are listed, the newest. */
+/** Maximum number of entries listed; the newest are kept. */
 export const MOST_AUDIT_ENTRIES = 10_000
 
-/** The audit entries of all projects, or of one, since a time; the oldest first. */
+/** Lists the audit entries of one or all projects since a time, oldest first. */
 export async function listAudit(sql: Sql, project?: string, since?: string): Promise<AuditListing[]> {
   const projectId = project === undefined ? undefined : await requireProject(sql, project)
   const rows = await readAudit(sql, { projectId, since }, MOST_AUDIT_ENTRIES)

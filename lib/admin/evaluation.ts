@@ -1,4 +1,4 @@
-/** The work of `spoor evaluate`: evaluators judge the traces of a project. */
+/** Implements `spoor evaluate`, in which evaluators judge a project's traces. */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { EvaluatedTrace, Evaluator } from '../evaluation/evaluator.ts'
@@ -15,7 +15,6 @@ export interface EvaluationRequest extends TraceConditions {
   readonly project: string
 }
 
-/** The result of a run, by evaluator. */
 export interface Evaluation {
   readonly runId: string
   readonly evaluators: readonly (Pick<Evaluator, 'id' | 'name' | 'dataType'> & EvaluationSummary)[]
@@ -56,7 +55,7 @@ export async function evaluateTraces(
   return soFar()
 }
 
-/** The last runs whose verdicts a project has. */
+/** Returns the latest runs whose verdicts the project still has. */
 export async function listEvaluations(sql: Sql, project: string): Promise<EvaluationRun[]> {
   return listRuns(sql, await requireProject(sql, project), MOST_RUNS)
 }

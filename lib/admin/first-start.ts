@@ -15,24 +15,21 @@ import { hasProjects, insertFirstProject } from '../store/projects/first-project
 import { type KeyMaking, makeKey } from './keys.ts'
 
 export interface FirstStart {
-  /** The whole key, if one was made. */
+  /** The whole key, if one was created. */
   readonly key: string | undefined
-  /** The token of a link that signs the first user in to the dashboard, if one was made. */
+  /** Token of the first user's dashboard sign-in link, if one was created. */
   readonly link: string | undefined
-  /** The fault that keeps this deployment from serving, so that no key can be made; undefined if there is none. */
+  /** The fault that keeps this deployment from serving, so that no key can be created; undefined if there is none. */
   readonly obstacle: string | undefined
 }
 
-/**
- * Whether there are people: `always` makes a link at each start, `first` only at the first, `off` is without a
- * dashboard.
- */
+/** When to create sign-in links: `always` at each start, `first` only at the first, `off` without a dashboard. */
 export type Links = 'always' | 'first' | 'off'
 
 /**
- * A link that works belongs into no log. Stdout is one unless it is a terminal, as under systemd or Docker, so only the
- * first start makes a link there, as it makes a key. The same holds for a server that others reach directly: its
- * terminal is often recorded (`docker run -t`).
+ * A working link must not end up in a log. Stdout is a log unless it is a terminal, as under systemd or Docker, so only
+ * the first start prints a link there, as it does a key. The same applies to a server that other machines reach
+ * directly, because its terminal is often recorded (`docker run -t`).
  */
 export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>, isTerminal: boolean): Links {
   if (!dashboard) return 'off'
@@ -40,8 +37,8 @@ export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>,
 }
 
 /**
- * Makes the owner account, the project `default` and one key with every scope, if the database has no project. It does
- * so for an embedded database and for one of the user's own alike. Makes the first user, if there is none, and a link.
+ * Creates the owner account, the project `default` and one key with every scope if the database, embedded or external,
+ * has no project. Also creates the first user, if there is none, and a sign-in link.
  */
 export async function prepareFirstStart(
   database: Database,
@@ -65,7 +62,7 @@ export async function prepareFirstStart(
 async function makeFirst(sql: Sql, making: KeyMaking, links: Links): Promise<FirstStart> {
   const schema = await readSchemaState(sql)
   if (isBehind(schema)) return hindered(`the schema is ${schema.state}: run \`spoor migrate\``)
-  // If there are projects, no key is written, because the database may be a standby.
+  // If projects exist, no key is written, because the database may be a standby.
   if (await hasProjects(sql)) {
     if (await isOtherSecret(sql, making.digestSecret ?? '')) return hindered(OTHER_SECRET)
     return { key: undefined, link: await makeFirstLink(sql, links, false), obstacle: undefined }
@@ -75,7 +72,7 @@ async function makeFirst(sql: Sql, making: KeyMaking, links: Links): Promise<Fir
   return { key: isFirst ? key : undefined, link: await makeFirstLink(sql, links, isFirst), obstacle: undefined }
 }
 
-/** Undefined if no link is wanted, there is no user for it, or the database takes no writes. */
+/** Returns undefined if no link is wanted, its user does not exist, or the database is read-only. */
 async function makeFirstLink(sql: Sql, links: Links, isFirst: boolean): Promise<string | undefined> {
   if (links === 'off') return undefined
   try {

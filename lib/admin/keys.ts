@@ -1,4 +1,4 @@
-/** The work of `spoor key`. Only here does a whole key exist, until it has been shown once. */
+/** Implements `spoor key`. A whole key exists only here, until it has been shown once. */
 import type { Sql } from 'postgres'
 import { digestSecret, generateKey } from '../access/keys.ts'
 import { AdminError } from '../admin-error.ts'
@@ -11,13 +11,13 @@ import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
 import { requireProject } from './projects.ts'
 import { checkText, quoteKeyId } from './text.ts'
 
-/** The settings with which a deployment's keys are made. */
+/** A deployment's settings for creating keys. */
 export interface KeyMaking {
   readonly keyPrefix: string
   readonly digestSecret: string | undefined
 }
 
-/** A key that was just made. `key` is the whole key, which cannot be shown again. */
+/** A new key. `key` is the whole key, which cannot be shown again. */
 export interface IssuedKey {
   readonly key: string
   readonly keyId: string
@@ -28,10 +28,10 @@ export interface IssuedKey {
   readonly expiresAt: string | null
 }
 
-/** The stored parts of a key that is just made. */
+/** The stored parts of a key being created. */
 export type MadeKey = Pick<NewKey, 'id' | 'digest'>
 
-/** Everything about a key but its secret. */
+/** A key's data without its secret. */
 export interface KeyListing extends Omit<IssuedKey, 'key'> {
   readonly project: string
   readonly state: 'active' | 'expired' | 'revoked'
@@ -44,16 +44,15 @@ export interface KeyRequest {
   readonly project: string
   readonly label?: string | undefined
   readonly scopes?: readonly Scope[] | undefined
-  /** Undefined for a key without environment, whose traces are unassigned. */
+  /** If undefined, the key has no environment and its traces are unassigned. */
   readonly environment?: string | undefined
   /** In days; undefined if the key never expires. */
   readonly expiresInDays?: number | undefined
 }
 
-/** The actor that the audit log names. Without one, here and below, it names a command. */
+/** The actor named in the audit log. Without one, here and below, the log names a command. */
 type Actor = Pick<AuditEntry, 'by' | 'accountId' | 'projectId'>
 
-/** Makes a key. */
 export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest, actor?: Actor): Promise<IssuedKey> {
   const label = checkText('the label', request.label ?? '', 0, 200)
   const environment = request.environment === undefined ? null : parseEnvironment(request.environment)
@@ -77,17 +76,16 @@ export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest
   return issued(key, row)
 }
 
-/** Which keys are listed. With one of the two conditions, only keys that work. */
+/** Selects the keys to list. With either condition, only active keys are listed. */
 export interface KeySelection {
   /** Selects keys that expire within this many days. */
   readonly expiringDays?: number | undefined
-  /** Selects keys that have not been used for this many days, and were made before that. */
+  /** Selects keys not used for this many days. A key that was never used counts from its creation. */
   readonly unusedDays?: number | undefined
 }
 
 const DAY_MS = 86_400_000
 
-/** The keys of one project, or of all. */
 export async function listKeys(sql: Sql, project?: string, selection: KeySelection = {}): Promise<KeyListing[]> {
   const projectId = project === undefined ? undefined : await requireProject(sql, project)
   const now = Date.now()
@@ -103,7 +101,7 @@ function isSelected(key: KeyListing, { expiringDays, unusedDays }: KeySelection,
   return key.state === 'active' && (expiringDays === undefined || isExpiring) && (unusedDays === undefined || isUnused)
 }
 
-/** Revokes all keys of a project that are not revoked yet, and returns them. */
+/** Revokes and returns all of a project's keys that are not yet revoked. */
 export async function revokeKeysOf(sql: Sql, project: string): Promise<KeyListing[]> {
   const projectId = await requireProject(sql, project)
   const audit = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
@@ -111,14 +109,14 @@ export async function revokeKeysOf(sql: Sql, project: string): Promise<KeyListin
   return (await store.setKeysRevoked(sql, projectId, audit)).map(row => listing(row, now))
 }
 
-/** Revokes a key and makes its replacement, which has a new id and is the same otherwise. */
+/** Revokes a key and creates its replacement, which differs only in its id and secret. */
 export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string, actor?: Actor): Promise<IssuedKey> {
   const { key, stored } = await makeKey(sql, making)
   const row = await store.insertRotatedKey(sql, keyId, stored, entryOn('key.rotate', { keyId, by: stored.id }, actor))
   return issued(key, row ?? (await refuseKey(sql, keyId)))
 }
 
-/** Revokes a key; to revoke one again changes nothing. */
+/** Revokes a key. Revoking it again changes nothing. */
 export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise<KeyListing> {
   return listing(
     (await store.setKeyRevoked(sql, keyId, entryOn('key.revoke', { keyId }, actor))) ?? (await refuseKey(sql, keyId)),
@@ -126,7 +124,7 @@ export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise
   )
 }
 
-/** Changes the environment of what a key records from now on; `unassigned` takes it away. */
+/** Sets the environment of future traces recorded with a key; `unassigned` removes it. */
 export async function setKeyEnvironment(sql: Sql, keyId: string, environment: string): Promise<KeyListing> {
   const label = environment.toLowerCase() === UNASSIGNED ? null : parseEnvironment(environment)
   const audit = entryOn('key.environment', { keyId, environment: label })
@@ -136,16 +134,15 @@ export async function setKeyEnvironment(sql: Sql, keyId: string, environment: st
   )
 }
 
-/** The effect on the keys if the secret is replaced. */
 export interface SecretReplacement {
-  /** Keys that have stopped, or would stop, working. */
+  /** Keys that have stopped working, or would stop. */
   readonly keys: number
-  /** False: they were made with this secret, so that nothing is to be done. */
+  /** False if the keys were made with this secret, so that nothing needs to change. */
   readonly differs: boolean
   readonly applied: boolean
 }
 
-/** Replaces KEY_DIGEST_SECRET, which revokes all keys. Without `apply` only counts them. */
+/** Replaces KEY_DIGEST_SECRET, which revokes all keys. Without `apply`, only counts the affected keys. */
 export async function replaceKeySecret(sql: Sql, making: KeyMaking, apply: boolean): Promise<SecretReplacement> {
   const secret = requireSecret(making)
   const differs = await isOtherSecret(sql, secret)
@@ -159,10 +156,7 @@ export async function replaceKeySecret(sql: Sql, making: KeyMaking, apply: boole
   return { keys: differs ? working.length : 0, differs, applied: false }
 }
 
-/**
- * Makes a key, and the parts of it that are stored. Throws an AdminError if the other keys were made with another
- * secret.
- */
+/** Creates a key and its stored parts. Throws an AdminError if existing keys were made with another secret. */
 export async function makeKey(sql: Sql, making: KeyMaking): Promise<{ key: string; stored: MadeKey }> {
   const own = requireSecret(making)
   if (!(await claimSecret(sql, own))) throw new AdminError(OTHER_SECRET)
@@ -170,7 +164,7 @@ export async function makeKey(sql: Sql, making: KeyMaking): Promise<{ key: strin
   return { key, stored: { id: keyId, digest: digestSecret(secret, own) } }
 }
 
-/** The audit entry of a change to a key, which it names. The statement that does it finds the project of a command. */
+/** Returns the audit entry for a change to a key. Without an actor, the statement looks up the key's project. */
 const entryOn = (
   action: AuditEntry['action'],
   detail: NonNullable<AuditEntry['detail']>,
@@ -184,7 +178,7 @@ function requireSecret({ digestSecret }: KeyMaking): string {
   return digestSecret
 }
 
-/** Says why a key could not be changed. */
+/** Throws an AdminError that explains why a key could not be changed. */
 async function refuseKey(sql: Sql, keyId: string): Promise<never> {
   const row = await store.readKey(sql, keyId)
   if (row === undefined) throw new AdminError(`there is no key ${quoteKeyId(keyId)}: see \`spoor key list\``)

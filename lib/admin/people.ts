@@ -1,4 +1,4 @@
-/** The work of `spoor user`. Accounts are named by their ids, people by their addresses. */
+/** Implements `spoor user`. Accounts are identified by id, people by e-mail address. */
 import type { Sql } from 'postgres'
 import { AdminError, InputError } from '../admin-error.ts'
 import { dashboardAddress } from '../dashboard-address.ts'
@@ -23,20 +23,20 @@ export interface User {
   readonly memberships: readonly { readonly account: string; readonly role: Role }[]
   readonly hasPassword: boolean
   readonly createdAt: string
-  /** The latest use of one of their sessions; null if they are signed in nowhere. */
+  /** Latest use of any of the user's sessions; null if the user has no session. */
   readonly seenAt: string | null
 }
 
 export interface UserRequest {
   readonly email: string
   readonly name?: string | undefined
-  /** The oldest owner account if it is undefined. */
+  /** If undefined, the oldest owner account. */
   readonly accountId?: string | undefined
-  /** `member` if it is undefined. */
+  /** If undefined, `member`. */
   readonly role?: string | undefined
 }
 
-/** Makes a person a member of an account, and a user if they are none. */
+/** Makes a person a member of an account, creating the user if necessary. */
 export async function addUser(sql: Sql, request: UserRequest): Promise<User> {
   const email = readEmail(request.email)
   if (email === undefined && request.email !== FIRST_USER) {
@@ -56,7 +56,7 @@ export async function listUsers(sql: Sql): Promise<User[]> {
   return (await store.readAllUsers(sql)).map(present)
 }
 
-/** Removes a user from one account, or altogether. */
+/** Removes a user from one account, or entirely if `accountId` is undefined. */
 export async function removeUser(sql: Sql, email: string, accountId?: string): Promise<User> {
   const user = await requireUser(sql, email)
   if (accountId === undefined) {
@@ -67,7 +67,7 @@ export async function removeUser(sql: Sql, email: string, accountId?: string): P
   return present(user)
 }
 
-/** Gives a member another role. The account may be left out for who has one only. */
+/** Changes a member's role. The account may be omitted if the user has only one. */
 export async function changeRole(sql: Sql, email: string, role: string, accountId?: string): Promise<User> {
   const user = await requireUser(sql, email)
   const account = requireMembership(user, accountId)
@@ -75,7 +75,7 @@ export async function changeRole(sql: Sql, email: string, role: string, accountI
   return present((await store.findUser(sql, user.email)) as UserRow)
 }
 
-/** Makes a link that signs a user in, once. */
+/** Creates a one-time sign-in link for a user. */
 export async function makeLink(sql: Sql, email: string, baseUrl: string): Promise<string> {
   const user = await requireUser(sql, email)
   const token = makeToken()
@@ -83,19 +83,19 @@ export async function makeLink(sql: Sql, email: string, baseUrl: string): Promis
   return dashboardAddress(baseUrl, token)
 }
 
-/** Ends all sessions of a user, and uses up their links. Returns how many sessions there were. */
+/** Ends all of a user's sessions and invalidates their links. Returns the number of sessions. */
 export async function signOutUser(sql: Sql, email: string): Promise<number> {
   const user = await requireUser(sql, email)
   return endAllSessions(sql, user.id, null)
 }
 
-/** Forgets the identities of a user at OpenID Connect providers. Returns how many there were. */
+/** Unlinks a user's OpenID Connect identities, and returns their number. */
 export async function unlinkUser(sql: Sql, email: string): Promise<number> {
   const user = await requireUser(sql, email)
   return unlinkIdentities(sql, user.id)
 }
 
-/** Sets the password of a user, or removes it (undefined), and signs them out everywhere. */
+/** Sets a user's password, or removes it if undefined, and ends all their sessions. */
 export async function changePassword(sql: Sql, email: string, password: string | undefined): Promise<User> {
   const user = await requireUser(sql, email)
   const fault = password === undefined ? undefined : faultOfPassword(password)
@@ -115,7 +115,7 @@ function requireRole(text: string): Role {
   throw new InputError(`the role must be one of ${ROLES.join(', ')}, but is ${JSON.stringify(text)}`)
 }
 
-/** The account that is asked for, or the only one. */
+/** Returns the requested account, or the user's only account. */
 function requireMembership(user: UserRow, accountId: string | undefined): string {
   const accounts = membershipsOf(user).map(({ account }) => account)
   if (accountId === undefined && accounts.length !== 1) {

@@ -1,4 +1,4 @@
-/** The work of `spoor project`. */
+/** Implements `spoor project`. */
 import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import { AdminError, InputError } from '../admin-error.ts'
@@ -9,7 +9,7 @@ import { setSearch } from '../store/search/state.ts'
 import { chooseAccount } from './accounts.ts'
 import { checkText } from './text.ts'
 
-/** A project as the API describes it (specification 2.8), without the scopes of a calling key. */
+/** A project as the API describes it (specification 2.8), without the calling key's scopes. */
 export interface DescribedProject {
   readonly id: string
   readonly accountId: string
@@ -22,18 +22,18 @@ export interface DescribedProject {
   readonly lastTraceAt: string | null
   readonly createdAt: string
   readonly storage: { readonly limitBytes: number; readonly level: StorageLevel }
-  /** Whether its traces are searched by their words. The API does not say it. */
+  /** Whether the project's traces are searchable by words. Not part of the API. */
   readonly search: boolean
 }
 
 export interface ProjectRequest {
   readonly name: string
-  /** Made from the name if it is undefined. */
+  /** If undefined, derived from the name. */
   readonly slug?: string | undefined
   readonly description?: string | undefined
-  /** The oldest owner account if it is undefined. */
+  /** If undefined, the oldest owner account. */
   readonly accountId?: string | undefined
-  /** The server's STORAGE_LIMIT_BYTES if it is undefined. */
+  /** If undefined, the server's STORAGE_LIMIT_BYTES. */
   readonly storageLimitBytes?: number | undefined
   readonly search?: boolean | undefined
 }
@@ -60,13 +60,13 @@ export async function createProject(
   return describeProject((await store.readProject(sql, id))!, defaultLimitBytes)
 }
 
-/** Changes to a project. A field that is undefined stays. */
+/** Changes to a project. An undefined field stays unchanged. */
 export interface ProjectUpdate {
   readonly name?: string | undefined
   readonly slug?: string | undefined
   readonly description?: string | undefined
   readonly accountId?: string | undefined
-  /** Null: the server's STORAGE_LIMIT_BYTES. */
+  /** Null restores the server's STORAGE_LIMIT_BYTES. */
   readonly storageLimitBytes?: number | null | undefined
   readonly search?: boolean | undefined
 }
@@ -105,7 +105,7 @@ export async function listProjects(sql: Sql, defaultLimitBytes: number): Promise
   return (await store.readProjects(sql)).map(row => describeProject(row, defaultLimitBytes))
 }
 
-/** The id of the project with this slug. Throws an AdminError that says where to look. */
+/** Returns the project's id. Throws an AdminError with advice if no project has this slug. */
 export async function requireProject(sql: Sql, slug: string): Promise<number> {
   const id = await store.findProject(sql, slug)
   if (id === undefined) throw new AdminError(`there is no project ${JSON.stringify(slug)}: see \`spoor project list\``)
@@ -122,8 +122,8 @@ const slugTaken = (slug: string) =>
   new AdminError(`the slug ${slug} is taken by another project: give another with --slug`)
 
 /**
- * `Köln Süd, 2` becomes `koln-sud-2`. A name that has neither letters of a to z nor digits becomes `project-` and some
- * digits that follow from it.
+ * Derives a slug: `Köln Süd, 2` becomes `koln-sud-2`. A name without a–z letters or digits becomes `project-` plus
+ * digits derived from the name.
  */
 function slugOf(name: string): string {
   const slug = name
@@ -136,9 +136,7 @@ function slugOf(name: string): string {
   return slug === '' ? `project-${createHash('sha256').update(name).digest('hex').slice(0, 8)}` : slug
 }
 
-/**
- * A project as the API and the commands show it. `defaultLimitBytes` applies if the project has no limit of its own.
- */
+/** Describes a project as the API and the commands show it. `defaultLimitBytes` applies if the project has no limit. */
 export function describeProject(row: ProjectRow, defaultLimitBytes: number): DescribedProject {
   const limitBytes = row.storageLimit ?? defaultLimitBytes
   return {

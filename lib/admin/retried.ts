@@ -4,9 +4,7 @@ import { classifyFailure } from '../database/failure.ts'
 const ATTEMPTS = 10
 const RETRY_DELAY_MS = 20
 
-/**
- * Tries a batch again if PostgreSQL undid it to end a deadlock: ingest locks traces in another order than commands do.
- */
+/** Retries work that PostgreSQL rolled back to end a deadlock. Ingest and commands lock traces in different orders. */
 export async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,4 +1,4 @@
-/** The work of `spoor status`: shows what there is, what is wrong, and what to do about it. */
+/** Implements `spoor status`, which shows an instance's state, its problems, and their remedies. */
 import type { Sql } from 'postgres'
 import { findLeftBehind } from '../cluster/left-behind.ts'
 import { nodeProblems } from '../cluster/node-problems.ts'
@@ -33,29 +33,27 @@ export interface InstanceStatus {
   readonly database: {
     readonly location: string
     readonly embedded: boolean
-    /** The next are null if the database cannot be asked. */
+    /** This field, `isStandby` and `bytes` are null if the database cannot be queried. */
     readonly serverVersion: string | null
-    /** Whether it is a standby. */
     readonly isStandby: boolean | null
     readonly bytes: number | null
-    /** The disk of an embedded database; null for another. */
+    /** The disk of an embedded database; null for an external one. */
     readonly disk: Disk | null
   }
-  /** The nodes of a cluster and their contents; empty for a single PostgreSQL. */
+  /** A cluster's nodes and their contents; empty for a single PostgreSQL. */
   readonly nodes: readonly NodePlacement[]
-  /** Null if the database cannot be asked. */
+  /** Null if the database cannot be queried. */
   readonly schema: SchemaState | null
   /** Empty if the schema is behind. */
   readonly projects: readonly DescribedProject[]
-  /** How far the index goes of the projects whose words are searched. */
+  /** Indexing progress of projects with word search. */
   readonly search: readonly (SearchState & { readonly project: string })[]
-  /** The totals over all projects. */
   readonly totals: Totals
-  /** Rows of news that are not folded into the sums over time yet; charts add them. */
+  /** Number of pending rows not yet folded into the sums over time. Charts add these rows when queried. */
   readonly news: number
-  /** The number of users of the dashboard, and of their sessions. */
+  /** Number of dashboard users and of their sessions. */
   readonly people: { readonly users: number; readonly sessions: number }
-  /** The problems, in sentences that say what to do; empty if all is well. */
+  /** Problems, as sentences that say what to do; empty if there are none. */
   readonly problems: readonly string[]
 }
 
@@ -67,7 +65,7 @@ type Inside = Pick<InstanceStatus, 'nodes' | 'schema' | 'projects' | 'search' | 
   readonly bytes: number | null
 }
 
-/** `expectsServer`: whether it is a problem that no server runs. */
+/** `expectsServer` makes a missing server a problem. */
 export async function readStatus(
   config: Config,
   database: Database,
@@ -96,7 +94,7 @@ export async function readStatus(
 async function lookInside(config: Config, database: Database, sql: Sql): Promise<Inside> {
   await requireOwnSession(database, sql)
   const denials: string[] = []
-  /** Reads a part. A right that the role lacks is a problem, and the other parts are read all the same. */
+  /** Reads one part. A privilege that the role lacks is reported as a problem, and the other parts are still read. */
   const allowed = async <T>(read: () => Promise<T>, otherwise: T): Promise<T> => {
     try {
       return await read()
@@ -110,7 +108,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const schema = await allowed(() => readSchemaState(sql), null)
   const { serverVersion, isStandby, careless } = await readSettings(sql)
   const isUsable = schema !== null && !isBehind(schema)
-  /** The same for a part that needs the schema. */
+  /** Like `allowed`, for a part that needs a usable schema. */
   const ifUsable = <T>(read: () => Promise<T>, otherwise: T) => (isUsable ? allowed(read, otherwise) : otherwise)
   const projects = await ifUsable<readonly DescribedProject[] | null>(
     () => listProjects(sql, config.storageLimitBytes),
@@ -156,7 +154,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   }
 }
 
-/** Throws a ConfigError if a pooler lends out connections: what is read over them may fail or be of others. */
+/** Throws a ConfigError if a pooler shares connections, because queries may then fail or see another session. */
 async function requireOwnSession({ connect, embedded }: Database, sql: Sql): Promise<void> {
   if (embedded) return
   const other = new Pool(onClose => connect({ applicationName: 'command', onClose }), { size: 1 })
@@ -167,7 +165,7 @@ async function requireOwnSession({ connect, embedded }: Database, sql: Sql): Pro
   }
 }
 
-/** The part of a status that is known although the database cannot be asked. */
+/** Returns the part of a status that is known without the database. */
 async function lookFromOutside(config: Config, database: Database, error: unknown): Promise<Inside> {
   const isAway = ['lost', 'refused'].includes(classifyFailure(error))
   if (!isAway && !(error instanceof ConfigError)) throw error
@@ -197,7 +195,6 @@ async function readSearch(sql: Sql, projects: readonly DescribedProject[]): Prom
   return states
 }
 
-/** Describes a server that is missing or not as it should be. */
 function serverProblems(found: FoundServer, expectsServer: boolean): string[] {
   if ('server' in found) return runningProblems(found.server)
   if (found.is === 'silent') {
@@ -221,7 +218,6 @@ function describeAbsence(found: Exclude<FoundServer, { is: 'ours' | 'nameless' |
   return `What answers at ${address} ${what}: set HOST and PORT to where the server of this database listens. ${NOT_EXPECTED}`
 }
 
-/** Describes the problems that the running server reports. */
 function runningProblems({ address, version, ready, reasons, lacks }: RunningServer): string[] {
   const advice = reasons.includes('not configured') ? ' Its log says what is missing.' : ''
   return [
@@ -237,7 +233,7 @@ function diskProblems({ dataDir }: Config, disk: Disk | null): string[] {
   return [`The disk of ${dataDir} has ${megabytes} MB left: writes are refused when it is full. Make room.`]
 }
 
-/** Charts add up what waits, so they get slow. */
+/** Charts add up all pending rows, so too many make charts slow. */
 const MOST_NEWS = 100_000
 
 const newsProblems = (news: number): string[] =>
@@ -253,7 +249,7 @@ const sumOf = (projects: readonly DescribedProject[]): Totals => ({
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
 
-/** Larger projects are not counted anew, because that looks at every trace and every span. */
+/** Larger projects are not recounted, because that reads every trace and every span. */
 const MOST_COUNTED = { traces: 20_000, spans: 400_000 }
 
 async function totalsProblems(sql: Sql, projects: readonly DescribedProject[]): Promise<string[]> {

@@ -1,7 +1,7 @@
 import { InputError } from '../admin-error.ts'
 import { visible } from '../log-text.ts'
 
-/** Returns the text. Refuses one that is too short or too long, or has control characters (U+0000, line breaks). */
+/** Returns `text`. Throws an InputError if it is too short, too long, or contains control characters or line breaks. */
 export function checkText(what: string, text: string, least: number, most: number): string {
   const length = [...text].length
   if (length < least) throw new InputError(`${what} must not be empty`)
@@ -10,7 +10,7 @@ export function checkText(what: string, text: string, least: number, most: numbe
   return text
 }
 
-/** A given key id, for a message. If it is a whole key, or may be part of one, the secret is not repeated. */
+/** Quotes a given key id for a message, without the secret if the input may contain a whole key. */
 export function quoteKeyId(given: string): string {
   const [, keyId] = /_live_([0-9A-Za-z]{16})(?:_|$)/.exec(given) ?? []
   if (keyId !== undefined) return `of that id, which looks like a whole key (its id is ${keyId})`

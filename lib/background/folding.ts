@@ -1,7 +1,6 @@
 /**
  * Folds news into rollups (lib/store/analytics/rollups/fold.ts), sums finished days into fortnights, and counts traces
- * older than the rollups, starting with the newest day. Every process runs this; a lock in the database admits one at a
- * time.
+ * older than the rollups, newest day first. Every process runs this loop; a database lock admits one process at a time.
  */
 import type { Database } from '../database/database.ts'
 import { closeSingle, openSingle } from '../database/pooled/single-connection.ts'
@@ -13,25 +12,26 @@ import { makeFortnight, readProjectIds } from '../store/analytics/rollups/fortni
 import { countOneDay, findHistory } from '../store/analytics/rollups/recount.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
-/** Readers add what is not folded, so a longer pause only makes them read more of it. */
+/** A longer pause only makes readers process more unfolded rows. */
 const PAUSE_MS = 5000
 /**
- * A fold of few rows changes nearly as many rows of rollups: 250 take PostgreSQL 28 µs each, 7,500 take it 2. So fewer
- * of a project wait, until there are many in all, or for the round that folds all, one of so many.
+ * Small folds change nearly as many rollup rows as large ones: PostgreSQL takes 28 µs per row for 250 rows, but 2 µs
+ * for 7,500. Projects with fewer than FEW_ROWS rows are folded only if more than MANY_ROWS wait in total, or in every
+ * WHOLE_ROUNDS-th round, which folds everything.
  */
 const FEW_ROWS = 5000
 const MANY_ROWS = 20_000
 const WHOLE_ROUNDS = 12
-/** The most news that one transaction folds, which takes a tenth of a second. */
+/** Maximum number of news rows folded in one transaction, which takes a tenth of a second. */
 const MOST_AT_ONCE = 20_000
 /**
- * How long fortnights are made in a round that folds all. Each takes a fraction of a second, and where old traces
- * change all the time, one is made again and again.
+ * Time limit for fortnights in a round that folds everything. A fortnight takes a fraction of a second, and old traces
+ * that keep changing require the same fortnight to be made repeatedly.
  */
 const FORTNIGHTS_MS = 1000
-/** How long history is counted in a round: a fifth of the time, if a day does not take longer. */
+/** Time limit for counting history in each round: a fifth of the time, unless a single day takes longer. */
 const HISTORY_MS = 1000
-/** A day of millions of traces takes a while. */
+/** Allows for days with millions of traces. */
 const DAY_TIMEOUT_MS = 600_000
 
 export interface FoldingOptions {
@@ -47,11 +47,11 @@ export class Folding {
   readonly #options: FoldingOptions
   readonly #rounds: Rounds
   #round = 0
-  /** Rows of news of all projects, as the last round found them. */
+  /** Number of news rows of all projects, as of the last round. */
   #waiting: number | undefined
-  /** When a round last began after which nothing was left of what waited then, in ms of performance.now(). */
+  /** Start of the last round that folded all rows waiting at that time, in milliseconds from performance.now(). */
   #caughtUpAt = performance.now()
-  /** The projects that fortnights may be missing of; undefined: all. */
+  /** Projects that may lack fortnights; undefined means all projects. */
   #changed: Set<number> | undefined
 
   constructor(options: FoldingOptions) {
@@ -73,7 +73,7 @@ export class Folding {
     this.#rounds.close()
   }
 
-  /** How long the oldest row of news has waited at most. */
+  /** Upper bound for the age of the oldest news row. */
   get lagMs(): number {
     return this.#waiting === 0 ? 0 : performance.now() - this.#caughtUpAt
   }
@@ -93,7 +93,7 @@ export class Folding {
       }
       this.#changed?.add(projectId)
     }
-    // Fewer were folded than had waited where another process is at it.
+    // If another process is folding, fewer rows are folded here than were waiting.
     if (left <= 0) this.#caughtUpAt = beganAt
   }
 

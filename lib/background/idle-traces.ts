@@ -1,6 +1,6 @@
 /**
- * Completes traces of OpenTelemetry whose root never comes: those that have been running, and had no new span, since
- * this process saw them for `afterMs`. So the time begins anew when the service starts.
+ * Completes OpenTelemetry traces whose root never arrives: running traces that have received no new span for `afterMs`.
+ * The time counts from when this process first saw the trace's version, so it restarts with the service.
  */
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Ingest } from '../ingest/ingest.ts'
@@ -16,21 +16,21 @@ export interface IdleTracesOptions {
   readonly log: Logger
   readonly health?: RoundsOptions['health']
   readonly metrics: Pick<Metrics, 'countIdle'>
-  /** Undefined: they stay running. */
+  /** If undefined, idle traces stay running. */
   readonly afterMs: number | undefined
 }
 
-/** The most running traces that a round reads, the oldest first. */
+/** Maximum number of running traces that one round reads, oldest first. */
 const MOST_WATCHED = 20_000
-/** The most traces that are completed together, since the spans of each are read. */
+/** Maximum number of traces completed at a time, because the spans of each are read. */
 const MOST_AT_ONCE = 100
 const LONGEST_PAUSE_MS = 60_000
 const ROUNDS = 10
 
-/** The version of a running trace, and when this process first saw it, in ms of performance.now(). */
+/** Each running trace's version, and when this process first saw it, in milliseconds from performance.now(). */
 export type Watched = ReadonlyMap<number, { readonly version: number; readonly since: number }>
 
-/** The traces to watch after a round found `running`, and those of them that have been idle for long enough. */
+/** Returns the traces to watch after a round found `running`, and the subset that has been idle for `afterMs`. */
 export function watch<T extends Pick<RunningTrace, 'seq' | 'version'>>(
   before: Watched,
   running: readonly T[],
@@ -76,7 +76,7 @@ export class IdleTraces {
     }
   }
 
-  /** Returns how many were completed, and not changed meanwhile. */
+  /** Returns the number of traces that were completed and had not changed in the meantime. */
   async #complete(idle: readonly RunningTrace[]): Promise<number> {
     const { sql, ingest } = this.#options
     const spans = await sql.read(sql => readEndedSpans(sql, idle))

@@ -1,28 +1,28 @@
-/** Work that is done again and again, with a pause in between. The log says when it fails, hangs, and works again. */
+/** Repeats work with pauses. Logs when the work fails, hangs and recovers. */
 import { classifyFailure } from '../database/failure.ts'
 import { FailureLog } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
 
 export interface RoundsOptions {
-  /** The work, as the log names it: `folding sums over time`. */
+  /** Name of the work in the log, such as `folding sums over time`. */
   readonly what: string
   readonly pauseMs: number
   readonly log: Logger
-  /** Left out by tests whose database is always there. */
+  /** Omitted in tests whose database is always available. */
   readonly health?: RoundsHealth | undefined
   readonly stuckMs?: number
 }
 
 export interface RoundsHealth {
-  /** Whether the database has the schema. Rounds wait for it. */
+  /** Whether the database has the schema. Rounds wait for the schema. */
   isSetUp(): boolean
-  /** Whether the database takes writes. While it does not, the log says so once for all rounds. */
+  /** Whether the database accepts writes. While it does not, a single log message covers all rounds. */
   isReady(): Promise<boolean>
 }
 
-/** A round that fails for long is logged again after this time. */
+/** Interval at which a persistent failure is logged again. */
 const REMIND_MS = 600_000
-/** A round that makes no progress for so long is logged as stuck. */
+/** A round that makes no progress for this long is logged as stuck. */
 const STUCK_MS = 60_000
 
 export class Rounds {
@@ -53,7 +53,7 @@ export class Rounds {
     clearTimeout(this.#watch)
   }
 
-  /** Notes that the round under way has made progress. What comes next may take `patienceMs`. */
+  /** Records that the current round has made progress. The next step may take `patienceMs`. */
   advance(patienceMs = this.#options.stuckMs ?? STUCK_MS): void {
     clearTimeout(this.#watch)
     if (this.#isStuck) this.#options.log.info(`${this.#options.what} makes progress again`)
@@ -88,7 +88,7 @@ export class Rounds {
     this.#wait()
   }
 
-  /** Whether the log says why already: the service closes, or the database is away for everybody. */
+  /** Returns whether the log already explains the error: the service is closing or the database is unreachable. */
   async #isExplained(error: unknown): Promise<boolean> {
     if (this.#isClosed) return true
     const { cause } = (error ?? {}) as { cause?: unknown }

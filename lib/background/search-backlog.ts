@@ -1,19 +1,19 @@
 /**
- * How long writes wait to be indexed. They have no time of their own. So the last write that waits is marked, with the
- * time, and the mark stays while that write waits: it has waited at least since then. Once it is indexed, the last
- * write of that moment is marked.
+ * Tracks how long writes wait to be indexed. Writes have no timestamps, so each project's last waiting write is marked
+ * with the current time. Until that write is indexed, the mark is a lower bound for its waiting time. Then the last
+ * waiting write at that moment is marked.
  */
 import type { ProjectBacklog, WaitingWords } from '../store/search/backlog.ts'
 
 interface Mark extends WaitingWords {
-  /** In ms of performance.now(). */
+  /** In milliseconds from performance.now(). */
   readonly since: number
 }
 
 export class Backlog {
-  /** How many writes wait, of all projects; undefined until somebody has looked. */
+  /** Number of waiting writes of all projects; undefined until the first check. */
   readonly waiting: number | undefined
-  /** By project. */
+  /** Marks by project id. */
   readonly marks: ReadonlyMap<number, Mark>
 
   constructor(waiting?: number, marks: ReadonlyMap<number, Mark> = new Map()) {
@@ -21,12 +21,12 @@ export class Backlog {
     this.marks = marks
   }
 
-  /** How long the oldest write has waited at least. */
+  /** Returns a lower bound for the age of the oldest waiting write. */
   ageMs(now: number): number {
     return Math.max(0, ...[...this.marks.values()].map(({ since }) => now - since))
   }
 
-  /** The backlog after a look that found this. */
+  /** Returns the backlog updated with the result of a check. */
   next(seen: readonly ProjectBacklog[], now: number): Backlog {
     const marks = seen.flatMap(({ projectId, last, hasMark }): [number, Mark][] => {
       const mark = this.marks.get(projectId)

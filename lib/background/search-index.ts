@@ -1,6 +1,6 @@
 /**
- * Keeps the index of searched projects (lib/store/search/indexing.ts). The process that holds the lock does it, and
- * gives the processors to requests in between: for longer while there are many.
+ * Maintains the search index (lib/store/search/indexing.ts) in the process that holds the lock. Pauses between steps to
+ * leave the CPU to requests, longer while there are many.
  */
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -22,16 +22,16 @@ export interface SearchIndexOptions {
   readonly log: Logger
   readonly health?: RoundsOptions['health']
   readonly metrics: Pick<Metrics, 'watch'>
-  /** Whether few requests are under way. */
+  /** Whether few requests are in flight. */
   readonly isCalm: () => boolean
 }
 
-/** How long what was recorded is not found. */
+/** How long new writes may remain unsearchable. */
 const PAUSE_MS = 1000
 const TIMEOUT_MS = 30_000
-/** How often every process looks at what waits. */
+/** How often every process checks the backlog. */
 const BACKLOG_PAUSE_MS = 15_000
-/** The pause after a piece of work, in times of what the work took. */
+/** Pause after each step, as a multiple of the step's duration. */
 const PAUSES = { calm: 1, busy: 9 }
 
 export class SearchIndex {
@@ -53,7 +53,7 @@ export class SearchIndex {
     this.#backlogRounds = new Rounds(looking, () => this.#lookAtBacklog())
   }
 
-  /** How long the oldest write that waits to be indexed has waited at least. */
+  /** Lower bound for how long the oldest write has waited to be indexed. */
   get lagMs(): number {
     return this.#backlog.ageMs(performance.now())
   }
@@ -72,7 +72,7 @@ export class SearchIndex {
     this.#sql = own
     try {
       const [lock] = await own<[{ held: boolean }]>`select pg_try_advisory_lock(${ADVISORY_LOCK.searchIndex}) as held`
-      // The lock goes with the connection.
+      // Closing the connection releases the lock.
       for (let due = lock.held ? await findDue(own) : []; due.length > 0; due = await findDue(own)) {
         for (const projectId of due) await this.#index(own, projectId)
         if (this.#rounds.isClosed) return

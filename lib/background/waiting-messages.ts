@@ -1,4 +1,4 @@
-/** Drops messages that came as log records, and whose span has not come after a while (lib/store/trace/messages.ts). */
+/** Drops messages from log records whose span has not arrived in time (lib/store/trace/messages.ts). */
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
@@ -14,7 +14,7 @@ export interface WaitingMessagesOptions {
   readonly log: Logger
   readonly health?: RoundsOptions['health']
   readonly metrics: Pick<Metrics, 'countLogRecords'>
-  /** WAIT_MS if it is left out. */
+  /** Defaults to WAIT_MS. */
   readonly waitMs?: number | undefined
 }
 

@@ -1,4 +1,4 @@
-/** The work of `spoor migrate --distributed`: spreads the tables of traces over the nodes of a Citus cluster. */
+/** Implements `spoor migrate --distributed`, which spreads the trace tables over the nodes of a Citus cluster. */
 import type { Sql } from 'postgres'
 import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
 import { inTransaction } from '../store/transactions.ts'
@@ -20,7 +20,7 @@ import {
   planDistribution
 } from './plan.ts'
 
-/** Looks at the database and its nodes, and says what there is to do. Changes nothing. */
+/** Inspects the database and its nodes, and plans the distribution. Changes nothing. */
 export async function readDistributionPlan(sql: Sql, shards?: number): Promise<DistributionPlan> {
   return planDistribution(await findCluster(sql), shards)
 }
@@ -42,7 +42,7 @@ async function findCluster(sql: Sql): Promise<FoundCluster> {
   }
 }
 
-/** A table that does not exist yet is taken for an empty one. */
+/** Treats a table that does not exist yet as empty. */
 function foundTable(name: ProjectTable, row: TableRow | undefined): FoundTable {
   if (row === undefined) return { name, rows: 0, localBytes: 0, isOurs: true, distributed: undefined }
   const { rows, localBytes, isOurs, column, shards, colocation } = row
@@ -61,13 +61,13 @@ async function findNodes(sql: Sql): Promise<FoundNode[]> {
 export interface DistributionOptions {
   /** Called before each table. */
   readonly onStep?: (step: PlanStep, place: number) => void
-  /** Aborts after the table under way. */
+  /** Stops after the current table. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Carries a plan out, table by table, and returns how many tables are distributed by then: all of them, unless it was
- * aborted. What is done stays done, so the same command does the rest.
+ * Applies a plan table by table. Returns the number of applied steps, which is all of them unless aborted. Applied
+ * steps are permanent; running the command again continues with the rest.
  */
 export async function applyDistribution(
   sql: Sql,

@@ -1,4 +1,4 @@
-/** Asks Citus about a database and its nodes, and has the statements that spread a table over them. */
+/** Queries Citus about a database and its nodes, and distributes tables over the nodes. */
 import type { Sql } from 'postgres'
 import { statementsOf } from '../database/migrate.ts'
 import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
@@ -19,7 +19,7 @@ export interface NodeRow {
   readonly holdsShards: boolean
 }
 
-/** The nodes of the cluster, the coordinator first. Only with Citus. */
+/** Returns the cluster's nodes, coordinator first. Requires Citus. */
 export async function readNodes(sql: Sql): Promise<NodeRow[]> {
   return sql<NodeRow[]>`
     select nodename as name, nodeport as port, isactive as "isActive", groupid = 0 as "isCoordinator",
@@ -27,7 +27,7 @@ export async function readNodes(sql: Sql): Promise<NodeRow[]> {
     from pg_dist_node where noderole = 'primary' order by groupid <> 0, nodename, nodeport`
 }
 
-/** Asks each worker whether this role may make tables in its schema; where not, says why. */
+/** Returns the workers on which this role cannot create tables in its schema, with the reason. */
 export async function readHindrances(sql: Sql): Promise<{ name: string; port: number; hindrance: string }[]> {
   const [{ schema, role }] = await sql<[{ schema: string; role: string }]>`
     select current_schema() as schema, current_user as role`
@@ -46,13 +46,13 @@ export interface TableRow {
   readonly rows: number | null
   readonly localBytes: number
   readonly isOurs: boolean
-  /** Null if it is not distributed. */
+  /** Null if the table is not distributed. */
   readonly column: string | null
   readonly shards: number | null
   readonly colocation: number | null
 }
 
-/** These tables, in the order given. What does not exist is left out. */
+/** Returns the tables in the given order. Omits tables that do not exist. */
 export async function readTables(sql: Sql, names: readonly ProjectTable[]): Promise<TableRow[]> {
   const { version } = await readCitus(sql)
   const distribution =
@@ -75,7 +75,7 @@ export async function readTables(sql: Sql, names: readonly ProjectTable[]): Prom
     order by wanted.place`
 }
 
-/** Connections of other spoors to this database. */
+/** Returns the names of other spoor processes' connections to this database. */
 export async function readOthers(sql: Sql): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     select application_name as name from pg_stat_activity
@@ -85,8 +85,8 @@ export async function readOthers(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Copies a table to the nodes, and empties what lies on the coordinator. It belongs into a transaction, until whose
- * end nobody can write to the table.
+ * Copies a table to the nodes and empties the coordinator's copy. Must run in a transaction, which blocks writes to the
+ * table.
  */
 export async function distributeTable(
   sql: Sql,
@@ -104,24 +104,23 @@ export async function distributeTable(
 }
 
 /**
- * A shard moves while it is written to only if its rows can be told apart: by a primary key, or else by all that is in
- * them.
+ * Sets the replica identity. A shard can move while it is being written to only if its rows are identifiable, by a
+ * primary key or by their full content.
  */
 async function nameRows(sql: Sql, table: string): Promise<void> {
   const [key] = await sql`select from pg_index where indrelid = ${table}::regclass and indisprimary`
   if (key === undefined) await sql`alter table ${sql(table)} replica identity full`
 }
 
-/** Tables that are not distributed, although the traces that they belong to are; none on one PostgreSQL. */
+/** Returns tables that are not distributed although their traces are; empty on a single PostgreSQL. */
 export async function readLeftBehind(sql: Sql): Promise<string[]> {
   if (!(await isSpread(sql))) return []
   return (await readTables(sql, PROJECT_TABLES)).filter(({ column }) => column === null).map(({ name }) => name)
 }
 
 /**
- * Runs the text of a migration, and distributes the tables that it has made, if traces are distributed. All of it
- * belongs into one transaction, so that no server ever finds one of them undistributed. Tables that were there before
- * stay where they are.
+ * Runs a migration's text and, if traces are distributed, distributes the tables that it creates. Must run in one
+ * transaction, so that no server finds a new table undistributed. Existing tables stay where they are.
  */
 export async function distributeNew(sql: Sql, text: string): Promise<void> {
   if (!(await isSpread(sql))) {
@@ -129,9 +128,9 @@ export async function distributeNew(sql: Sql, text: string): Promise<void> {
     return
   }
   const before = (await readTables(sql, PROJECT_TABLES)).map(({ name }) => name)
-  // One connection to a node does all: what several have done at once, no other statement of the transaction would see.
+  // Uses one connection per node, because later statements would not see changes made over parallel connections.
   await sql`set local citus.multi_shard_modify_mode = 'sequential'`
-  // One by one, since the coordinator passes on to the nodes all that has come with a statement.
+  // Runs statements one by one, because the coordinator forwards a command's full text to the nodes.
   for (const statement of statementsOf(text)) await sql.unsafe(statement)
   for (const { name } of await readTables(sql, PROJECT_TABLES)) {
     if (!before.includes(name)) await distributeTable(sql, name, { beside: 'traces', shards: undefined })

@@ -1,21 +1,21 @@
 /**
- * The work of `spoor project isolate`: gives a very large project a shard of its own, which can then have a node of
- * its own.
+ * Implements `spoor project isolate`, which gives a very large project its own shard. The shard can then have its own
+ * node.
  */
 import type { Sql } from 'postgres'
 import { isolateProject, readShard } from './shards.ts'
 
 export interface Isolation {
-  /** The number of the shard of its traces. */
+  /** Id of the shard that holds the project's traces. */
   readonly shard: number
-  /** Whether the project has the shard for itself. */
+  /** Whether the project is alone in the shard. */
   readonly isAlone: boolean
   readonly applied: boolean
 }
 
 /**
- * Says which shard a project is in; with `apply` it gets a shard of its own. Meanwhile writes to its old shard wait.
- * Undefined on one PostgreSQL.
+ * Returns the project's shard; undefined on a single PostgreSQL. With `apply`, first gives the project its own shard,
+ * while writes to the old shard wait.
  */
 export async function isolate(sql: Sql, projectId: number, apply: boolean): Promise<Isolation | undefined> {
   const found = await readShard(sql, projectId)

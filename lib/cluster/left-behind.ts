@@ -1,11 +1,11 @@
 /**
- * Finds tables that were left behind on the coordinator when the others were distributed. No server may serve then:
- * charts come out wrong, and a write to both kinds is committed on the node before it is committed on the coordinator.
+ * Detects tables that were left on the coordinator when other tables were distributed. No server may run in this state:
+ * charts would be wrong, and a write to both kinds of table would be committed on the node before the coordinator.
  */
 import type { Sql } from 'postgres'
 import { readLeftBehind } from './distribution.ts'
 
-/** Says what is lacking, and what to do; undefined if nothing was left behind, and on one PostgreSQL. */
+/** Describes the problem and its remedy; undefined if all tables are distributed, or on a single PostgreSQL. */
 export const findLeftBehind = async (sql: Sql): Promise<string | undefined> =>
   describeLeftBehind(await readLeftBehind(sql))
 

@@ -1,11 +1,11 @@
 /**
- * Reads of one project on a cluster (Citus), over a connection to the node that has its shard: at the cost of one
- * PostgreSQL. The coordinator would plan each statement anew, and the node once more (test/bench/RESULTS.md, "Reads on
+ * Reads one project on a Citus cluster over a connection to the node that holds its shard, at the cost of a single
+ * PostgreSQL. Reads through the coordinator are planned twice, there and on the node (test/bench/RESULTS.md, "Reads on
  * a cluster").
  *
- * A shard may have moved since it was last asked where it is. So each read first asks the node whether the shard is
- * there, in the same go. If it is, all that was answered before the read began is there to be read, also where the
- * shard moves a moment later: its table stays as it was, or is gone, which is an error.
+ * A shard may have moved since its location was last read, so each read also checks, in the same round trip, that the
+ * shard is on the node. If it is, the read sees every write acknowledged before the read began, even if the shard moves
+ * a moment later: its table then stays unchanged or is dropped, which raises an error.
  */
 import type { Sql } from 'postgres'
 import type { ConnectOptions, Database } from '../database/database.ts'
@@ -18,31 +18,31 @@ import { ELSEWHERE, type Near, type ProjectRead } from '../database/sql-access.t
 import { allAnswered } from '../store/transactions.ts'
 import type { Shard, ShardNode } from './shards.ts'
 
-/** Says where shards are (lib/cluster/routes.ts). */
+/** Locates shards (lib/cluster/routes.ts). */
 export interface Directory {
-  /** Undefined if the shard is unknown or cannot be reached, and on one PostgreSQL. */
+  /** Returns undefined if the shard is unknown or unreachable, or on a single PostgreSQL. */
   shardOf(projectId: number): Shard | undefined
-  /** Looks up the shards of these in the background, where they are unknown. */
+  /** Looks up the projects' unknown shards in the background. */
   learn(projects: readonly { readonly projectId: number }[]): void
-  /** Shards have moved. */
+  /** Discards all known shards, because shards have moved. */
   forget(): void
-  /** A node could not be reached. */
+  /** Stops using a node that could not be reached. */
   avoid(node: ShardNode, error: unknown): void
 }
 
 export interface NearOptions {
   readonly connection: ConnectOptions
-  /** The number of connections to each node. */
+  /** Number of connections to each node. */
   readonly size: number
 }
 
 /**
- * A connection keeps the plans of its statements, which are others for each shard: 0.6 MB of PostgreSQL's memory for a
- * list. With more than so many statements it is closed, and another one begins without any. Where fewer than this are
- * asked for again and again, each is planned once.
+ * Maximum number of prepared statements per connection. A connection keeps a plan for each statement and shard; a
+ * list's plan takes 0.6 MB of PostgreSQL's memory. Above the maximum, the connection is closed and replaced. Below it,
+ * recurring statements are planned only once.
  */
 const MOST_STATEMENTS = 150
-/** How often a connection is asked how many it has, in reads: to count them costs as much as a short read. */
+/** Reads between counts of a connection's statements, because each count costs as much as a short read. */
 const COUNTED_EVERY = 25
 
 export class NearReads implements Near {
@@ -50,7 +50,7 @@ export class NearReads implements Near {
   readonly #directory: Directory
   readonly #options: NearOptions
   readonly #pools = new Map<string, Pool>()
-  /** How many reads each connection has taken. */
+  /** Number of reads that each connection has served. */
   readonly #reads = new WeakMap<Sql, number>()
 
   constructor(nodeOf: Database['node'], directory: Directory, options: NearOptions) {
@@ -75,7 +75,7 @@ export class NearReads implements Near {
         this.#directory.forget()
         return ELSEWHERE
       }
-      // No place in line, or nobody who waits any more: that is no fault of the node.
+      // A full pool or a client that has disconnected is not the node's fault.
       if ((error instanceof PoolError && error.code !== 'CONNECTION_LOST') || client?.signal.aborted) throw error
       if (classifyFailure(error) !== 'lost' && !isUnreachable(error)) throw error
       this.#directory.avoid(shard.node, error)
@@ -87,7 +87,7 @@ export class NearReads implements Near {
     await Promise.all([...this.#pools.values()].map(pool => pool.end()))
   }
 
-  /** An unknown shard is looked up for the next time. */
+  /** Looks up an unknown shard for later reads. */
   #shardOf(projectId: number): Shard | undefined {
     this.#directory.learn([{ projectId }])
     return this.#directory.shardOf(projectId)

@@ -1,13 +1,13 @@
-/** Says what is wrong with the nodes of a cluster, in sentences that tell what to do. */
+/** Describes problems with a cluster's nodes, and their remedies. */
 import type { NodePlacement } from './placement.ts'
 
-/** A node is too full if it holds this many times the average, once all nodes together hold LEAST_BYTES. */
+/** A node is too full at this multiple of the average, provided that all nodes together hold at least LEAST_BYTES. */
 const SKEW = 1.5
 const LEAST_BYTES = 1e9
 
 const named = ({ name, port }: NodePlacement) => `${name}:${port}`
 
-/** One PostgreSQL has no nodes, and no problems here. */
+/** Returns an empty array on a single PostgreSQL. */
 export function nodeProblems(nodes: readonly NodePlacement[]): string[] {
   const away = nodes
     .filter(({ isActive }) => !isActive)

@@ -1,4 +1,4 @@
-/** Which node of a cluster (Citus) holds how much. */
+/** Storage used on each node of a Citus cluster. */
 import type { Sql } from 'postgres'
 import { isSpread } from './shards.ts'
 
@@ -6,13 +6,13 @@ export interface NodePlacement {
   readonly name: string
   readonly port: number
   readonly isActive: boolean
-  /** Shards of traces; what belongs to them is beside them. */
+  /** Number of trace shards; related tables are colocated with them. */
   readonly shards: number
-  /** The size there of all tables of projects, with indexes. */
+  /** Total size of all project tables on the node, including indexes. */
   readonly bytes: number
 }
 
-/** The nodes that hold traces, by name; undefined on one PostgreSQL. Fails if a node cannot be asked. */
+/** Returns the nodes that hold traces, by name; undefined on a single PostgreSQL. Throws if a node is unreachable. */
 export async function readPlacement(sql: Sql): Promise<readonly NodePlacement[] | undefined> {
   if (!(await isSpread(sql))) return undefined
   return sql<NodePlacement[]>`

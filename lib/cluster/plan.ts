@@ -1,25 +1,22 @@
-/**
- * Plans what becomes of each table when a database is spread over a cluster of Citus, and what is still to be done. No
- * SQL: what there is comes from lib/cluster/distribution.ts.
- */
+/** Plans how to distribute each table over a Citus cluster. Contains no SQL (see lib/cluster/distribution.ts). */
 import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
 import { DISTRIBUTION_COLUMN } from './shards.ts'
 
-/** Citus before that cannot do some of what the statements of the server need. */
+/** Oldest supported major version. Earlier versions of Citus lack features that the server's statements need. */
 const LEAST_CITUS = 12
 
-/** Rules for the number of shards: a project is in one shard, and a node holds several, which move one by one. */
+/** A project fits in one shard, and a node holds several shards, which move one by one. */
 export const DEFAULT_SHARDS = 32
 export const MOST_SHARDS = 1024
 
-/** A table that is to be distributed, as it is now. */
+/** Current state of a table that is to be distributed. */
 export interface FoundTable {
   readonly name: ProjectTable
-  /** Rows as PostgreSQL estimates them; undefined if it was never analyzed. */
+  /** PostgreSQL's estimate; undefined if the table was never analyzed. */
   readonly rows: number | undefined
-  /** The size of the table on the coordinator, without indexes. */
+  /** The table's size on the coordinator, without indexes. */
   readonly localBytes: number
-  /** Undefined if it is not distributed. */
+  /** Undefined if the table is not distributed. */
   readonly distributed: { readonly column: string; readonly shards: number; readonly colocation: number } | undefined
   readonly isOurs: boolean
 }
@@ -30,42 +27,42 @@ export interface FoundNode {
   readonly isActive: boolean
   readonly isCoordinator: boolean
   readonly holdsShards: boolean
-  /** Why this role cannot make tables there; undefined if it can. */
+  /** Why this role cannot create tables on the node; undefined if it can. */
   readonly hindrance: string | undefined
 }
 
-/** The answers of a database about itself. */
+/** A database's current state. */
 export interface FoundCluster {
-  /** The version of the extension in this database; undefined if it is not there. */
+  /** Version of the extension in this database; undefined if not installed. */
   readonly citus: string | undefined
-  /** Whether the server could have it: its files are there. */
+  /** Whether the extension's files are installed on the server. */
   readonly isAvailable: boolean
   readonly nodes: readonly FoundNode[]
   readonly tables: readonly FoundTable[]
-  /** Names of connections of other spoors. */
+  /** Names of other spoor processes' connections. */
   readonly users: readonly string[]
 }
 
 export interface PlanStep {
   readonly table: ProjectTable
-  /** The table that it is laid beside; undefined for the first one. */
+  /** The table to colocate with; undefined for the first table. */
   readonly beside: ProjectTable | undefined
-  /** Undefined if the table follows another one. */
+  /** Undefined if the table is colocated with another table. */
   readonly shards: number | undefined
   readonly rows: number | undefined
   readonly bytes: number
 }
 
 export interface DistributionPlan {
-  /** The reasons against it, in sentences that say what to do. Nothing is done while there is any. */
+  /** Problems, as sentences with remedies. No step is applied while any problem exists. */
   readonly obstacles: readonly string[]
   readonly steps: readonly PlanStep[]
-  /** Tables that need nothing any more. */
+  /** Tables that are already distributed. */
   readonly done: readonly ProjectTable[]
   readonly nodes: readonly FoundNode[]
 }
 
-/** `shards` is the requested number; undefined means the existing number, or the default. */
+/** `shards` is the requested number; undefined keeps the existing number or uses the default. */
 export function planDistribution(found: FoundCluster, shards?: number): DistributionPlan {
   const [first] = PROJECT_TABLES
   const anchor = found.tables.find(({ name }) => name === first)?.distributed

@@ -1,13 +1,13 @@
 /**
- * Decides where batches are written, and which operations may share one. On one PostgreSQL there is one way, and all
- * may. On a cluster (Citus) a batch is written on the node that has its shards, over a connection to that node and
- * into the tables of the shards: as on one PostgreSQL, and at that cost. The coordinator would send it there too, but
- * costs more and commits what it sends in two phases (test/bench/RESULTS.md, "A cluster").
+ * Routes batches to nodes, and decides which operations may share a batch. On a single PostgreSQL, there is one route
+ * and all operations may share batches. On a Citus cluster, a batch is written directly to the node that holds its
+ * shards, into the shards' own tables, at the cost of a single PostgreSQL. Writes through the coordinator cost more and
+ * use two-phase commit (test/bench/RESULTS.md, "A cluster").
  *
- * States: unknown (nobody has asked the database yet), one, spread. Where it is spread, but the shard of a project is
- * not known yet, or its node cannot be reached from here, batches of that project alone go to the coordinator. What is
- * known may be old: a batch holds its shards, finds out that one was moved, and is undone (lib/cluster/shards.ts).
- * Then all is forgotten and asked again.
+ * States: unknown (the database has not been queried yet), one, spread. In the spread state, a project whose shard is
+ * unknown or whose node is unreachable gets batches of its own, which go to the coordinator. Routes may be outdated, so
+ * a batch locks its shards, and is rolled back if a shard has moved (lib/cluster/shards.ts). All routes are then
+ * discarded and read again.
  */
 import type { Sql } from 'postgres'
 import type { Connections, Database } from '../database/database.ts'
@@ -38,25 +38,24 @@ interface Routed {
 }
 
 /**
- * The coordinator has the accounts that are charged, and draws the numbers of scores, which a restored trace brings
- * with it: the tables of shards have no defaults.
+ * The coordinator holds the accounts, and assigns the ids of restored traces' scores. Shard tables have no defaults.
  */
 const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
   charge !== undefined || ('restored' in operation && operation.restored !== undefined)
 
-/** After shards have moved, or a node could not be reached, the coordinator has their batches for so long. */
+/** How long batches go to the coordinator after shards have moved (PAUSE_MS) or a node was unreachable (RETRY_MS). */
 const PAUSE_MS = 1000
 const RETRY_MS = 10_000
-/** The list of shards is read again after so long: a node may have come back, or have another name. */
+/** How often the list of shards is read again, because a node may have recovered or changed its name. */
 const RENEW_MS = 60_000
 const PROBE_TIMEOUT_MS = 5000
-/** How long operations of a shard that is being moved share no batch with others. */
+/** How long operations on a shard that is being moved do not share batches with other shards. */
 const HELD_MS = 1000
 const FIRST_SHARD_GROUP = 2 ** 32
-/** Bounds the memory. Beyond it all are forgotten. */
+/** Maximum number of projects held in memory. Beyond it, all are discarded. */
 const MAX_PROJECTS = 100_000
 
-/** The check comes second: while the first waited for the lock, a move may have ended. */
+/** The check runs after the lock, because a move may end while the lock is awaited. */
 export const GUARDS: Homes['guards'] = [
   { name: 'hold_shards', text: HOLD_SHARDS },
   { name: 'check_shards', text: CHECK_SHARDS }
@@ -68,37 +67,36 @@ export class Routes implements RouteNews {
   readonly #log: Logger
   #state: 'unknown' | 'one' | 'spread' = 'unknown'
   #shards: ReadonlyMap<number, Shard> | undefined
-  /** Each node once. */
   #nodes: readonly ShardNode[] = []
-  /** When they are read, as performance.now() has it. */
+  /** When the shards are read again, from performance.now(). */
   #renewAt = 0
-  /** The number of a project's shard. Another Map takes its place when all is forgotten, for batches have this one. */
+  /** Shard ids by project. Discarding the routes replaces the Map, because batches still hold the old one. */
   #projects = new Map<number, number>()
-  /** Projects that have been seen, and whose shards are not known. */
+  /** Projects whose shards are unknown and must be looked up. */
   readonly #strange = new Set<number>()
-  /** The nodes that take batches, or when they are tried again, as performance.now() has it. */
+  /** For each node, `open` if it accepts batches, or when it is tried again, from performance.now(). */
   readonly #reached = new Map<string, 'open' | number>()
   readonly #told = new Set<string>()
-  /** Shards that were being moved, and when they may share batches again. */
+  /** Shards that were being moved, and when each may share batches again. */
   readonly #held = new Map<number, number>()
-  /** How often all was forgotten. */
+  /** Number of times that all routes were discarded. */
   #changes = 0
   #isAtWork = false
   #isClosed = false
 
-  /** `run` gives a connection to read with, by the address of the database. */
+  /** `run` provides a connection for reads through the address of the database. */
   constructor(run: Run, connectionsOf: Database['node'], log: Logger) {
     this.#run = run
     this.#connectionsOf = connectionsOf
     this.#log = log
   }
 
-  /** The group of an operation: operations of one group may share a batch. Undefined if all may. */
+  /** Groups operations; operations of one group may share a batch. Undefined if all operations may share batches. */
   get groupOf(): ((operation: Routed) => number) | undefined {
     return this.#state === 'one' ? undefined : this.#groupOf
   }
 
-  /** Nodes are numbered from 0 on, and shards far above. */
+  /** Negative groups are single projects, node groups start at 0, and shard groups start at FIRST_SHARD_GROUP. */
   readonly #groupOf = (operation: Routed): number => {
     const { projectId } = operation
     const shard = needsCoordinator(operation) ? undefined : this.shardOf(projectId)
@@ -106,7 +104,7 @@ export class Routes implements RouteNews {
     return this.#held.size > 0 && this.#isHeld(shard.id) ? FIRST_SHARD_GROUP + shard.id : shard.node.id
   }
 
-  /** The way of a batch whose operations are of one group. */
+  /** Returns the route of a batch whose operations belong to one group. */
   routeOf(batch: readonly Routed[]): WriteRoute {
     const [first] = batch
     if (this.#state !== 'spread' || first === undefined || batch.some(needsCoordinator)) return BY_ADDRESS
@@ -117,13 +115,13 @@ export class Routes implements RouteNews {
     return { host: node, homes: { of, guards: GUARDS } }
   }
 
-  /** Undefined if it is not known, or its node not reached from here. */
+  /** Returns undefined if the shard is unknown or its node is unreachable. */
   shardOf(projectId: number): Shard | undefined {
     const shard = this.#shards?.get(this.#projects.get(projectId) ?? -1)
     return shard !== undefined && this.#reached.get(nameOf(shard.node)) === 'open' ? shard : undefined
   }
 
-  /** Shards have moved. */
+  /** Discards the routes, because shards have moved. */
   forget(): void {
     this.#shards = undefined
     this.#projects = new Map()
@@ -131,7 +129,7 @@ export class Routes implements RouteNews {
     this.#renewAt = performance.now() + PAUSE_MS
   }
 
-  /** A batch has waited in vain for a shard: operations of other shards need not wait with it. */
+  /** Separates a shard's operations from other batches, because a batch waited for the shard and gave up. */
   hold(shard: number): void {
     this.#held.set(shard, performance.now() + HELD_MS)
   }
@@ -142,7 +140,7 @@ export class Routes implements RouteNews {
     return !isOver
   }
 
-  /** A node could not be reached, or the connection to it was lost. */
+  /** Stops using a node that could not be reached, or to which the connection was lost. */
   avoid(node: Host, error: unknown): void {
     const key = nameOf(node)
     this.#reached.set(key, performance.now() + RETRY_MS)
@@ -155,8 +153,8 @@ export class Routes implements RouteNews {
   }
 
   /**
-   * Finds out what is not known, in the background. To be called after a batch: then there is a connection that does
-   * nothing. Where the database cannot be asked, the next call tries again.
+   * Looks up unknown routes in the background; the next call retries failures. Call after a batch, when a connection is
+   * idle.
    */
   learn(batch: readonly Routed[]): void {
     if (this.#state === 'one') return
@@ -179,7 +177,7 @@ export class Routes implements RouteNews {
     return isKnown && (this.#strange.size > 0 || this.#nodes.some(node => this.#isWaiting(node)))
   }
 
-  /** Whether a node is to be tried. */
+  /** Returns whether a node is due for another attempt. */
   #isWaiting(node: ShardNode): boolean {
     const reached = this.#reached.get(nameOf(node)) ?? 0
     return reached !== 'open' && performance.now() >= reached
@@ -213,7 +211,7 @@ export class Routes implements RouteNews {
 
   #take(all: ReadonlyMap<number, Shard>): void {
     const shards = new Map([...all].filter(([, shard]) => isComplete(shard)))
-    // After a split the projects of a shard are in others.
+    // A split moves a shard's projects to new shards.
     const isSame = shards.size === this.#shards?.size && [...shards.keys()].every(id => this.#shards?.has(id))
     if (!isSame) this.#projects = new Map()
     this.#shards = shards
@@ -221,7 +219,7 @@ export class Routes implements RouteNews {
     this.#renewAt = performance.now() + RENEW_MS
   }
 
-  /** Finds out whether batches can be written on a node. */
+  /** Checks whether batches can be written on a node. */
   async #try({ id, node }: Shard): Promise<void> {
     const connections = this.#connectionsOf(node)
     try {

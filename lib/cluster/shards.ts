@@ -1,12 +1,12 @@
-/** Whether traces are on one PostgreSQL or on several, and where they are. */
+/** Determines whether traces are on one PostgreSQL or distributed, and locates their shards. */
 import type { Sql } from 'postgres'
 import type { Host } from '../database/sockets/address.ts'
 import { PROJECT_TABLES, type TableNames } from '../database/tables.ts'
 
-/** The tables of projects are spread over the nodes by it, all alike; the others stay on the coordinator. */
+/** Column by which all project tables are distributed. Other tables stay on the coordinator. */
 export const DISTRIBUTION_COLUMN = 'project_id'
 
-/** Whether the tables of traces are spread over a cluster. Where there is no schema yet, they are not. */
+/** Returns whether the trace tables are distributed over a cluster. Returns false if no schema exists yet. */
 export async function isSpread(sql: Sql): Promise<boolean> {
   const [engine] = await sql<[{ isCluster: boolean }]>`
     select to_regclass('pg_catalog.pg_dist_partition') is not null as "isCluster"`
@@ -17,11 +17,11 @@ export async function isSpread(sql: Sql): Promise<boolean> {
 
 export interface ProjectShard {
   readonly shard: number
-  /** Whether no other project can be in it. */
+  /** Whether the shard's range excludes all other projects. */
   readonly isAlone: boolean
 }
 
-/** The shard of a project; undefined on one PostgreSQL. */
+/** Returns a project's shard; undefined on a single PostgreSQL. */
 export async function readShard(sql: Sql, projectId: number): Promise<ProjectShard | undefined> {
   if (!(await isSpread(sql))) return undefined
   const [row] = await sql<[ProjectShard]>`
@@ -30,7 +30,7 @@ export async function readShard(sql: Sql, projectId: number): Promise<ProjectSha
   return row
 }
 
-/** Gives a project a shard of its own, on the same node, and returns its number. */
+/** Gives a project its own shard on the same node. Returns the new shard's id. */
 export async function isolateProject(sql: Sql, projectId: number): Promise<number> {
   const [row] = await sql<[{ shard: number }]>`
     select isolate_tenant_to_new_shard(
@@ -39,9 +39,9 @@ export async function isolateProject(sql: Sql, projectId: number): Promise<numbe
   return row.shard
 }
 
-/** A shard of traces with those of the other tables beside it. What a project has is in one of them. */
+/** A shard of traces together with the colocated shards of the other tables. A project's rows are all in one Shard. */
 export interface Shard {
-  /** The number of the shard of traces, which stands for all. */
+  /** Id of the traces shard, which represents all colocated shards. */
   readonly id: number
   readonly node: ShardNode
   readonly names: TableNames
@@ -53,13 +53,13 @@ export interface ShardNode extends Host {
 
 interface ShardRow extends ShardNode {
   readonly shard: number
-  /** The name there of each distributed table, as JSON text. */
+  /** The shard's table name for each distributed table, as a JSON string. */
   readonly names: string
 }
 
 /**
- * The shards that are on one node each, by their numbers. Those with copies on other nodes are left to the cluster,
- * and so are those of nodes that do not know where shards are.
+ * Returns the shards stored on exactly one node, by id. Omits shards with replicas on other nodes, and shards on nodes
+ * without synced metadata; the coordinator routes their statements.
  */
 export async function readShards(sql: Sql): Promise<ReadonlyMap<number, Shard>> {
   const rows = await sql<ShardRow[]>`
@@ -88,13 +88,10 @@ export async function readShards(sql: Sql): Promise<ReadonlyMap<number, Shard>> 
   return shards
 }
 
-/**
- * Whether each table of the schema has a shard there. After a migration that another version has made, one may still
- * be on the coordinator.
- */
+/** Returns whether every table has a shard; after another version's migration, a table may still be undistributed. */
 export const isComplete = ({ names }: Shard): boolean => PROJECT_TABLES.every(table => names[table] !== undefined)
 
-/** The number of the shard of each of these projects. */
+/** Returns the projects' shard ids by project id. */
 export async function readShardsOf(sql: Sql, projects: readonly number[]): Promise<ReadonlyMap<number, number>> {
   const rows = await sql<{ project: number; shard: number }[]>`
     select p as project, get_shard_id_for_distribution_column('traces', p) as shard
@@ -102,18 +99,17 @@ export async function readShardsOf(sql: Sql, projects: readonly number[]): Promi
   return new Map(rows.map(({ project, shard }) => [project, shard]))
 }
 
-/** Fails if this connection may not hold a shard where it is, as the write path does. */
+/** Throws if this connection cannot lock a shard on its node, as the write path does. */
 export async function tryHold(sql: Sql, shard: number): Promise<void> {
   await sql.unsafe(HOLD_SHARDS.replace('$1', `'{${shard}}'::bigint[]`))
 }
 
 /**
- * Keeps shards from being moved or split until the end of the transaction, as Citus's own statements do. ShareLock is
- * 5. The next statement sees whether they had been moved before: what is written to a shard that was moved away is
- * lost.
+ * Prevents shards from being moved or split until the transaction ends, as Citus's own statements do. 5 is ShareLock.
+ * The next statement must check for earlier moves, because writes to a shard that was moved away are lost.
  */
 export const HOLD_SHARDS = 'select lock_shard_metadata(5, $1)'
 
-/** Fails with 2201F, for the root of a negative number, if not all of these shards are on the node that is asked. */
+/** Fails with 2201F (square root of a negative number) unless all shards are on the node that runs the statement. */
 export const CHECK_SHARDS = `select sqrt(count(*) - cardinality($1)) from pg_dist_placement
   where shardid = any ($1) and groupid = (select groupid from pg_dist_local_group)`

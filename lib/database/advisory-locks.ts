@@ -1,20 +1,20 @@
 /**
- * The keys of all advisory locks. They never change, because processes of two versions run beside each other. A key
- * that is taken together with the number of a project cannot collide with one that is taken alone.
+ * Keys of all advisory locks. They must never change, because processes of two versions run side by side. A two-part
+ * key that includes a project id cannot collide with a single key.
  */
 export const ADVISORY_LOCK = {
-  /** One process migrates at a time. */
+  /** Limits migration to one process at a time. */
   migration: 5_700_100,
-  /** Each user of an embedded cluster shares it; who has it alone may stop the cluster. */
+  /** Shared by each process that uses an embedded cluster; an exclusive holder may stop the cluster. */
   embeddedUsers: 5_700_101,
-  /** Changes of memberships, links and passwords go one after the other. */
+  /** Serializes changes to memberships, links and passwords. */
   people: 5_700_102,
-  /** One process indexes for search at a time. */
+  /** Limits search indexing to one process at a time. */
   searchIndex: 5_700_103,
-  /** One restore at a time. */
+  /** Limits restores to one at a time. */
   restore: 0x726573,
-  /** With a project: one process changes its rollups at a time. */
+  /** With a project id: only one process at a time changes the project's rollups. */
   rollups: 0x666f6c64,
-  /** With a project: one process repairs its totals at a time. */
+  /** With a project id: only one process at a time repairs the project's totals. */
   totals: 0x726563
 } as const

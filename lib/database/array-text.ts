@@ -1,13 +1,12 @@
 /**
- * Reads and writes PostgreSQL's text of one-dimensional arrays: `{a,"b \"c\"",NULL}`. The driver's own code is not
- * used for two reasons. It reads null as the text 'NULL'. And it learns the types of arrays by a query of its own at
- * the start of every connection; if a backend ends just then, nothing can catch the failure of that query, and the
- * process ends.
+ * Reads and writes PostgreSQL's text format for one-dimensional arrays: `{a,"b \"c\"",NULL}`. Replaces the driver's own
+ * array support, which reads null as the string 'NULL' and queries array types at the start of every connection. If the
+ * backend dies during that query, the error cannot be caught and ends the process.
  */
 
 const NEEDS_ESCAPE = /["\\]/g
 
-/** The text of an array. A value that is no array must be such a text already. An undefined element becomes null. */
+/** Formats an array. A value that is not an array must already be formatted. Undefined elements become null. */
 export function writeArray(values: unknown, write: (value: unknown) => string): string {
   if (!Array.isArray(values)) return String(values)
   const element = (value: unknown) => (value === null || value === undefined ? 'NULL' : quote(write(value)))
@@ -20,7 +19,7 @@ function quote(text: string): string {
 
 export function readArray(text: string, read: (text: string) => unknown): unknown[] {
   const values: unknown[] = []
-  // `at` is between the braces. Each round takes one element, and the comma or closing brace after it.
+  // `at` starts inside the opening brace. Each iteration consumes an element and the following comma or closing brace.
   for (let at = 1; at < text.length - 1; ) {
     const quoted = text[at] === '"'
     const end = quoted ? findClosingQuote(text, at + 1) : findEnd(text, at)

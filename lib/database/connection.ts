@@ -1,11 +1,10 @@
 /**
- * Makes a connection to PostgreSQL, as every part of the service uses it: with exactly one socket, in UTC, and with
- * values in the form in which answers give them (types.ts).
+ * Creates PostgreSQL connections with exactly one socket, in UTC, with values in the format of API responses
+ * (types.ts).
  *
- * Never use `sql.begin`, `sql.reserve` or COPY FROM STDIN of the driver (postgres 3.4.9). If a backend dies inside
- * `begin`, the process ends, or the rest of the transaction is committed alone. If a row of a COPY is refused, the
- * driver never answers. A single statement is atomic by itself. Maintenance that needs several statements uses
- * Pool.transaction.
+ * Never use the driver's `sql.begin`, `sql.reserve` or COPY FROM STDIN (postgres 3.4.9). If a backend dies inside
+ * `begin`, the process exits, or the rest of the transaction is committed alone. If a COPY row is rejected, the driver
+ * never responds. A single statement is atomic by itself. Maintenance with several statements uses Pool.transaction.
  */
 import postgres, { type Sql } from 'postgres'
 import type { ConnectOptions, OnSocket } from './database.ts'
@@ -26,21 +25,20 @@ export interface SocketTarget {
   readonly database: string
 }
 
-/** The beginning of every connection's name in pg_stat_activity. The process id follows. */
+/** Prefix of every connection's name in pg_stat_activity. The process id follows. */
 export const APPLICATION = 'spoor'
 
 type Connect = (options?: ConnectOptions, onSocket?: OnSocket) => Sql
 
-/** The same as connectorTo(target)(options, onSocket): for one connection. */
+/** Creates a single connection; equivalent to connectorTo(target)(options, onSocket). */
 export function connectTo(target: DatabaseTarget, options: ConnectOptions = {}, onSocket?: OnSocket): Sql {
   return connectorTo(target)(options, onSocket)
 }
 
 /**
- * Returns a function that makes an instance of the driver for one connection, which opens at its first query.
- * `onSocket` gets the socket of the connection before the driver has it, and again each time the driver opens another
- * one. Throws a ConfigError if the target contradicts itself. `host` is another server with the same database, to which
- * the same user logs in in the same way.
+ * Returns a function that creates a driver instance for one connection, which opens at the first query. `onSocket`
+ * receives each socket of the connection before the driver does. `host` selects another server with the same database
+ * and login. Throws a ConfigError if the target contradicts itself.
  */
 export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
   const address = host === undefined ? addressOf(target) : atHost(addressOf(target), host)
@@ -73,8 +71,8 @@ export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
 }
 
 /**
- * Calls `make` without a variable of the environment. The driver reads PGTARGETSESSIONATTRS as well: it refuses values
- * that libpq takes, and looks for other servers, which sockets/attempts.ts has done.
+ * Calls `make` with an environment variable unset. Otherwise the driver would read PGTARGETSESSIONATTRS, reject values
+ * that libpq accepts, and repeat the server selection of sockets/attempts.ts.
  */
 function unnoticed<T>(variable: string, make: () => T): T {
   const value = process.env[variable]
@@ -105,18 +103,18 @@ function settingsOf(address: Address, timeoutMs: number, options: ConnectOptions
       DateStyle: 'ISO'
     },
     types: TYPES,
-    // TLS is ours (sockets/tls.ts).
+    // TLS is handled in sockets/tls.ts.
     ssl: false
   }
 }
 
-/** How long each server may take to let us in: connect_timeout, in seconds. Like libpq, takes 2 for less. */
+/** Returns connect_timeout, the limit for each server's login, in milliseconds. Like libpq, the minimum is 2 s. */
 function readTimeout({ parameter }: Address): number {
   const seconds = Number(parameter('connect_timeout') ?? 0)
   return seconds > 0 ? Math.max(2, seconds) * 1000 : CONNECT_TIMEOUT_MS
 }
 
-/** The host and port for the driver, which only repeats them in its error messages; the socket is opened elsewhere. */
+/** Returns the host and port that the driver repeats in error messages; the socket is opened elsewhere. */
 function serverOf({ servers: [server] }: Address) {
   return server !== undefined && 'path' in server ? { path: server.path } : { host: server?.host, port: server?.port }
 }
@@ -128,18 +126,17 @@ function addressOf(target: DatabaseTarget): Address {
   return { servers, user, password, database, parameter: () => undefined, settings: {} }
 }
 
-/** How connections to a target are made, in words for people. */
 export function transportOf(target: DatabaseTarget): string {
   const address = addressOf(target)
   return describeTransport(address, readTls(address))
 }
 
-/** The same target, but another database of its server. */
+/** Returns the target with a different database on the same server. */
 export function withDatabaseAt(target: DatabaseTarget, database: string): DatabaseTarget {
   return typeof target === 'string' ? withPath(target, database) : { ...target, database }
 }
 
-/** The address of a target, in words for people: without user and password. */
+/** Describes a target's address without the user and password. */
 export function describeTarget(target: DatabaseTarget): string {
   if (typeof target !== 'string') return `${target.socketDir}/.s.PGSQL.${target.port}`
   return describeAddress(readAddress(target))

@@ -1,10 +1,10 @@
 /**
- * A connection that writes batches by COPY. All statements and their rows are sent in one go, and answered together.
- * The driver opens the connection and authenticates; then this class takes the socket over. The driver's own COPY is
- * not used, because it waits for an answer before every statement and its rows, and never answers if a row is refused
- * (postgres 3.4.9, issue 1173).
+ * A connection that writes batches with COPY. All statements and rows are sent at once, without waiting for responses.
+ * The driver opens and authenticates the connection; then this class takes over the socket. The driver's own COPY
+ * support waits before each statement and its rows, and never responds if a row is rejected (postgres 3.4.9, issue
+ * 1173).
  *
- * States: open; busy (one batch is under way); dead (the socket has closed; a dead connection is never used again).
+ * States: open; busy (a batch is in flight); dead (the socket has closed; a dead connection is never reused).
  */
 import type { Socket } from 'node:net'
 import type { ConnectOptions, Database } from './database.ts'
@@ -13,15 +13,15 @@ import { HungCheck, pidOf, TICK_MS } from './pooled/hung-connection.ts'
 import { PoolError } from './pooled/pool-error.ts'
 import { openSession } from './session/open-session.ts'
 
-/** Type and length of a message of the protocol. */
+/** Size of a protocol message's type and length. */
 const HEADER_BYTES = 5
 const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 const ERROR_RESPONSE = 'E'.charCodeAt(0)
-/** The state in READY_FOR_QUERY of a transaction that has failed, and must be rolled back. */
+/** READY_FOR_QUERY status of a failed transaction, which must be rolled back. */
 const FAILED = 'E'.charCodeAt(0)
 const ROLLBACK = Buffer.from('Q\0\0\0\x0drollback\0', 'latin1')
 
-/** An error of PostgreSQL, in the shape of the driver's errors (failure.ts). */
+/** A PostgreSQL error in the shape of a driver error (failure.ts). */
 class CopyError extends Error {
   override readonly name = 'PostgresError'
   readonly code: string
@@ -33,7 +33,7 @@ class CopyError extends Error {
   }
 }
 
-/** The connection has closed. Whether the batch under way was committed is unknown. */
+/** The connection closed. Whether the batch in flight was committed is unknown. */
 class ConnectionLost extends Error {
   readonly code = 'CONNECTION_CLOSED'
   constructor(cause?: unknown) {
@@ -47,14 +47,14 @@ interface Batch {
 }
 
 export class CopyConnection {
-  /** Resolves when it has closed, at either end. */
+  /** Resolves when either end has closed the connection. */
   readonly closed: Promise<void>
   readonly #socket: Socket
   #unread: Buffer = Buffer.alloc(0)
   #error: CopyError | undefined
   #batch: Batch | undefined
   #isWriting = false
-  /** How many more times PostgreSQL will say that it is ready. */
+  /** Number of READY_FOR_QUERY messages still expected. */
   #answers = 0
   #dead = false
 
@@ -74,7 +74,7 @@ export class CopyConnection {
     })
   }
 
-  /** Opens a connection. Rejects as the Pool does if the server cannot be reached or does not let us in. */
+  /** Opens a connection. Rejects as the Pool does if the server is unreachable or rejects the login. */
   static async open(connect: Database['connect'], options: ConnectOptions): Promise<CopyConnection> {
     let socket: Socket | undefined
     let own: ListenersBefore | undefined
@@ -97,7 +97,6 @@ export class CopyConnection {
     return new CopyConnection(socket, pidOf(first), hungCheck)
   }
 
-  /** Whether a batch is under way. */
   get isBusy(): boolean {
     return this.#batch !== undefined
   }
@@ -107,10 +106,9 @@ export class CopyConnection {
   }
 
   /**
-   * Sends messages that make up one transaction. PostgreSQL says `answers` times that it is ready. Resolves when
-   * PostgreSQL has committed everything; rejects with the first error when it has undone everything. Rows that
-   * statements return are ignored. The caller must not change the memory of the messages before the promise is
-   * settled.
+   * Sends the messages of one transaction and expects `answers` READY_FOR_QUERY messages in response. Resolves when
+   * PostgreSQL has committed everything; rejects with the first error when it has rolled everything back. Result rows
+   * are ignored. The caller must not modify the messages' memory before the promise settles.
    */
   send(messages: Buffer, answers = 1): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -144,8 +142,8 @@ export class CopyConnection {
   }
 
   /**
-   * PostgreSQL has said that it is ready. It refuses a batch before it has read all of it, so the rest may still be on
-   * its way from the caller's memory: then the batch is settled later.
+   * Handles a READY_FOR_QUERY message. PostgreSQL can reject a batch before reading all of it. If the remainder is
+   * still being sent from the caller's memory, the batch settles after the write completes.
    */
   #answered(hasFailed: boolean): void {
     if (this.#answers === 1 && hasFailed) {
@@ -173,24 +171,23 @@ export class CopyConnection {
     this.#dead = true
     const batch = this.#batch
     this.#batch = undefined
-    // A server that shuts down sends the reason before it closes.
+    // A server that shuts down sends the reason before it closes the connection.
     batch?.reject(this.#error ?? new ConnectionLost(error))
   }
 }
 
-/** The fields of an error message; each is a letter and a text. */
+/** Returns an error message's fields, each a letter and a string. */
 function readFields(content: Buffer): Map<string, string> {
   const texts = content.toString('utf8').split('\0')
   return new Map(texts.filter(text => text !== '').map(text => [text.charAt(0), text.slice(1)]))
 }
 
-/** The listeners of a socket, by event. */
 type ListenersBefore = ReadonlyMap<string, readonly unknown[]>
 const DRIVER_EVENTS = ['data', 'drain', 'error', 'close']
 const listenersOf = (socket: Socket): ListenersBefore =>
   new Map(DRIVER_EVENTS.map(event => [event, socket.rawListeners(event)]))
 
-/** Removes the driver's listeners. Those that the socket had before the driver got it are node's own, and stay. */
+/** Removes the driver's listeners. Earlier listeners are Node's own and stay. */
 function takeFromDriver(socket: Socket, before: ListenersBefore): void {
   for (const [event, own] of before) {
     for (const listener of socket.rawListeners(event)) {

@@ -1,11 +1,11 @@
-/** The database as the rest of the code sees it: how to get a connection, and how to close the database. */
+/** The interfaces through which the rest of the code opens connections and closes the database. */
 import type { Socket } from 'node:net'
 import type { Sql } from 'postgres'
 import type { ConnectionLimit } from './pooled/connection-limit.ts'
 import type { SessionSettings } from './session/open-session.ts'
 import type { Host } from './sockets/address.ts'
 
-/** The settings hold once the connection is opened by openSession (session/open-session.ts). */
+/** The settings apply once openSession has opened the connection (session/open-session.ts). */
 export interface ConnectOptions extends SessionSettings {
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string
@@ -14,34 +14,29 @@ export interface ConnectOptions extends SessionSettings {
   readonly onNotice?: (channel: string, text: string) => void
 }
 
-/** Called with the socket of a connection before the driver gets it. */
+/** Called with a connection's socket before the driver receives it. */
 export type OnSocket = (socket: Socket) => void
 
-/** How to get connections to one server of PostgreSQL. */
+/** Connections to one PostgreSQL server. */
 export interface Connections {
-  /**
-   * Makes an instance of the driver that holds exactly one connection (max: 1), opened at its first query.
-   */
+  /** Creates a driver instance with exactly one connection (max: 1), which opens at the first query. */
   connect(options?: ConnectOptions, onSocket?: OnSocket): Sql
-  /** Bounds the connections of this process. Commands need not keep to it. */
+  /** Limits this process's connections. Commands may exceed the limit. */
   readonly limit: ConnectionLimit
 }
 
 export interface Database extends Connections {
-  /** Another server that has tables of this database, by its own address. Each has a limit of its own. */
+  /** Returns connections to another server that stores tables of this database. Each server has its own limit. */
   node(host: Host): Connections
-  /** The address of the database, in words for people, without a password. */
+  /** Human-readable address of the database, without the password. */
   readonly location: string
-  /** How the database is reached, in words for people: whether over TLS. */
+  /** Human-readable transport, including whether TLS is used. */
   readonly transport: string
   readonly embedded: boolean
-  /** The secret of the keyed digest; undefined if it is not configured. */
+  /** The secret for the keyed digest; undefined if none is configured. */
   readonly digestSecret: string | undefined
-  /**
-   * Set while an embedded PostgreSQL recovers; settles when it has, or cannot. Undefined if there is nothing to wait
-   * for.
-   */
+  /** Settles when an embedded PostgreSQL has recovered or cannot recover; undefined if no recovery is in progress. */
   readonly recovery?: Promise<void> | undefined
-  /** Stops an embedded PostgreSQL, unless others still use it. A database of the user's own is left as it is. */
+  /** Stops an embedded PostgreSQL unless other processes still use it. Leaves a user's own database running. */
   close(): Promise<void>
 }

@@ -1,24 +1,24 @@
-/** Tells what a failed query means: was something written, is another try worth it, or is it a fault of the code? */
+/** Classifies failed queries: whether anything may have been written, and whether a retry may succeed. */
 import { INTERMEDIATE_RESULT_NOT_FOUND, isNodeAway, isReplaced, isUniqueViolationElsewhere } from './spread.ts'
 
 /**
- * - `lost`: the connection broke during the query. Whether it was committed is unknown.
- * - `refused`: the database certainly did not do it, but may do it later.
- * - `retry`: the database undid it in favour of another transaction. Another try will succeed.
- * - `bug`: everything else.
+ * - `lost`: the connection broke during the query. Whether the query was committed is unknown.
+ * - `refused`: the database definitely did not run the query, but may do so later.
+ * - `retry`: the database rolled the query back because of another transaction. A retry will succeed.
+ * - `bug`: any other error.
  */
 export type DatabaseFailure = 'lost' | 'refused' | 'retry' | 'bug'
 
-/** SQLSTATEs, as https://www.postgresql.org/docs/current/errcodes-appendix.html has them. */
+/** SQLSTATEs from https://www.postgresql.org/docs/current/errcodes-appendix.html. */
 export const SQLSTATE = {
-  /** Another transaction changed what this one had read. */
+  /** Another transaction changed data that this transaction had read. */
   serializationFailure: '40001',
   deadlockDetected: '40P01',
-  /** A standby, or a server told to be read-only. */
+  /** A standby, or a server set to read-only. */
   readOnlyTransaction: '25006',
   idleInTransactionTimeout: '25P03',
   transactionTimeout: '25P04',
-  /** pg_hba.conf has nothing for a connection such as this. */
+  /** pg_hba.conf has no entry for the connection. */
   invalidAuthorization: '28000',
   invalidPassword: '28P01',
   diskFull: '53100',
@@ -46,11 +46,11 @@ export const SQLSTATE = {
 /** The first two characters of an SQLSTATE. */
 const SQLSTATE_CLASS = {
   connectionException: '08',
-  /** A wrong password, or a host that pg_hba.conf does not let in. */
+  /** A wrong password, or a host that pg_hba.conf rejects. */
   invalidAuthorization: '28',
   /** Disk full, out of memory, too many connections. */
   insufficientResources: '53',
-  /** Errors outside of PostgreSQL, such as disk errors. */
+  /** Errors outside PostgreSQL, such as disk errors. */
   systemError: '58'
 } as const
 
@@ -67,7 +67,7 @@ const REFUSING: readonly string[] = [
   SQLSTATE.queryCanceled,
   SQLSTATE.cannotConnectNow
 ]
-/** The backend ends, or that of another server which the backend had asked. */
+/** The backend is ending, or a backend of another server that it queried is ending. */
 const ENDING: readonly string[] = [SQLSTATE.adminShutdown, SQLSTATE.crashShutdown]
 const REFUSING_CLASSES: readonly string[] = [
   SQLSTATE_CLASS.invalidAuthorization,
@@ -75,13 +75,11 @@ const REFUSING_CLASSES: readonly string[] = [
   SQLSTATE_CLASS.systemError
 ]
 
-/** Codes of errors of the driver and of the pool that are raised before anything was sent. */
+/** Codes of driver and pool errors that are raised before anything is sent. */
 const NEVER_SENT = ['CONNECT_TIMEOUT', 'POOL_FULL', 'POOL_CLOSED', 'NOT_CONNECTED', 'CLIENT_GONE']
-/** System calls that fail only before a connection stands. */
+/** System calls that fail only before a connection is established. */
 const CONNECTING = ['connect', 'getaddrinfo']
-/**
- * Codes of a broken connection: of the driver (such as CONNECTION_CLOSED), of the pool, and of node's sockets and TLS.
- */
+/** Codes of a broken connection, from the driver (such as CONNECTION_CLOSED), the pool, and Node's sockets and TLS. */
 const LOST =
   /^(CONNECTION_|ECONN|EPIPE$|ETIMEDOUT$|EHOSTUNREACH$|ENETUNREACH$|ENETDOWN$|ERR_STREAM_|ERR_SOCKET_|ERR_SSL_|ERR_TLS_)/
 
@@ -93,7 +91,7 @@ interface DatabaseError {
   readonly syscall?: unknown
 }
 
-/** Tells which of the four kinds an error of the driver or of the Pool is. */
+/** Classifies an error of the driver or the Pool. */
 export function classifyFailure(error: unknown): DatabaseFailure {
   const { name, code, severity, syscall, message } = describe(error)
   if (typeof code !== 'string') return 'bug'
@@ -106,12 +104,12 @@ export function classifyFailure(error: unknown): DatabaseFailure {
   return LOST.test(code) ? 'lost' : 'bug'
 }
 
-/** Whether the database takes no writes at all. Another attempt within seconds would fare no better. */
+/** Returns whether the database accepts no writes. A retry within seconds would not succeed either. */
 export function isReadOnlyRefusal(error: unknown): boolean {
   return describe(error).code === SQLSTATE.readOnlyTransaction
 }
 
-/** COPY raises it if a new trace exists already (lib/store/write/copy-batch.ts). */
+/** COPY raises this error if a new trace already exists (lib/store/write/copy-batch.ts). */
 export function isUniqueViolation(error: unknown): boolean {
   const { code, message } = describe(error)
   return (
@@ -121,27 +119,24 @@ export function isUniqueViolation(error: unknown): boolean {
 }
 
 /**
- * A change raises it if the trace has changed since it was decided (lib/store/write/changes.ts), and so does a charge
- * that exceeds the allowance of a trial account (lib/store/write/charge.ts).
+ * Division by zero is raised deliberately if a trace has changed since a change was decided
+ * (lib/store/write/changes.ts), or if a charge exceeds a trial account's allowance (lib/store/write/charge.ts).
  */
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
 
-/**
- * A statement on a project's tables raises it if they are on another server by now (lib/store/write/homes.ts), or if
- * there is no table of that name any more.
- */
+/** Returns whether a project's tables have moved to another server (lib/store/write/homes.ts) or no longer exist. */
 export const hasMoved = (error: unknown): boolean => {
   const { code } = describe(error)
   return code === SQLSTATE.invalidPowerArgument || code === SQLSTATE.undefinedTable
 }
 
-/** Whether a lock was not to be had within lock_timeout. */
+/** Returns whether a lock could not be acquired within lock_timeout. */
 export const isLockTimeout = (error: unknown): boolean => describe(error).code === SQLSTATE.lockNotAvailable
 
-/** Whether PostgreSQL refused a connection because the server, the database or the role has all that it may have. */
+/** Returns whether PostgreSQL rejected a connection because the server, database or role has reached its limit. */
 export const isTooManyConnections = (error: unknown): boolean => describe(error).code === SQLSTATE.tooManyConnections
 
-/** Whether the connection that gave this error can no longer be used. */
+/** Returns whether the connection that raised this error is no longer usable. */
 export function endsConnection(error: unknown): boolean {
   const { name, code, severity } = describe(error)
   if (name === 'PostgresError') return isFatal(severity) || String(code).startsWith(SQLSTATE_CLASS.connectionException)
@@ -149,7 +144,7 @@ export function endsConnection(error: unknown): boolean {
   return failure === 'lost' || failure === 'refused'
 }
 
-/** Whether no connection could be opened. Work that waits after this would fare no better. */
+/** Returns whether no connection could be opened. Other waiting work would also fail. */
 export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
 }
@@ -157,7 +152,7 @@ export function isUnreachable(error: unknown): boolean {
 function classifyState(state: string, severity: unknown): DatabaseFailure {
   if (RETRIED.includes(state)) return 'retry'
   if (REFUSING.includes(state) || REFUSING_CLASSES.includes(state.slice(0, 2))) return 'refused'
-  // A backend that ends for any other reason may have committed before.
+  // A backend that ends for any other reason may have committed first.
   if (isFatal(severity) || ENDING.includes(state) || state.startsWith(SQLSTATE_CLASS.connectionException)) return 'lost'
   return 'bug'
 }
@@ -167,7 +162,7 @@ function isFatal(severity: unknown): boolean {
 }
 
 function describe(error: unknown): DatabaseError {
-  // Node tries every address of a name. If all fail, it gives their errors together.
+  // Node tries every address of a host name. If all attempts fail, Node combines their errors.
   const one: unknown = error instanceof AggregateError ? error.errors[0] : error
   return one !== null && typeof one === 'object' ? one : {}
 }

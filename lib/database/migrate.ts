@@ -1,12 +1,12 @@
 /**
- * Migrates the schema to what this version of the code needs: applies the files of sql/ in the order of their numbers,
- * each exactly once, and forward only. The table schema_migrations says which files have been applied, and has the
- * SHA-256 of each. A file never changes once it has landed; a database that was made from another text is refused.
+ * Migrates the schema to the version that this code requires. Applies the files of sql/ in numeric order, each exactly
+ * once, and only forward. The table schema_migrations records each applied file and its SHA-256. A released file never
+ * changes; a database created from different files is rejected.
  *
- * A file is one transaction. `create index concurrently` does not allow that, so a file with it has the first line
- * `--! no-transaction`. Its statements run one by one, each ending in a semicolon at the end of a line. If one fails,
- * the earlier ones stay done, so each must allow to be repeated (`if not exists`). An index that was left half built
- * exists but is not valid, and `if not exists` would take it for the finished one. So it is dropped and made again.
+ * Each file is one transaction, unless it starts with `--! no-transaction`, which `create index concurrently` requires.
+ * The statements of that file run one by one, each ending in a semicolon at the end of a line. If one fails, earlier
+ * ones remain applied, so each must be repeatable (`if not exists`). A half-built index is invalid, but `if not exists`
+ * would accept it as complete, so the index is dropped and created again.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -27,18 +27,18 @@ export interface Migration {
   readonly version: number
   readonly name: string
   readonly text: string
-  /** The SHA-256 of the text, as 64 hexadecimal digits. */
+  /** SHA-256 of the text, as 64 hexadecimal digits. */
   readonly sha256: string
   readonly transactional: boolean
 }
 
-/** Runs the text of a migration, and what belongs to it. */
+/** Runs a migration's text along with related work. */
 type Around = (sql: Sql, text: string) => Promise<unknown>
 
-/** The schema compared with the code. `missing`: no migration was ever applied. */
+/** Result of comparing the schema with the code. `missing` means that no migration was ever applied. */
 export interface SchemaState {
   readonly state: 'current' | 'missing' | 'older' | 'newer'
-  /** The newest migration that was applied; 0 if none was. */
+  /** The newest applied migration; 0 if none was applied. */
   readonly version: number
   /** The newest migration that the code knows. */
   readonly latest: number
@@ -49,17 +49,17 @@ const FILE_NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
 const NO_TRANSACTION = '--! no-transaction'
 const LOCK_POLL_MS = 200
 /**
- * A migration that waits for a lock makes every later writer wait as well. So it waits for no longer than this, lets
- * the writers go on for LOCK_PAUSE_MS, and tries again.
+ * Lock timeout. A migration that waits for a lock blocks all later writers, so it times out, lets the writers proceed
+ * for LOCK_PAUSE_MS, and retries.
  */
 const LOCK_TIMEOUT_MS = 1000
 const LOCK_PAUSE_MS = 2000
 const LOCK_ATTEMPTS = 100
 
 /**
- * Applies the migrations that are missing, and returns their versions. Several processes may call this at once. Throws
- * a ConfigError if the server is too old, or if the database was made from other files than these. `around` runs a
- * migration that is a transaction, within that transaction, with what belongs to it.
+ * Applies the missing migrations and returns their versions. Several processes may call this concurrently. Throws a
+ * ConfigError if the server is too old, or if the database was created from different files. `around` runs the text of
+ * a transactional migration, within the transaction, together with any related work.
  */
 export async function migrate(
   database: Database,
@@ -68,8 +68,8 @@ export async function migrate(
   around: Around = (sql, text) => sql.unsafe(text)
 ): Promise<number[]> {
   const migrations = await readMigrations(folder)
-  // One connection holds the lock while the other migrates. If the first is lost, the primary key of
-  // schema_migrations still keeps a migration from being applied twice.
+  // One connection holds the lock while the other migrates. If the first connection is lost, the primary key of
+  // schema_migrations still prevents a migration from being applied twice.
   const connect = (onClose: () => void) => database.connect({ applicationName: 'migrate', onClose })
   const { limit } = database
   const [holder, pool] = [new Pool(connect, { size: 1, limit }), new Pool(connect, { size: 1, limit })]
@@ -89,12 +89,12 @@ export async function migrate(
     })
   } finally {
     await pool.end()
-    // The lock ends with its connection.
+    // Closing the connection releases the lock.
     await holder.end()
   }
 }
 
-/** Compares the schema with the code. Throws a ConfigError if the schema was made from other files than these. */
+/** Compares the schema with the code. Throws a ConfigError if the schema was created from different files. */
 export async function readSchemaState(sql: Sql, folder?: string): Promise<SchemaState> {
   const migrations = await readMigrations(folder)
   const latest = migrations.length
@@ -105,12 +105,12 @@ export async function readSchemaState(sql: Sql, folder?: string): Promise<Schema
   return { state: version < latest ? 'older' : 'newer', version, latest }
 }
 
-/** Whether the code must wait for migrations. It can use a newer schema, because migrations only add. */
+/** Returns whether the code must wait for migrations. Newer schemas are compatible, because migrations only add. */
 export function isBehind({ state }: SchemaState): boolean {
   return state === 'missing' || state === 'older'
 }
 
-/** That a newer spoor has migrated the database, as the log, `status` and `migrate` say it. */
+/** Reports a database migrated by a newer spoor, for the log, `status` and `migrate`. */
 export const describeNewer = ({ version, latest }: SchemaState): string =>
   `the schema is at version ${version}, newer than the ${latest} that this spoor knows: it is served all the same. ` +
   'Update spoor on this machine'
@@ -132,7 +132,7 @@ async function readMigration(folder: string, fileName: string, expected: number)
   return { version, name, text, sha256, transactional: !text.startsWith(NO_TRANSACTION) }
 }
 
-/** Looks for sql/ in this folder and those above it: compiled code lies deeper than its sources. */
+/** Searches this folder and its parents for sql/, because compiled code is nested deeper than its sources. */
 function findMigrations(): string {
   let folder = dirname(fileURLToPath(import.meta.url))
   while (!existsSync(join(folder, 'sql')) && folder !== dirname(folder)) folder = dirname(folder)
@@ -150,8 +150,8 @@ async function checkServerVersion(sql: Sql): Promise<void> {
 }
 
 /**
- * Takes the lock, which ends with the connection: a server that starts meanwhile waits for it. Asks again and again,
- * since waiting in pg_advisory_lock deadlocks with `create index concurrently`.
+ * Takes the lock, which the connection holds until it closes; a server that starts in the meantime waits for the lock.
+ * Polls, because waiting in pg_advisory_lock deadlocks with `create index concurrently`.
  */
 export async function acquireLock(sql: Sql, log: Logger): Promise<void> {
   for (let polls = 0; ; polls++) {
@@ -172,7 +172,7 @@ async function createHistory(sql: Sql): Promise<void> {
     )`
 }
 
-/** Reads the hash by way of JSON, because the first builds had no such column. */
+/** Reads the hash through JSON, because early builds had no sha256 column. */
 async function readAppliedVersions(sql: Sql, migrations: readonly Migration[]): Promise<number[]> {
   const rows = await sql<{ version: number; sha256: string | null }[]>`
     select version, to_jsonb(m) ->> 'sha256' as sha256 from schema_migrations m order by version`
@@ -221,10 +221,7 @@ async function apply(pool: Pool, migration: Migration, around: Around): Promise<
   })
 }
 
-/**
- * The statements of a file, each of which ends in a semicolon at the end of a line. Lines that are comments are left
- * out.
- */
+/** Splits a file into statements, each ending in a semicolon at the end of a line. Omits comment lines. */
 export const statementsOf = (text: string): string[] =>
   text
     .replace(/^[ \t]*--.*$/gm, '')
@@ -235,7 +232,7 @@ const CONCURRENTLY = /^\s*(?:create(?: unique)?|drop) index concurrently\b/im
 const CREATED_INDEX = /^\s*create(?: unique)? index concurrently (?:if not exists )?(\w+)/im
 
 /**
- * Runs a statement. Only a `concurrently` statement may wait for others without limit, because it makes no others wait.
+ * Runs a statement. Only a `concurrently` statement may wait indefinitely, because it does not block other statements.
  */
 async function runAlone(sql: Sql, statement: string): Promise<void> {
   const index = CREATED_INDEX.exec(statement)?.[1]
@@ -245,9 +242,8 @@ async function runAlone(sql: Sql, statement: string): Promise<void> {
 }
 
 /**
- * Drops an index that an interrupted attempt has left half built. The backend of that attempt may go on for a while
- * after its client was killed. A statement that waits for it would deadlock with it, so this function polls until it is
- * done.
+ * Drops a half-built index left by an interrupted attempt, whose backend may keep running after its client was killed.
+ * Polls until that backend is done, because a statement that waits for the backend would deadlock with it.
  */
 async function dropHalfBuilt(sql: Sql, name: string): Promise<void> {
   for (;;) {

@@ -1,4 +1,4 @@
-/** Opens the database that the configuration names: a server of the user's own (DATABASE_URL), or the embedded one. */
+/** Opens the configured database: the user's own server (DATABASE_URL) or the embedded PostgreSQL. */
 import type { Config } from '../config.ts'
 import type { Logger } from '../log.ts'
 import { connectorTo, describeTarget, transportOf } from './connection.ts'
@@ -10,15 +10,15 @@ import { nodesOf } from './pooled/nodes.ts'
 const TOO_FEW = 'PostgreSQL allows fewer connections than this process would use; it goes on with those'
 
 export interface OpenOptions {
-  /** Only one server at a time can have an embedded database open. Commands can open it beside the server. */
+  /** Only one server at a time can open an embedded database. Commands can open the database alongside the server. */
   readonly role: EmbeddedRole
-  /** If an embedded PostgreSQL takes longer to recover, the database is returned before (Database.recovery). */
+  /** How long to wait for an embedded PostgreSQL's recovery before returning the database (Database.recovery). */
   readonly patienceMs?: number
 }
 
 /**
- * Opens the database. An embedded one is started if it does not run, and takes connections when this resolves, unless
- * `patienceMs` ended before. A server of the user's own is not contacted yet: it may be down now and up later.
+ * Opens the database. Starts an embedded PostgreSQL if necessary, and waits at most `patienceMs` until it accepts
+ * connections. Does not contact a user's own server, which may be down now and up later.
  */
 export async function openDatabase(config: Config, log: Logger, { role, patienceMs }: OpenOptions): Promise<Database> {
   const { databaseUrl, dataDir, keyDigestSecret } = config

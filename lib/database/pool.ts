@@ -1,13 +1,12 @@
 /**
- * A pool of a few connections, each leased to one piece of work at a time. The driver's own pool is not used: after a
- * backend has died it hands out old errors, and its transactions can end the process (connection.ts). Here a
- * connection that has closed, or that gave an error which ends connections, is thrown away and replaced by a new one.
+ * A pool of a few connections, each leased to one piece of work at a time. The driver's own pool is not used because it
+ * returns stale errors after a backend dies, and its transactions can terminate the process (connection.ts). This pool
+ * replaces a connection that has closed or raised a fatal error.
  *
- * A lease is opening, free (waiting for work), busy (leased) or dead (thrown away when it comes back). When all are
- * busy, work waits in line, and so it does while a connection opens; when the line is full, or no connection is to be
- * had, it is refused. Where others of this process need the place of a connection more (pooled/connection-limit.ts), a
- * free one is closed. A connection that hangs (pooled/hung-connection.ts) is given up, and what was asked on it is
- * lost.
+ * A lease is opening, free (waiting for work), busy (leased) or dead (discarded on return). Work queues while all
+ * connections are busy or a connection opens, and is rejected if the queue is full or no connection can be opened. A
+ * free connection is closed if another holder needs its slot more (pooled/connection-limit.ts). A hung connection
+ * (pooled/hung-connection.ts) is closed, and its queries are lost.
  */
 
 import type { Sql } from 'postgres'
@@ -22,16 +21,16 @@ import { openSession } from './session/open-session.ts'
 
 export interface PoolOptions {
   readonly size: number
-  /** The statement time-out of the connections in ms; undefined if they have none. */
+  /** Statement time-out of the connections in milliseconds; undefined disables it. */
   readonly statementTimeoutMs?: number | undefined
-  /** How much work may wait for a connection before more of it is refused. */
+  /** Maximum number of jobs that may wait for a connection; further jobs are rejected. */
   readonly maxWaiting?: number
-  /** Shared with others that open connections. */
+  /** Shared with all other code that opens connections. */
   readonly limit?: ConnectionLimit
 }
 
 const MAX_WAITING = 1000
-/** How long `end` waits for the work under way, and then again for the connections to close. */
+/** How long `end` waits for work in flight, and then for the connections to close. */
 const GRACE_MS = 2000
 
 interface Waiter {
@@ -47,7 +46,7 @@ export class Pool implements Holder {
   readonly #limit: ConnectionLimit
   readonly #clock: NodeJS.Timeout
   readonly #leases = new Set<Lease>()
-  /** The one that was used last is the last. */
+  /** Free leases, most recently used last. */
   readonly #free: Lease[] = []
   readonly #waiting: Waiter[] = []
   #opening = 0
@@ -67,7 +66,7 @@ export class Pool implements Holder {
     }, TICK_MS).unref()
   }
 
-  /** How much work is waiting for a connection, but for what one is being opened for. */
+  /** Number of jobs that wait for a connection, not counting those for which a connection is being opened. */
   get waiting(): number {
     return Math.max(0, this.#waiting.length - this.#opening)
   }
@@ -82,9 +81,9 @@ export class Pool implements Holder {
   }
 
   /**
-   * Runs `work` on a connection of its own. Its queries may be sent without awaiting each, but must all be awaited in
-   * the end. After the connection is lost, every further query of the same work fails: none moves to another
-   * connection. If the client goes away meanwhile, the work gives up its turn, or its query is cancelled.
+   * Runs `work` on its own connection. Queries may be sent without awaiting each one, but all must be awaited before
+   * `work` ends. If the connection is lost, later queries of the same work fail instead of moving to another
+   * connection. If the client disconnects, the work leaves the queue or its query is cancelled.
    */
   async run<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T> {
     const lease = await this.#lease(client)
@@ -102,10 +101,10 @@ export class Pool implements Holder {
   }
 
   /**
-   * Runs `work` between begin and commit; if it throws, the transaction is rolled back. This is for maintenance only:
-   * requests use single statements. The queries of the work must be awaited one after another. `mode` is what follows
-   * `begin`, such as `isolation level repeatable read read only`. If the connection breaks during the commit, the
-   * rejection is classified as `lost`: the outcome is unknown.
+   * Runs `work` in a transaction, which is rolled back if `work` throws. For maintenance only; requests use single
+   * statements. Queries must be awaited one by one. `mode` is appended to `begin`, such as `isolation level repeatable
+   * read read only`. If the connection breaks during the commit, the outcome is unknown and the rejection counts as
+   * `lost`.
    */
   async transaction<T>(work: (sql: Sql) => Promise<T>, mode = ''): Promise<T> {
     const lease = await this.#lease()
@@ -113,7 +112,7 @@ export class Pool implements Holder {
       await lease.guarded.unsafe(`begin ${mode}`)
       const result = await this.#workOrRollBack(lease, work)
       const { command } = await lease.guarded.unsafe('commit')
-      // PostgreSQL answers the commit so if a query of the transaction failed and `work` caught the error.
+      // PostgreSQL responds with ROLLBACK if a query of the transaction failed and `work` caught the error.
       if (command === 'ROLLBACK') throw new PoolError('TX_ABORTED', 'A query failed inside the transaction')
       return result
     } catch (error) {
@@ -124,13 +123,13 @@ export class Pool implements Holder {
     }
   }
 
-  /** Refuses new work, waits a moment for the work under way, and closes all connections. */
+  /** Rejects new work, waits briefly for work in flight, and closes all connections. */
   async end(graceMs = GRACE_MS): Promise<void> {
     if (this.#closed) return
     this.#closed = true
     clearInterval(this.#clock)
     this.#limit.part(this)
-    // Work for which a connection is being opened counts as under way.
+    // Work for which a connection is being opened counts as in flight.
     this.#refuseWaiting(poolClosed(), this.#opening)
     if (this.#busy > 0 || this.#waiting.length > 0) {
       await within(
@@ -142,7 +141,7 @@ export class Pool implements Holder {
     }
     this.#refuseWaiting(poolClosed())
     const living = [...this.#leases].filter(lease => !lease.dead)
-    // The end of an instance whose server went away may never settle, hence the limit.
+    // Ending an instance may never settle if its server has disappeared, so the wait is limited.
     await within(graceMs, Promise.allSettled(living.map(lease => this.#giveUp(lease, graceMs))))
   }
 
@@ -153,9 +152,9 @@ export class Pool implements Holder {
       return result
     } catch (error) {
       if (endsConnection(error)) lease.dead = true
-      // A rollback sent to a dying connection may never be answered.
+      // A rollback sent to a dying connection may never return.
       if (!lease.dead) {
-        // The rollback also takes the stray rows of the failed query (forgetRows).
+        // The rollback also absorbs the stray rows of the failed query (forgetRows).
         await lease.guarded.unsafe('rollback').catch(() => {
           lease.dead = true
         })
@@ -205,7 +204,7 @@ export class Pool implements Holder {
     return this.#leases.size + this.#opening < this.#size
   }
 
-  /** Opens another connection. The work that then waits longest gets it. */
+  /** Opens another connection for the work that has waited longest. */
   async #grow(): Promise<void> {
     this.#opening++
     try {
@@ -245,12 +244,12 @@ export class Pool implements Holder {
       return
     }
     this.#busy++
-    // It was opened for one caller, who has it first, however many others want its place.
+    // The caller for which the connection was opened uses it first, even if other holders want the slot.
     if (waiter === undefined) this.#release(lease)
     else waiter.resolve(lease)
   }
 
-  /** Forgets a free connection that has closed. */
+  /** Removes a free connection that has closed. */
   #forget(lease: Lease): void {
     const at = this.#free.indexOf(lease)
     if (at < 0) return
@@ -258,14 +257,14 @@ export class Pool implements Holder {
     this.#drop(lease)
   }
 
-  /** Opens a connection if work waits and no connection is left that it could get. */
+  /** Opens a connection if work waits and no connections are left. */
   #growIfBare(): void {
     if (this.#waiting.length > 0 && this.#leases.size + this.#opening === 0) void this.#grow()
   }
 
   /**
-   * Refuses waiting work after no connection could be had: it need not try in its turn. If there are other
-   * connections, the work waits for those.
+   * Rejects waiting work when no connection could be opened, so that each job does not repeat the failed attempt. If
+   * other connections remain, the work waits for them.
    */
   #failWaiting(error: unknown): void {
     if (this.#opening > 0 || [...this.#leases].some(lease => !lease.dead)) return
@@ -275,15 +274,14 @@ export class Pool implements Holder {
     this.#noteQuiet()
   }
 
-  /** Refuses all waiting work except for the first `but`. */
+  /** Rejects all waiting work except the first `but` jobs. */
   #refuseWaiting(error: Error, but = 0): void {
     for (const waiter of this.#waiting.splice(but)) waiter.reject(error)
   }
 
-  /** Forgets a connection that is dead. */
   #drop(lease: Lease): void {
     if (!this.#leases.delete(lease)) return
-    // Not awaited, because the end of an instance whose server went away may never settle.
+    // Not awaited, because ending an instance may never settle if its server has disappeared.
     lease.sql.end({ timeout: 0 }).catch(() => {})
     this.#limit.leave()
   }
@@ -295,7 +293,7 @@ export class Pool implements Holder {
     return this.#limit.leaveAfter(within(graceMs, lease.sql.end({ timeout: graceMs / 1000 })))
   }
 
-  /** Passes a connection on to the work that waits longest, in which case the lease stays busy; otherwise frees it. */
+  /** Passes a connection to the longest-waiting work, which keeps the lease busy; otherwise frees the connection. */
   #release(lease: Lease): void {
     lease.asked = []
     lease.idleSince = performance.now()

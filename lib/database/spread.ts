@@ -1,17 +1,17 @@
-/** How Citus plans statements and words its errors, where a database is spread over several servers (lib/cluster). */
+/** Citus's statement planning and error messages, for a database spread over several servers (lib/cluster). */
 
-/** Citus sent the result of one step of a statement to a node that the shard has since left. */
+/** Citus sent an intermediate result to a node that no longer holds the shard. */
 export const INTERMEDIATE_RESULT_NOT_FOUND = 'CIINF'
 
-/** A shard was split between the plan of a statement and its execution, which has done nothing. */
+/** Detects that a shard was split between a statement's planning and execution; the statement had no effect. */
 export const isReplaced = (message: string): boolean => message.startsWith('could not find valid entry for shard')
 
-/** Citus passes a worker's words on, and the constraint with the number of the shard, but not the code. */
+/** Detects a unique violation on a worker. Citus adds the shard number to the constraint, and drops the error code. */
 export const isUniqueViolationElsewhere = (message: string): boolean => /"(?:\w+_pkey|traces_id)_\d+"/.test(message)
 
 /**
- * A coordinator has lost the connection to a worker. Most of the time it says so by a code, but not in a commit, and
- * not where libpq finds the connection closed, whose words it passes on.
+ * Detects that a coordinator lost its connection to a worker. Citus usually reports an error code, except during a
+ * commit, or if libpq finds the connection closed and Citus passes on libpq's message.
  */
 export const isNodeAway = (message: string): boolean => NODE_AWAY.test(message)
 const NODE_AWAY = new RegExp(
@@ -30,8 +30,8 @@ const NODE_AWAY = new RegExp(
 )
 
 /**
- * SQL that sets `plan_cache_mode`. Citus finds out which node to ask by the values of a statement, so there a plan for
- * all values is made only where it costs no more, which Citus knows (`auto`).
+ * Returns SQL that sets `plan_cache_mode`. On Citus the mode is `auto`, because Citus chooses nodes by a statement's
+ * values and knows when a generic plan costs no more.
  */
 export const setPlanning = (mode: string): string => `select set_config('plan_cache_mode',
   case when to_regclass('pg_catalog.pg_dist_partition') is null then '${mode}' else 'auto' end, false)`

@@ -1,13 +1,12 @@
 /**
- * The database as request handlers see it. Its failures become refusals, so that no trouble of the database is ever a
- * 500:
+ * Database access for request handlers. Failures become refusals, so that outages and conflicts never cause a 500:
  *
  * | failure | read                          | write                                            |
  * |---------|-------------------------------|--------------------------------------------------|
- * | lost    | tried once more, then 503     | tried again for LOST_LIMIT_MS, then 429          |
- * | refused | 503 `unavailable`             | 429 `quota_exhausted`: nothing was stored        |
- * | retry   | tried once more, then 503     | tried up to WRITE_ATTEMPTS times, then 429       |
- * | bug     | thrown as it is               | thrown as it is                                  |
+ * | lost    | retried once, then 503        | retried for LOST_LIMIT_MS, then 429              |
+ * | refused | 503 `unavailable`             | 429 `quota_exhausted`; nothing was stored        |
+ * | retry   | retried once, then 503        | at most WRITE_ATTEMPTS attempts, then 429        |
+ * | bug     | thrown unchanged              | thrown unchanged                                 |
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -18,45 +17,45 @@ import type { Pool } from './pool.ts'
 import type { Client } from './pooled/cancellation.ts'
 import { SCHEMA_NAMES, type TableNames } from './tables.ts'
 
-/** The facts that an attempt at a write needs of earlier attempts. */
+/** State that one write attempt passes to the next. */
 export interface Attempts {
   /**
-   * Set while a statement that writes is under way. If it is set when an attempt begins, the answer to an earlier
-   * attempt was lost with its connection. If the work is found done then, the earlier attempt did it.
+   * Set while a writing statement is in flight. If set when an attempt begins, the response to an earlier attempt was
+   * lost with its connection. If that attempt's work turns out to be done, the earlier attempt did it.
    */
   sent: boolean
 }
 
-/** Reads what one project has, from the tables of these names. */
+/** Reads one project's data from tables with these names. */
 export type ProjectRead<T> = (sql: Sql, names: TableNames) => Promise<T>
 
-/** The database as handlers see it. Its methods turn failures into the refusals of the table above. */
+/** Database access that turns failures into the refusals in the table above. */
 export interface SqlAccess {
   /**
-   * Runs queries that change nothing. They are tried once more after a lost connection, and then refused as 503
-   * `unavailable`. If a client is given, such as the request, the queries are cancelled when it goes away.
+   * Runs read-only queries. Retries once after a lost connection, then throws the 503 `unavailable` refusal. Cancels
+   * the queries when `client`, such as the request, disconnects.
    */
   read<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
   /**
-   * The same for queries about one project that read its traces and what belongs to them, and nothing else. They are
-   * asked on the server that has the project, where its tables have these names.
+   * Runs queries that read only one project's traces and related data; handles failures as `read` does. The queries run
+   * on the server that stores the project, where its tables have these names.
    */
   readOf<T>(projectId: number, work: ProjectRead<T>, client?: Client): Promise<T>
-  /** Whether `readOf` asks another server than `read` does. */
+  /** Returns whether `readOf` uses a different server than `read`. */
   isApart(projectId: number): boolean
   /**
-   * Runs work with one statement that writes, which is atomic by itself. After a lost connection the work is run
-   * again, and must find out what became of the statement. A refusal of the database becomes 429 `quota_exhausted`.
+   * Runs work that contains one writing statement, which is atomic by itself. After a lost connection, runs the work
+   * again, which must find out whether the statement was committed. Rejected writes become 429 `quota_exhausted`.
    */
   write<T>(work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T>
 }
 
-/** Nothing was read: it is to be asked for by the address of the database. */
+/** Returned if nothing was read and the read must use the database's own address. */
 export const ELSEWHERE = Symbol('elsewhere')
 
-/** Reads of one project where its traces are. */
+/** Reads of one project on the server that stores its traces. */
 export interface Near {
-  /** Whether it is known where they are. */
+  /** Returns whether the project's server is known. */
   has(projectId: number): boolean
   read<T>(projectId: number, work: ProjectRead<T>, client?: Client): Promise<T | typeof ELSEWHERE>
 }
@@ -64,14 +63,13 @@ export interface Near {
 const READ_ATTEMPTS = 2
 const WRITE_ATTEMPTS = 4
 const RETRY_DELAY_MS = 5
-/** How long the outcome of a lost write is looked for. After that the client is told to look for itself. */
+/** How long to check the outcome of a lost write before telling the client to check it. */
 const LOST_LIMIT_MS = 5000
 const LOST_PAUSE_MS = 50
 
 /**
- * Makes the access. Reads go through `readers` and writes through `writers`, so that neither wait for the others;
- * reads of one project through `near`, if they can. What clients read takes `turns`: a project's reads never hold all
- * connections.
+ * Creates the access. Reads use `readers` and writes use `writers`, so that neither delays the other. Reads of one
+ * project use `near` if possible. Client reads pass through `turns`, so that no project's reads hold all connections.
  */
 export function createSqlAccess(
   readers: Pool,
@@ -105,7 +103,7 @@ async function withAttempts<T>(attempts: number, failures: readonly string[], wo
     } catch (error) {
       if (attempt === attempts || !failures.includes(classifyFailure(error))) throw error
     }
-    // The pause is random, because two that were in each other's way would meet again after equal pauses.
+    // The pause is random, because conflicting transactions would collide again after equal pauses.
     await delay(RETRY_DELAY_MS * attempt * Math.random())
   }
 }
@@ -118,7 +116,7 @@ function refuseRead(error: unknown): never {
   throw refusalWith(error, 'unavailable', 'The database cannot be reached; retry later.')
 }
 
-/** A write whose answer was lost is committed as a whole or not at all. The next attempt finds out which. */
+/** A write whose response was lost is committed entirely or not at all. The next attempt determines which. */
 async function write<T>(pool: Pool, work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T> {
   const attempts = { sent: false }
   const attempt = async () => {

@@ -1,11 +1,8 @@
-/**
- * The tables of the schema: those whose rows belong to a project's traces, which may have a server of their own, and
- * the others.
- */
+/** The tables of the schema. Only tables that hold a project's traces may be on another server. */
 
 /**
- * A project has its rows in all of them on one server, and may be on another server than the next project. So
- * each begins its keys with project_id, and a statement that names the project finds all rows on that server.
+ * Tables that hold a project's rows. Each project's rows are all on one server, which may differ between projects. Keys
+ * therefore begin with project_id, so a statement that names the project finds all its rows on one server.
  */
 export const PROJECT_TABLES = [
   'traces',
@@ -28,26 +25,26 @@ export const PROJECT_TABLES = [
 ] as const
 export type ProjectTable = (typeof PROJECT_TABLES)[number]
 
-/** Deleted traces leave room in these tables. */
+/** Tables in which deleted traces leave dead rows. */
 export const VACUUMED_TABLES = ['traces', 'spans', 'scores', 'trace_tags', 'span_messages'] as const
-/** The index of words. They are emptied when a project turns search off. */
+/** Tables of the word index, emptied when a project turns search off. */
 export const INDEX_TABLES: readonly ProjectTable[] = PROJECT_TABLES.filter(table => table.startsWith('search_'))
 
-/** A restore gives their rows the numbers of the backup, so it raises their sequences. */
+/** Tables whose sequences a restore must raise, because restored rows keep their ids from the backup. */
 export const NUMBERED_TABLES = ['accounts', 'projects', 'users'] as const
 
 /**
- * The names of a project's tables on the server that is asked. Statements take the names from this value, and write no
- * name of a table themselves: elsewhere than in the schema a table has another name.
+ * The names of a project's tables on the server being queried. Statements must take table names from this value,
+ * because the shards on a cluster's nodes have other names.
  */
 export type TableNames = Readonly<Record<ProjectTable, string>>
 
-/** The names in the schema, as sql/ has them. */
+/** The table names in the schema, as in sql/. */
 export const SCHEMA_NAMES = Object.fromEntries(PROJECT_TABLES.map(table => [table, table])) as TableNames
 
 /**
- * Always on the server of DATABASE_URL: they are small, and belong to no project or are asked for before a project is
- * known.
+ * Tables that are always on the DATABASE_URL server. All are small, and belong to no project or are read before the
+ * project is known.
  */
 export const LOCAL_TABLES = [
   ...NUMBERED_TABLES,

@@ -1,23 +1,22 @@
 /**
- * Tells the driver how to read and write values:
+ * Defines how the driver reads and writes values:
  *
- * | column      | read as                                             | a parameter may be                        |
- * |-------------|-----------------------------------------------------|-------------------------------------------|
- * | timestamptz | `2026-11-21T12:00:00.123Z`, six digits where needed | any text that PostgreSQL reads, or a Date |
- * | int8        | a number (exact to 2^53)                            | a number or a bigint                      |
- * | json, jsonb | its text, not parsed                                | text, sent as it is; else serialised      |
- * | bytea       | lower-case hexadecimal digits                       | hexadecimal digits, or bytes              |
- * | uuid        | 32 hexadecimal digits                               | hexadecimal digits, dashes or not         |
+ * | column      | read as                                              | parameter                                   |
+ * |-------------|------------------------------------------------------|---------------------------------------------|
+ * | timestamptz | `2026-11-21T12:00:00.123Z`, or six digits if needed  | any string PostgreSQL accepts, or a Date    |
+ * | int8        | a number (exact to 2^53)                             | a number or a bigint                        |
+ * | json, jsonb | a string, not parsed                                 | a string, sent as is; otherwise serialized  |
+ * | bytea       | lowercase hexadecimal digits                         | hexadecimal digits, or bytes                |
+ * | uuid        | 32 hexadecimal digits                                | hexadecimal digits, with or without dashes  |
  *
- * An array of any of these, of text, numbers or booleans is read as an array, and null elements as null. A parameter
- * may be an array or the text of one. The query must cast it (`${ids}::uuid[]`); an array of booleans is cast to
- * text[].
+ * Arrays of these types, strings, numbers and booleans are read as arrays, with null elements as null. Array parameters
+ * may be arrays or their PostgreSQL text, and require a cast (`${ids}::uuid[]`; for booleans, `text[]`).
  */
 import type postgres from 'postgres'
 import { readArray, writeArray } from './array-text.ts'
 
 interface Type {
-  /** The type's object identifier in pg_type and that of its array type: the same in every PostgreSQL. */
+  /** Object identifiers of the type and its array type in pg_type, identical in every PostgreSQL. */
   readonly oid: number
   readonly arrayOid: number
   readonly read: (text: string) => unknown
@@ -30,7 +29,7 @@ const readBoolean = (text: string) => text === 't'
 const writeTimestamp = (value: unknown) => (value instanceof Date ? value.toISOString() : String(value))
 const writeBytes = (value: unknown) =>
   `\\x${typeof value === 'string' ? value : Buffer.from(value as Uint8Array).toString('hex')}`
-/** PostgreSQL's text of a uuid, without its dashes. */
+/** Removes the dashes from PostgreSQL's text form of a uuid. */
 export const readUuid = (text: string): string =>
   text.slice(0, 8) + text.slice(9, 13) + text.slice(14, 18) + text.slice(19, 23) + text.slice(24)
 
@@ -52,7 +51,7 @@ const TYPES_BY_NAME: Record<string, Type> = {
   jsonb: { oid: 3802, arrayOid: 3807, read: asText, write: writeJson }
 }
 
-/** The types in the driver's form, each followed by its array. The names become properties of the driver's instance. */
+/** The types in the driver's format, each followed by its array. Names become properties of the driver instance. */
 export const TYPES: Record<string, postgres.PostgresType> = Object.fromEntries(
   Object.entries(TYPES_BY_NAME).flatMap(([name, { oid, arrayOid, read, write }]) => [
     [`${name} value`, { to: oid, from: [oid], parse: read, serialize: write }],
@@ -68,12 +67,12 @@ export const TYPES: Record<string, postgres.PostgresType> = Object.fromEntries(
   ])
 )
 
-/** `YYYY-MM-DD HH:MM:SS`, before the fraction. */
+/** Length of `YYYY-MM-DD HH:MM:SS`, which precedes the fraction. */
 const SECONDS_LENGTH = 19
 
 /**
- * Brings PostgreSQL's text of a timestamptz in UTC (`2026-11-21 12:00:00.12+00`) into the form of answers. Only the
- * years 0001 to 9999 are stored, so only they are read.
+ * Converts PostgreSQL's text of a UTC timestamptz (`2026-11-21 12:00:00.12+00`) to the format of API responses.
+ * Supports only the years 0001 to 9999, because no other years are stored.
  */
 export function readTimestamp(text: string): string {
   const fraction = text.slice(SECONDS_LENGTH + 1, -'+00'.length)

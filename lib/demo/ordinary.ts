@@ -1,6 +1,6 @@
 /**
- * Ordinary traces of the 24 hours before a time fill a list as those of a busy project do. Names, models, sizes, times,
- * failures and scores vary.
+ * Generates ordinary traces for the 24 hours before a given time, which fill a list like a busy project's. Names,
+ * models, sizes, times, failures and scores vary.
  */
 import type { ScoreInput, SpanInput } from '../schema/input.ts'
 import { clock, type DemoTrace, spanId, traceId } from './parts.ts'
@@ -10,10 +10,10 @@ const DAY_MS = 24 * 3_600_000
 interface Model {
   readonly provider: string
   readonly model: string
-  /** US dollars for a million tokens. */
+  /** US dollars per million tokens. */
   readonly input: number
   readonly output: number
-  /** Milliseconds for a token of the answer. */
+  /** Milliseconds per output token. */
   readonly pace: number
 }
 
@@ -43,7 +43,7 @@ const ERRORS = ['RateLimitError', 'TimeoutError', 'InvalidRequestError']
 
 type Random = () => number
 
-/** Makes `count` traces before `end`, the oldest first. `random` gives numbers from 0 to below 1. */
+/** Generates `count` traces before `end`, oldest first. `random` returns numbers from 0 to below 1. */
 export function ordinaryTraces(end: number, count: number, random: Random = Math.random): DemoTrace[] {
   const starts = Array.from({ length: Math.max(0, count) }, () => end - random() * DAY_MS).sort((a, b) => a - b)
   return starts.map(start => ordinaryTrace(Math.round(start), random))
@@ -84,7 +84,7 @@ function ordinaryTrace(start: number, random: Random): DemoTrace {
   }
 }
 
-/** Calls of the model, with a call of a tool between two of them; the last step fails if the run does. */
+/** Generates model calls with a tool call between each two. If the run fails, its last step does. */
 function stepsOf(
   { name, tools }: (typeof RUNS)[number],
   model: Model,

@@ -1,16 +1,16 @@
-/** The form of the demo's traces, and the ids and times that they are given. */
+/** Defines the demo traces' type and generates their ids and times. */
 import { randomBytes } from 'node:crypto'
 import type { EndBody, IngestBody, ScoreInput, SpanInput } from '../schema/input.ts'
 
 export interface DemoTrace {
   readonly body: IngestBody
-  /** Spans that arrive later, as those of a running trace do. */
+  /** Spans that arrive later, like a running trace's. */
   readonly appended?: readonly SpanInput[]
   readonly end?: EndBody
   readonly scores?: readonly ScoreInput[]
 }
 
-/** Gives the timestamp of a moment, by its milliseconds after the start. */
+/** Returns a function that formats a time given in ms after the start. */
 export function clock(startMs: number): (ms: number) => string {
   return ms => new Date(startMs + Math.round(ms)).toISOString()
 }

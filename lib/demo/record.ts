@@ -14,12 +14,12 @@ export interface RecordedDemo {
   readonly scores: number
 }
 
-/** The traces that are sent together. The demo holds no more in memory. */
+/** Number of traces sent together. The demo holds no more in memory. */
 const CHUNK = 100
-/** A server that answers takes a chunk in a second. */
+/** A responsive server takes a chunk within a second. */
 const CHUNK_MS = 60_000
 
-/** Records `count` traces at the server under `address`, and calls `onRecorded` with their number after each chunk. */
+/** Records `count` traces on the server at `address`. Calls `onRecorded` with the total after each chunk. */
 export async function recordDemo(
   address: string,
   key: string,
@@ -58,7 +58,7 @@ function partsOf({ body, appended, end, scores = [] }: DemoTrace): TracePart[] {
   ]
 }
 
-/** The demo fails when the server is away: the person who started it is waiting. */
+/** Fails if the server is unreachable, because the user is waiting. */
 async function send(holding: Holding, address: string): Promise<void> {
   const { kept, lost, problems } = await holding.flush({ timeoutMs: CHUNK_MS }, true)
   const [loss] = lost

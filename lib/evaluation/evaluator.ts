@@ -1,12 +1,9 @@
-/**
- * Reads a module of `spoor evaluate`: the evaluators that it exports, and the results that they return. Needs no
- * database.
- */
+/** Reads a `spoor evaluate` module: its exported evaluators and their results. Needs no database. */
 import { checker } from '../schema/check.ts'
 import { ScoreInput } from '../schema/input.ts'
 import { unstorable } from '../schema/text.ts'
 
-/** A trace as evaluators see it: the detail that GET /api/v1/traces/:traceId answers. */
+/** A trace as evaluators see it: the response of GET /api/v1/traces/:traceId. */
 export interface EvaluatedTrace {
   readonly trace: Readonly<Record<string, unknown>>
   readonly spans: readonly Readonly<Record<string, unknown>>[]
@@ -14,9 +11,8 @@ export interface EvaluatedTrace {
 }
 
 export interface Evaluator {
-  /** Names the evaluator for good: a trace is judged once by it, until its content changes. */
+  /** Identifies the evaluator permanently. It judges each trace once, until the trace's content changes. */
   readonly id: string
-  /** The name of its scores. */
   readonly name: string
   readonly dataType: EvaluatedType
   evaluate(detail: EvaluatedTrace, options: { readonly signal: AbortSignal }): unknown
@@ -25,7 +21,7 @@ export interface Evaluator {
 export const EVALUATED_TYPES = ['numeric', 'categorical', 'boolean'] as const
 export type EvaluatedType = (typeof EVALUATED_TYPES)[number]
 
-/** The result of an evaluator for one trace, as a score. */
+/** An evaluator's result for one trace, as a score. */
 export interface Verdict {
   readonly value: number | string | boolean
   readonly comment: string | null
@@ -38,13 +34,13 @@ const CUT = '…'
 
 const checkScore = checker(ScoreInput)
 
-/** Thrown for a module that cannot be used; the message names the member and the rule. */
+/** Thrown for an unusable module. The message names the member and the rule. */
 export class EvaluatorError extends Error {
   override readonly name = 'EvaluatorError'
 }
 
 /**
- * The evaluators that a module exports: one or a list of them as `default`, or else its own members `id`, `name`,
+ * Returns the evaluators that a module exports: one or a list as `default`, or the module's own members `id`, `name`,
  * `dataType` and `evaluate`.
  */
 export function readEvaluators(module: Readonly<Record<string, unknown>>): Evaluator[] {
@@ -76,8 +72,8 @@ function readEvaluator(given: unknown, place: string): Evaluator {
 }
 
 /**
- * The verdict in the value that an evaluator returned; undefined if it returned undefined or null. Throws an
- * EvaluatorError that names the fault. A long comment is cut.
+ * Reads the verdict from an evaluator's return value; undefined for undefined and null. Throws an EvaluatorError that
+ * names the fault. A long comment is cut.
  */
 export function readVerdict({ name, dataType }: Evaluator, returned: unknown): Verdict | undefined {
   if (returned === undefined || returned === null) return undefined

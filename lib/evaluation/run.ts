@@ -1,47 +1,40 @@
-/**
- * Lets evaluators judge traces, several at a time. What it asks of the store it is given, so that it can be tried
- * without one.
- */
+/** Runs evaluators on traces, several at a time. The store is passed in, so that tests need no database. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type EvaluatedTrace, type Evaluator, readVerdict, type Verdict } from './evaluator.ts'
 import type { Tally } from './tally.ts'
 
-/** A trace that is to be judged. */
 export interface Candidate {
   readonly id: string
 }
 
-/** The traces of a project, as a run asks for them. */
+/** A run's access to a project's traces. */
 export interface EvaluatedTraces<C extends Candidate> {
-  /** The next traces that the evaluator has not judged, after `behind`; an empty list if there are no more. */
+  /** Returns the next traces after `behind` that the evaluator has not judged; empty if there are no more. */
   next(evaluator: Evaluator, behind: C | undefined): Promise<readonly C[]>
-  /** The detail; undefined if the trace is gone. */
+  /** Returns the trace's detail; undefined if the trace no longer exists. */
   read(candidate: C): Promise<EvaluatedTrace | undefined>
   store(evaluator: Evaluator, candidate: C, verdict: Verdict): Promise<'added' | 'judged' | 'changed' | 'full'>
 }
 
 export interface RunOptions {
-  /** Evaluations at a time. */
+  /** Maximum number of concurrent evaluations. */
   readonly concurrency: number
-  /** The most traces that each evaluator judges. */
+  /** Maximum number of traces per evaluator. */
   readonly limit: number
-  /** In ms; an evaluation that takes longer is an error. */
+  /** Time limit of an evaluation, in ms. Exceeding it is an error. */
   readonly timeoutMs: number
-  /** Goes on looking for new traces until it is told to end. */
+  /** Whether to keep looking for new traces until `signal` aborts. */
   readonly follow: boolean
   readonly signal: AbortSignal
   readonly onProgress?: () => void
   readonly onError?: (evaluator: Evaluator, traceId: string, message: string) => void
 }
 
-/** The pause of `follow`, and how many times as long as a search took it is at least. */
+/** Minimum pause between searches with `follow`, in ms and as a multiple of the last search's duration. */
 const PAUSE_MS = 2000
 const PAUSE_FACTOR = 10
 
-/**
- * Runs the evaluators one after the other, again and again with `follow`; `tallies` has one for each, and is kept up to
- * date.
- */
+/** Runs the evaluators one after another, repeatedly with `follow`. Updates each evaluator's tally. */
 export async function runEvaluators<C extends Candidate>(
   evaluators: readonly Evaluator[],
   tallies: readonly Tally[],
@@ -61,7 +54,7 @@ export async function runEvaluators<C extends Candidate>(
   }
 }
 
-/** `idle` has the traces on which the evaluator gave no verdict. It is not asked again in the same run. */
+/** `idle` holds traces that got no verdict, which are skipped for the rest of the run. */
 async function runEvaluator<C extends Candidate>(
   evaluator: Evaluator,
   tally: Tally,
@@ -75,7 +68,7 @@ async function runEvaluator<C extends Candidate>(
   let isLast = false
   let failure: unknown
   let turn: Promise<unknown> = Promise.resolve()
-  /** The next candidate. One worker at a time asks for a page. */
+  /** Takes the next candidate. One worker at a time fetches a page. */
   const take = async (): Promise<C | undefined> => {
     const mine = turn.then(async () => {
       while (page.length === 0 && !isLast) {
@@ -106,7 +99,7 @@ async function runEvaluator<C extends Candidate>(
   if (failure !== undefined) throw failure
 }
 
-/** Whether the trace has a verdict of the evaluator now. */
+/** Whether the trace now has a verdict from the evaluator. */
 async function judge<C extends Candidate>(
   evaluator: Evaluator,
   candidate: C,
@@ -129,7 +122,7 @@ async function judge<C extends Candidate>(
   try {
     verdict = readVerdict(evaluator, await ask(evaluator, detail, options))
   } catch (error) {
-    // Told to end, it failed for that.
+    // A failure after the abort is caused by the abort and is not counted.
     return options.signal.aborted ? false : fail(error)
   }
   if (verdict === undefined) return pass(false)
@@ -140,7 +133,7 @@ async function judge<C extends Candidate>(
   return true
 }
 
-/** Lets the evaluator judge a trace, within its time. */
+/** Runs the evaluator on a trace, within its time limit. */
 async function ask(evaluator: Evaluator, detail: EvaluatedTrace, { timeoutMs, signal }: RunOptions): Promise<unknown> {
   const late = new AbortController()
   const both = AbortSignal.any([signal, late.signal])
@@ -151,8 +144,7 @@ async function ask(evaluator: Evaluator, detail: EvaluatedTrace, { timeoutMs, si
   })
   const timer = setTimeout(() => late.abort(), timeoutMs)
   try {
-    // An async function turns an error that the evaluator throws at once into a rejection. So the race takes it, and
-    // `over` is awaited.
+    // The async function turns a synchronous throw into a rejection, so that the race handles it and `over` is awaited.
     const answer = (async () => evaluator.evaluate(detail, { signal: both }))()
     return await Promise.race([answer, over])
   } finally {

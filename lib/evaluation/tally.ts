@@ -1,19 +1,19 @@
-/** Counts the verdicts of one evaluator. */
+/** Counts one evaluator's verdicts. */
 
 export interface EvaluationSummary {
   /** Traces that got a verdict. */
   readonly judged: number
-  /** Traces of which it said nothing, or that were gone, changed or judged by another run meanwhile. */
+  /** Traces without a verdict, or deleted, changed or judged by another run in the meantime. */
   readonly passed: number
-  /** Evaluations that failed; the next run asks again. */
+  /** Failed evaluations, which the next run retries. */
   readonly failed: number
-  /** The mean of numeric values, or the share of true among booleans; null if there are none. */
+  /** Mean of numeric values, or share of true among booleans; null if there are none. */
   readonly mean: number | null
-  /** How often each category was given; empty for other types. */
+  /** Number of verdicts per category; empty for other types. */
   readonly categories: Readonly<Record<string, number>>
 }
 
-/** More categories than that are a mistake of the evaluator, and are counted together. */
+/** More categories than this suggest a faulty evaluator. The rest are counted together. */
 const MOST_CATEGORIES = 50
 const OTHERS = '(others)'
 
@@ -44,7 +44,6 @@ export class Tally {
     this.#failed++
   }
 
-  /** How often the evaluator was asked. */
   get asked(): number {
     return this.#judged + this.#passed + this.#failed
   }

@@ -1,7 +1,7 @@
 /**
- * The gRPC server. It offers the routes that name a method of gRPC (`grpc` in lib/http/route.ts): a call is answered by
- * the handler that answers the route's requests in protobuf. A call is checked in this order: key (UNAUTHENTICATED),
- * scope (PERMISSION_DENIED), size of the message (RESOURCE_EXHAUSTED, by the library), and then as the handler does.
+ * The gRPC server. It serves the routes that declare a gRPC method (`grpc` in lib/http/route.ts) with the same handler
+ * as the route's protobuf requests. A call is checked in this order: key (UNAUTHENTICATED), scope (PERMISSION_DENIED),
+ * message size (RESOURCE_EXHAUSTED, by the library), and then the handler's own checks.
  */
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
@@ -38,32 +38,29 @@ export interface GrpcOptions extends AuthoriseOptions {
   readonly readiness: Pick<Readiness, 'noteRefusal'>
   readonly log: Logger
   readonly metrics: Metrics
-  /** Files of a certificate and its key, in PEM; undefined for a server without TLS. */
+  /** PEM files of a certificate and its key; undefined for a server without TLS. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly arrival?: Partial<ArrivalBounds> | undefined
 }
 
 /**
- * How many messages arrive at once, and how many of them are of one project. A message may have MAX_MESSAGE_BYTES, and
- * gRPC does not announce its length, so that no room can be reserved before it is there. Of calls beyond that number no
- * message is read until another has come; projects take turns.
+ * Maximum number of messages that arrive at a time, in total and per project. gRPC does not announce a message's
+ * length, so memory for up to MAX_MESSAGE_BYTES cannot be reserved in advance. Further calls' messages are not read
+ * until a slot is free; projects take turns.
  */
 const ARRIVING = { room: 32, each: 8 }
 /**
- * How long a message may take to arrive once its turn has come. The library does not tell how much of it is there. So
- * if others wait for its place, it has only the period in which a body must keep the pace.
+ * Maximum time for a message to arrive once its turn has come. If other calls wait for its slot, the maximum is one
+ * period of the pace for bodies, because the library does not report how much of the message has arrived.
  */
 const ARRIVAL_MS = 20_000
-/** How many calls a connection may have under way. The others wait at their client. */
+/** Maximum number of calls in flight per connection. Further calls wait at the client. */
 const MOST_CALLS = 100
-/** How many calls of one project may wait until their message is read. */
+/** Maximum number of one project's calls that wait for their message to be read. */
 const MOST_WAITING = 1000
-/**
- * The library cuts off calls that are under way so long after a connection was told to end. `close` comes before, and
- * waits for them as it sees fit.
- */
+/** Time after which the library cuts off calls of a draining connection. `close` is called earlier. */
 const DRAINED_MS = 3_600_000
-/** How often a silent connection is asked whether its client is still there. */
+/** Interval at which the server pings the client of a silent connection. */
 const KEEPALIVE_MS = 60_000
 
 type Unary = (call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) => void
@@ -73,13 +70,10 @@ export class GrpcServer {
   readonly #server: Server
   readonly #arrival: ArrivalBounds
   readonly #arriving: Places
-  /**
-   * The principals of calls that were let in. The library gives the handler the same metadata object as the
-   * interceptor.
-   */
+  /** Principals of admitted calls. The library passes the same metadata object to the interceptor and the handler. */
   readonly #keys = new WeakMap<Metadata, Principal>()
   readonly #routes: ReadonlyMap<string, Route>
-  /** The address on which the server listens, in the library's notation. */
+  /** The server's listening address in the library's notation. */
   #authority: string | undefined
 
   constructor(options: GrpcOptions) {
@@ -87,7 +81,7 @@ export class GrpcServer {
     this.#arrival = { ...ARRIVAL, ...options.arrival }
     this.#arriving = new Places({ ...ARRIVING, line: MOST_WAITING, waitMs: this.#arrival.waitMs })
     this.#routes = new Map(options.routes.flatMap(route => (route.grpc === undefined ? [] : [[route.grpc, route]])))
-    // The library writes to stderr by itself, which belongs to our log.
+    // By default the library writes to stderr, which is reserved for this server's log.
     setLogger({ error: message => options.log.debug({ grpc: String(message) }, 'gRPC') })
     this.#server = new Server({
       'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
@@ -102,7 +96,7 @@ export class GrpcServer {
     }
   }
 
-  /** Begins to listen and resolves to the port. Rejects with a ConfigError if it cannot. */
+  /** Starts listening and resolves to the port. Rejects with a ConfigError if the address cannot be used. */
   listen(host: string, port: number): Promise<number> {
     const credentials = credentialsOf(this.#options.tls)
     const authorityOf = (port: number) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)
@@ -116,21 +110,21 @@ export class GrpcServer {
   }
 
   /**
-   * Tells each connection to end (GOAWAY). Calls under way are answered; the client opens another connection for the
-   * next ones, which another server may take. One that comes here is served until `close`.
+   * Tells clients to finish their connections (GOAWAY). Calls in flight are answered. Clients reconnect for further
+   * calls, possibly to another server; new connections to this server are served until `close`.
    */
   drain(): void {
     if (this.#authority !== undefined) this.#server.drain(this.#authority, DRAINED_MS)
   }
 
-  /** Takes no more calls, and waits until those under way are answered, or until the time is up. */
+  /** Stops accepting calls and waits until calls in flight are answered or `graceMs` passes. */
   async close(graceMs: number): Promise<void> {
     const force = setTimeout(() => this.#server.forceShutdown(), graceMs)
     await new Promise<void>(resolve => this.#server.tryShutdown(() => resolve()))
     clearTimeout(force)
   }
 
-  /** Looks at the key of a call before its message is read, and lets messages in in turn. */
+  /** Checks a call's key before its message is read, and admits messages in turn. */
   #interceptor(): ServerInterceptor {
     return ({ path }, call) => {
       let place: Place | undefined
@@ -143,7 +137,7 @@ export class GrpcServer {
       }
       const letIn = async (metadata: Metadata): Promise<boolean> => {
         const route = this.#routes.get(path)
-        // The library answers UNIMPLEMENTED to what is no method.
+        // The library answers UNIMPLEMENTED for an unknown method.
         if (route === undefined) return true
         const startedAt = performance.now()
         let key: Principal | undefined
@@ -170,8 +164,8 @@ export class GrpcServer {
         start: next =>
           next({
             onReceiveMetadata: (metadata, proceed) => void letIn(metadata).then(isIn => isIn && proceed(metadata)),
-            // The handler, which reserves room for the message, begins only now. A client that sends a message and
-            // never ends the stream would hold memory that nothing counts.
+            // The handler, which reserves memory for the message, starts only now. Until then the call keeps its slot,
+            // because a client that sends a message but never ends the stream would otherwise hold uncounted memory.
             onReceiveHalfClose: proceed => {
               settle()
               proceed()
@@ -182,7 +176,7 @@ export class GrpcServer {
     }
   }
 
-  /** Refuses a message that takes too long to arrive. */
+  /** Rejects a message that takes too long to arrive. */
   #watch(place: Place, refuse: (refusal: Refusal) => void): NodeJS.Timeout {
     const { periodMs } = this.#arrival
     let ms = 0
@@ -226,7 +220,7 @@ export class GrpcServer {
     return new Refusal('internal_error', 'An unexpected error; the server log has it.')
   }
 
-  /** Writes the line of a call, with the status that its answer would have over HTTP. */
+  /** Logs a call with the status that its response would have over HTTP. */
   #report(
     route: Route,
     requestId: string,
@@ -264,12 +258,12 @@ export class GrpcServer {
 }
 
 const OK = { status: 200 }
-/** Exporters send again after this refusal. */
+/** Exporters retry after this refusal. */
 const late = () => new Refusal('quota_exhausted', 'the message took too long to arrive; retry later')
 
 const sameBytes = (bytes: Buffer): Buffer => bytes
 
-/** The service with the one method of a path. Messages stay bytes, which the route's handler decodes itself. */
+/** Returns a service with a path's single method. Messages stay bytes, which the route's handler decodes. */
 const serviceOf = (path: string): ServiceDefinition => ({
   export: {
     path,
@@ -282,7 +276,7 @@ const serviceOf = (path: string): ServiceDefinition => ({
   }
 })
 
-/** The call as the route's handler knows requests. */
+/** Returns the call as a request for the route's handler. */
 const requestOf = (requestId: string, key: Principal, payload: Uint8Array): Parameters<Route['handler']>[0] => ({
   ...NOBODY,
   requestId,
@@ -302,11 +296,11 @@ function bytesOf({ body }: Reply): Buffer {
   throw new Error('a route with a method of gRPC answered otherwise than in protobuf')
 }
 
-/** A refusal as the library takes it. The detail in protobuf says whether and when the client shall send again. */
+/** Converts a refusal to the library's error. The protobuf detail says whether and when the client should retry. */
 function failureOf(refusal: Refusal) {
   const metadata = new Metadata()
   metadata.set('grpc-status-details-bin', Buffer.from(encodeStatus(refusal)))
-  // The library writes the text as an URI, which has no form for half a surrogate pair.
+  // The library encodes the details as a URI, which cannot represent unpaired surrogates.
   return { code: rpcCodeOf(refusal), details: Buffer.from(refusal.message).toString(), metadata }
 }
 
@@ -320,7 +314,7 @@ function credentialsOf(tls: GrpcOptions['tls']): ServerCredentials {
   if (tls === undefined) return ServerCredentials.createInsecure()
   const pair = { cert_chain: readPem('OTLP_GRPC_CERT', tls.cert), private_key: readPem('OTLP_GRPC_KEY', tls.key) }
   try {
-    // The library would report a fault in them only when it binds the port.
+    // The library would report invalid files only when it binds the port.
     createSecureContext({ cert: pair.cert_chain, key: pair.private_key })
     return ServerCredentials.createSsl(null, [pair])
   } catch (error) {

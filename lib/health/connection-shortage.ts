@@ -1,4 +1,4 @@
-/** Whether PostgreSQL allows as many connections as the processes of a server would use. */
+/** Detects whether PostgreSQL allows fewer connections than a server's processes would use. */
 import type { Shortage } from '../database/pooled/connection-limit.ts'
 import type { ConnectionRoom } from '../store/server/connection-room.ts'
 
@@ -9,7 +9,7 @@ export function describeShortage(shortage: Shortage | undefined): string[] {
   return [`connections: the database allows this process ${allowed} of ${wanted}`]
 }
 
-/** The shortages that can be known beforehand, as sentences that say what to do. */
+/** Returns the shortages that are predictable before startup, as sentences with remedies. */
 export function findShortage(room: ConnectionRoom, processes: number, perProcess: number): string[] {
   const wanted = processes * perProcess
   if (room.most >= wanted) return []

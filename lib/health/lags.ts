@@ -1,17 +1,15 @@
-/**
- * Describes background work of a server that is late. Charts and search stay right meanwhile, but incomplete or slow.
- */
+/** Describes late background work. Charts and search stay correct in the meantime, but may be slow or incomplete. */
 
-/** Folding is a minute late as a rule, and an index that catches up with a burst is some minutes late. */
+/** Threshold for reporting a lag. Folding normally lags by a minute, and the index by several minutes after a burst. */
 const LATE_MS = 600_000
 
-/** How long the oldest waiting write has waited for sums over time, and for the search index. */
+/** Age of the oldest write not yet folded into sums over time or added to the search index, in milliseconds. */
 export interface Lags {
   readonly charts: number
   readonly search: number
 }
 
-/** For `lacks` of GET /readyz, which is public, so that causes are left to the log. */
+/** Describes lags for `lacks` in GET /readyz. Omits causes, because the endpoint is public. */
 export function describeLags({ charts, search }: Lags): string[] {
   return [
     ...(charts < LATE_MS ? [] : [`charts: sums over time are ${inMinutes(charts)} behind; the log says why`]),

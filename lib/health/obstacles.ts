@@ -1,17 +1,14 @@
-/** Describes, in a few words for people, why the database takes no writes. */
+/** Describes briefly why the database accepts no writes. */
 import { classifyFailure, SQLSTATE } from '../database/failure.ts'
 import { causeOf } from '../failure-log.ts'
 
 export const AWAY = 'the database cannot be reached'
 export const READ_ONLY = 'the database takes no writes'
 export const STUCK = 'the database does not get a write done'
-/** PostgreSQL says the same of all three, and after a crash it is for seconds. */
+/** PostgreSQL reports the same error for all three states. Recovery after a crash takes seconds. */
 const RECOVERING = 'the database is starting, recovering or stopping'
 
-/**
- * The words for SQLSTATEs. For every other refusal, and for lost connections, they are that the database cannot be
- * reached.
- */
+/** Descriptions by SQLSTATE. Other refusals and lost connections are described as an unreachable database. */
 const NAMES: Readonly<Record<string, string>> = {
   [SQLSTATE.cannotConnectNow]: RECOVERING,
   [SQLSTATE.readOnlyTransaction]: READ_ONLY,
@@ -21,19 +18,19 @@ const NAMES: Readonly<Record<string, string>> = {
   [SQLSTATE.queryCanceled]: STUCK
 }
 
-/** Names what a rejection of the driver or of a Pool means. */
+/** Describes a rejection by the driver or a Pool. */
 export function nameObstacle(error: unknown): string {
   if (isDenial(error)) return describeDenial(error)
-  // The statements that look have nothing in them that clients sent, so their errors may be shown.
+  // The check's statements contain no client data, so their errors may be shown.
   if (classifyFailure(error) === 'bug') return `the database fails at a write: ${causeOf(error)}`
   return NAMES[String((error as { code?: unknown }).code)] ?? AWAY
 }
 
-/** Whether the database is reached, and does not allow its role what was asked. */
+/** Returns whether the database is reachable but its role lacks the required privilege. */
 export const isDenial = (error: unknown): boolean =>
   (error as { code?: unknown } | undefined)?.code === SQLSTATE.insufficientPrivilege
 
-/** A missing right in PostgreSQL's words, with the remedy. `role` is the role of DATABASE_URL. */
+/** Describes a missing privilege in PostgreSQL's words, with the remedy. `role` is the DATABASE_URL role. */
 export function describeDenial(error: unknown, role = 'the role of DATABASE_URL'): string {
   const message = causeOf(error)
   const [, kind, name] = /^permission denied for (\w+) (\S+)$/.exec(message) ?? []

@@ -1,15 +1,12 @@
-/**
- * Decides which changes of readiness the log tells. It has no log and no clock: callers pass the time, in ms of
- * performance.now().
- */
+/** Decides which readiness changes are logged. Callers pass the time, in milliseconds from performance.now(). */
 
-/** Something that would have a write refused. */
+/** A condition that would cause a write to be rejected. */
 export interface Obstacle {
-  /** A few words for people, which are public. */
+  /** A short, public description. */
   readonly reason: string
-  /** The words of PostgreSQL, the driver or node, for the log. */
+  /** The message from PostgreSQL, the driver or Node, for the log. */
   readonly cause?: string | undefined
-  /** Whether another part of the service logs it. */
+  /** Whether another part of the service logs the obstacle. */
   readonly isLogged?: boolean
 }
 
@@ -17,25 +14,25 @@ export type Change =
   | { readonly is: 'not ready'; readonly reasons: string; readonly cause: string | undefined }
   | { readonly is: 'ready'; readonly ms: number }
 
-/** An outage is over when nothing has been in the way for this time: a server that wavers has one outage, not many. */
+/** An outage ends only after this long without obstacles, so that an unstable server has one outage instead of many. */
 const STEADY_MS = 3000
-/** During an outage, a reason that returns is logged again after this time at the earliest. */
+/** Minimum time before a recurring reason is logged again during an outage. */
 const REMIND_MS = 60_000
 
 export class Outage {
   #since: number | undefined
-  /** Since when nothing has been in the way; undefined while something is. */
+  /** When the last obstacle disappeared; undefined while obstacles exist. */
   #clearSince: number | undefined
-  /** The reasons told last, and when each was told. */
+  /** The last reported reasons, and when each was reported. */
   #told = ''
   readonly #toldAt = new Map<string, number>()
 
-  /** Whether an outage has begun whose end is not told yet. */
+  /** Whether an outage has begun whose end has not been reported. */
   get isOpen(): boolean {
     return this.#since !== undefined
   }
 
-  /** Notes what is in the way of a write. Returns the change that is worth a line, if there is one. */
+  /** Records the current obstacles. Returns a change to log, if any. */
   see(obstacles: readonly Obstacle[], now: number): Change | undefined {
     if (obstacles.length === 0) return this.#seeNothing(now)
     this.#clearSince = undefined

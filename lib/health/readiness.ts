@@ -1,8 +1,8 @@
 /**
- * Finds out whether a write would be accepted now. As long as writes are accepted, it only checks the needs of the next
- * one. Once a write has been refused, it tries a write and undoes it, until one succeeds: no other check proves that
- * writes work again. The log tells each change once, with its cause. No request has to ask for a check: a refused write
- * or a failed round starts one, and checks repeat until no obstacle is left.
+ * Determines whether a write would currently be accepted. While writes are accepted, checks only a write's
+ * prerequisites. After a rejected write, runs trial writes and rolls them back until one succeeds, because no other
+ * check proves that writes work again. Logs each change once with its cause. A rejected write or a failed round starts
+ * the checks, which repeat until no obstacle is left, without any request for readiness.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { classifyFailure } from '../database/failure.ts'
@@ -15,22 +15,22 @@ import { nameObstacle, STUCK } from './obstacles.ts'
 import { type Change, type Obstacle, Outage } from './outage.ts'
 import type { Setup } from './setup.ts'
 
-/** A check that takes longer counts as an obstacle, so that the question is answered in time. */
+/** A slower check counts as an obstacle, so that readiness requests get a timely response. */
 const MOST_MS = 2500
-/** The database is checked no more often than this, however often the question is asked. */
+/** Minimum interval between database checks, regardless of the number of requests. */
 const INTERVAL_MS = 1000
 
 const QUEUE_FULL = 'the write queue is full'
 const STOPPING = 'the server is stopping'
 
-/** The reasons for which a write would be refused; empty if it would be accepted. */
+/** The reasons for which a write would be rejected; empty if it would be accepted. */
 type Obstacles = readonly Obstacle[]
 
 export interface ReadinessOptions {
   readonly setup: Pick<Setup, 'lacking' | 'obstacle'>
-  /** The access through which small writes go. */
+  /** Access that runs small writes. */
   readonly sql: SqlAccess
-  /** Checks by a write over the same connections as all other writes. */
+  /** Checks by writing over the same connections as all other writes. */
   readonly ingest: {
     admit(bytes: number): { release(): void }
     check(statement: string): Promise<void>
@@ -43,7 +43,7 @@ export class Readiness {
   readonly #access: Check
   readonly #look: Check
   readonly #outage = new Outage()
-  /** Whether a write was refused and no trial has succeeded since. */
+  /** Whether a write was rejected and no trial has succeeded since. */
   #isRefusing = false
   #isStopping = false
   #isWatching = false
@@ -54,7 +54,7 @@ export class Readiness {
     this.#look = new Check(() => this.#lookInside(), INTERVAL_MS)
   }
 
-  /** Notes a refusal. Writes that the database does not take are `quota_exhausted`, reads are `unavailable`. */
+  /** Records a refusal: `quota_exhausted` for a rejected write, `unavailable` for a failed read. */
   noteRefusal(code: RefusalCode): void {
     if (code !== 'quota_exhausted' && code !== 'unavailable') return
     if (code === 'quota_exhausted' && !this.#isRefusing) {
@@ -64,12 +64,12 @@ export class Readiness {
     if (!this.#isWatching) void this.#watch()
   }
 
-  /** Notes that the server ends soon, so that its clients send elsewhere. */
+  /** Records that the server is about to stop, so that clients switch to another server. */
   noteStop(): void {
     this.#isStopping = true
   }
 
-  /** A few words for each reason why a write would be refused; empty if it would be accepted. */
+  /** Describes each reason for which a write would be rejected; empty if a write would be accepted. */
   async findObstacles(): Promise<readonly string[]> {
     if (this.#isStopping) return [STOPPING]
     const obstacles = await this.#find()
@@ -78,7 +78,7 @@ export class Readiness {
     return obstacles.map(({ reason }) => reason)
   }
 
-  /** Looks until nothing is in the way any more. */
+  /** Repeats the checks until no obstacle is left. */
   async #watch(): Promise<void> {
     this.#isWatching = true
     do {
@@ -104,7 +104,7 @@ export class Readiness {
 
   async #checkAccess(): Promise<void> {
     const { ingest } = this.#options
-    // The connection may have been lost while it was idle.
+    // The connection may have been lost while idle.
     await ingest.check(CHECK_ACCESS).catch(error => {
       if (classifyFailure(error) !== 'lost') throw error
       return ingest.check(CHECK_ACCESS)
@@ -129,7 +129,7 @@ export class Readiness {
 
 const LATE: Obstacles = [{ reason: STUCK, cause: `no answer within ${MOST_MS} ms` }]
 
-/** A check of the database. All who ask while it is under way, and for a while afterwards, share its outcome. */
+/** A database check. Concurrent callers share one outcome, which is then cached for `keptMs`. */
 class Check {
   readonly #work: () => Promise<void>
   readonly #keptMs: number
@@ -142,7 +142,7 @@ class Check {
     this.#keptMs = keptMs
   }
 
-  /** Makes the next question start a new check. */
+  /** Makes the next call start a new check. */
   forget(): void {
     this.#endedAt = Number.NEGATIVE_INFINITY
   }
@@ -161,7 +161,7 @@ class Check {
       await this.#work()
       return []
     } catch (error) {
-      // A refusal has what PostgreSQL said as its cause.
+      // A refusal's `cause` holds PostgreSQL's error.
       const cause = (error as { cause?: unknown }).cause ?? error
       return [{ reason: nameObstacle(cause), cause: causeOf(cause) }]
     } finally {

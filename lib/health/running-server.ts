@@ -1,7 +1,7 @@
 /**
- * Finds the server of a command's database. The file server.json in a data folder has the address of the folder's
- * server. The server of another database is looked for at HOST and PORT. A server with a different database may be
- * there, so its answer is compared with the database.
+ * Locates the server of a command's database. For an embedded database, the data folder's server.json holds the
+ * server's address. For any other database, HOST and PORT are tried; the server found there may use a different
+ * database, so its reported database id is compared.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { readDatabaseId } from '../store/server/database-id.ts'
 export interface RunningServer {
   /** `http://127.0.0.1:8787` */
   readonly address: string
-  /** Undefined if it is not known, because the database is not an embedded one. */
+  /** Undefined if unknown, because the database is not embedded. */
   readonly pid: number | undefined
   /** The server's own report (GET /readyz). */
   readonly version: string | undefined
@@ -26,10 +26,10 @@ export interface RunningServer {
 type Place = Pick<RunningServer, 'address' | 'pid'>
 type Report = Omit<RunningServer, keyof Place> & { readonly instance: string | undefined }
 
-/** A server looks at its database for 2.5 s before it says that it is stuck. */
+/** Longer than the 2.5 s for which a server checks its database before it reports the database as stuck. */
 const PROBE_TIMEOUT_MS = 4000
 
-/** Writes the address to where commands find it. Only an embedded database has a folder for that. */
+/** Records the server's address for commands. Only an embedded database has a folder for the file. */
 export async function announceServer(dataDir: string, address: string): Promise<void> {
   await replaceFile(fileIn(dataDir), JSON.stringify({ pid: process.pid, address }))
 }
@@ -38,33 +38,30 @@ export async function withdrawServer(dataDir: string): Promise<void> {
   await rm(fileIn(dataDir), { force: true })
 }
 
-/** The result of a look at the address where the server of this configuration is expected. */
+/** The result of contacting the expected address. */
 export type FoundServer =
   | { readonly is: 'ours'; readonly server: RunningServer }
-  /** A server that has not reached its database, or is not configured: it does not know whose it is. */
+  /** A server that has not reached its database or is not configured, so that its database is unknown. */
   | { readonly is: 'nameless'; readonly server: RunningServer }
-  /** The process of an embedded database's server is there, or something takes connections, and no answer comes. */
+  /** An embedded database's server process exists, or something accepts connections, but no response arrives. */
   | { readonly is: 'silent'; readonly address: string; readonly pid: number | undefined }
   | { readonly is: 'of another database' | 'something else'; readonly address: string }
-  /** `address` is undefined for an embedded database: its server would have written it down. */
+  /** `address` is undefined for an embedded database, whose server would have recorded it. */
   | { readonly is: 'nothing'; readonly address: string | undefined }
 
-/** The server of this database; undefined if none answers. */
+/** Returns this database's server; undefined if none responds. */
 export async function findServer(config: Config, sql: Sql): Promise<RunningServer | undefined> {
   const found = await lookForServer(config, await readDatabaseId(sql))
   return found.is === 'ours' ? found.server : undefined
 }
 
-/**
- * The server where one of this configuration is expected, if the database cannot be asked which is its own. A server
- * that has not reached its database either does not know.
- */
+/** Returns the server at the expected address, unverified, for use while the database cannot be queried. */
 export async function findLikelyServer(config: Config): Promise<RunningServer | undefined> {
   const found = await lookForServer(config, undefined)
   return found.is === 'ours' ? found.server : undefined
 }
 
-/** `instance` is the id of the database, if it is known (lib/store/server/database-id.ts). */
+/** `instance` is the database's id, if known (lib/store/server/database-id.ts). */
 export async function lookForServer(config: Config, instance: string | undefined): Promise<FoundServer> {
   const isEmbedded = config.databaseUrl === undefined
   const expected = { address: listenAddress(config.host, config.port), pid: undefined }
@@ -81,23 +78,21 @@ export async function lookForServer(config: Config, instance: string | undefined
   return other === undefined ? { is: 'nameless', server } : { is: 'of another database', address }
 }
 
-/** The address at which this machine reaches a server that listens on this host and port. */
+/** Returns the address at which this machine reaches a server that listens on this host and port. */
 export function listenAddress(host: string, port: number): string {
   const everywhere = host === '0.0.0.0' || host === '::'
   const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host
   return `http://${name}:${port}`
 }
 
-/**
- * Reads the file. A file that a killed server has left names a process that does not hold the folder, and is ignored.
- */
+/** Reads server.json. Ignores a file left behind by a killed server, whose process no longer holds the folder. */
 async function readAnnounced(dataDir: string): Promise<Place | undefined> {
   const text = await readOwnFile(fileIn(dataDir)).catch(() => undefined)
   const { pid, address } = JSON.parse(text || '{}')
   return pid !== undefined && pid === (await readHolder(dataDir)) ? { pid, address } : undefined
 }
 
-/** The report of the spoor server at this address, or the kind of thing that is there instead. */
+/** Returns the report of the spoor server at this address, or what was found there instead. */
 async function ask(address: string): Promise<Report | 'nothing' | 'silent' | 'something else'> {
   try {
     const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
@@ -108,7 +103,7 @@ async function ask(address: string): Promise<Report | 'nothing' | 'silent' | 'so
   } catch (error) {
     const { name, cause } = error as { name?: string; cause?: { code?: unknown } }
     if (name === 'TimeoutError') return 'silent'
-    // It answers, but not in JSON, or not in HTTP.
+    // The peer responds, but not in JSON or not over HTTP.
     return name === 'SyntaxError' || /^(HPE_|UND_ERR_SOCKET)/.test(String(cause?.code)) ? 'something else' : 'nothing'
   }
 }

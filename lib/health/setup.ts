@@ -1,9 +1,9 @@
 /**
- * Finds out whether this deployment may serve: whether its digest secret fits its keys, and whether its schema is the
- * one that the code needs. It checks before the first request, and again and again while something is wrong. So no
- * restart is needed after a database has come up late, or was migrated by hand.
+ * Checks whether this deployment may serve requests: the digest secret must match the keys, and the schema must match
+ * the code. Checks before the first request, and repeatedly after a failure, so that no restart is needed once the
+ * database becomes reachable or is migrated by hand.
  *
- * States: `waiting` (the database has not answered yet), `lacking` (it has, and something is missing), `ready`.
+ * States: `waiting` (the database has not responded yet), `lacking` (it responded, and something is missing), `ready`.
  */
 import type { Sql } from 'postgres'
 import { findLeftBehind } from '../cluster/left-behind.ts'
@@ -25,10 +25,10 @@ type State =
   | { readonly is: 'waiting'; readonly why: string; readonly cause: string }
   | { readonly is: 'lacking'; readonly what: string }
 
-/** Databases whose newer schema is in the log: a process may have two of these for one database. */
+/** Databases whose newer schema was logged already, because a process may have two Setups for one database. */
 const toldNewer = new WeakSet<Database>()
 
-/** The pause before the next look. A database that has come up late, or has recovered, is noticed within it. */
+/** Pause between checks, within which a started or recovered database is noticed. */
 const RETRY_MS = 250
 
 export class Setup {
@@ -42,10 +42,10 @@ export class Setup {
   #looking = false
   #instance: string | undefined
   #schema: SchemaState | undefined
-  /** Since when this deployment may not serve, in ms of performance.now(); undefined while it may. */
+  /** When this deployment became unable to serve, from performance.now(); undefined while it can serve. */
   #downSince: number | undefined
 
-  /** `migrations` is a folder of migrations in place of sql/, for tests. */
+  /** `migrations` is a folder that replaces sql/ in tests. */
   constructor(database: Database, autoMigrate: boolean, log: Logger, migrations?: string) {
     this.#database = database
     this.#autoMigrate = autoMigrate
@@ -53,32 +53,32 @@ export class Setup {
     this.#migrations = migrations
   }
 
-  /** The missing thing; undefined if there is none. A database that is away is not missing. */
+  /** Describes what is missing; undefined if nothing is. An unreachable database does not count as missing. */
   get lacking(): string | undefined {
     return this.#state.is === 'lacking' ? this.#state.what : undefined
   }
 
-  /** The id of this deployment; undefined until the database has answered. */
+  /** Id of this deployment; undefined until the database has responded. */
   get instance(): string | undefined {
     return this.#instance
   }
 
-  /** The schema as it was last seen; undefined until the database has answered. */
+  /** The last known state of the schema; undefined until the database has responded. */
   get schema(): SchemaState | undefined {
     return this.#schema
   }
 
-  /** Why the database has not answered yet; undefined if it has. */
+  /** Why the database has not responded yet; undefined if it has. */
   get obstacle(): string | undefined {
     return this.#state.is === 'waiting' ? this.#state.why : undefined
   }
 
-  /** Looks again, because something has changed. */
+  /** Checks again after a change. */
   lookAgain(): void {
     if (this.#state.is === 'ready' && !this.#looking) void this.start()
   }
 
-  /** Looks once, and goes on looking in the background until all is well. */
+  /** Checks once, then repeats the check in the background until it succeeds. */
   async start(): Promise<void> {
     this.#looking = true
     const state = await this.#look()
@@ -113,7 +113,7 @@ export class Setup {
       if (leftBehind !== undefined) return { is: 'lacking', what: leftBehind }
       return (await this.#claimSecret(digestSecret)) ? { is: 'ready' } : { is: 'lacking', what: OTHER_SECRET }
     } catch (error) {
-      // Nothing but a grant helps.
+      // Only a grant resolves a missing privilege.
       if (isDenial(error)) return { is: 'lacking', what: describeDenial(error) }
       const failure = classifyFailure(error)
       if (failure === 'lost' || failure === 'refused') {
@@ -131,13 +131,13 @@ export class Setup {
     try {
       await migrateSchema(this.#database, this.#log, this.#migrations)
     } catch (error) {
-      // With this schema the stored fingerprint cannot even be read.
+      // With this schema, the stored fingerprint cannot be read.
       if (isReadOnlyRefusal(error)) throw new ConfigError(`${describe(schema)}, but the database takes no writes`)
       throw error
     }
   }
 
-  /** Claims the secret. A standby takes no writes, and no key can be made there, so the secret counts as claimed. */
+  /** Claims the secret. On a standby, the secret counts as claimed, because no keys can be created there. */
   async #claimSecret(secret: string): Promise<boolean> {
     return this.#ask(sql => claimSecret(sql, secret)).catch(error => {
       if (!isReadOnlyRefusal(error)) throw error
@@ -156,7 +156,7 @@ export class Setup {
     }
   }
 
-  /** Enters a state, and logs it if it is another one than before. */
+  /** Enters a state, and logs the state if it differs from the previous one. */
   #enter(state: State): void {
     const before = this.#state
     this.#state = state

@@ -1,4 +1,4 @@
-/** The metrics of the database, its disk and its schema, which are read whenever the metrics are. */
+/** Metrics of the database, its disk and its schema, read at every scrape. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
@@ -14,15 +14,15 @@ interface Watched {
   readonly config: Pick<Config, 'dataDir'>
   readonly database: Pick<Database, 'embedded'>
   readonly sql: SqlAccess
-  /** All that work waits at for a connection. */
+  /** All pools and queues in which work waits for a connection. */
   readonly pools: readonly Pick<Pool, 'waiting'>[]
   readonly setup: Pick<Setup, 'schema'>
   readonly readiness: Pick<Readiness, 'findObstacles'>
 }
 
-/** The size of the database is measured no more often than this, because PostgreSQL looks at every file for it. */
+/** Minimum interval between measurements of the database size, for which PostgreSQL inspects every file. */
 const SIZE_INTERVAL_MS = 60_000
-/** A scrape of the metrics waits no longer for a database that is stuck. */
+/** Maximum time that a scrape waits for an unresponsive database. */
 const MOST_MS = 2000
 
 export function watchStore(metrics: Metrics, { config, database, sql, pools, setup, readiness }: Watched): void {
@@ -49,7 +49,7 @@ export function watchStore(metrics: Metrics, { config, database, sql, pools, set
 
 const readSize = (sql: SqlAccess): Promise<number | undefined> => sql.read(measureDatabase).catch(() => undefined)
 
-/** Reads a value, and gives it again for SIZE_INTERVAL_MS. What could not be read is read again. */
+/** Caches a value for SIZE_INTERVAL_MS. Retries a failed read at the next call. */
 function rarely(read: () => Promise<number | undefined>): () => Promise<number | undefined> {
   let value: number | undefined
   let readAt = Number.NEGATIVE_INFINITY

@@ -1,4 +1,4 @@
-/** Finds out whom a request acts for, and whether its key may do what the route does: the same over HTTP and gRPC. */
+/** Authenticates an HTTP or gRPC request's key and checks that the key has the route's scope. */
 import type { KeyRing } from '../access/auth.ts'
 import { Refusal } from '../errors.ts'
 import type { Access, Principal } from '../schema/principal.ts'
@@ -6,18 +6,18 @@ import type { Route } from './route.ts'
 
 export interface AuthoriseOptions {
   readonly keys: Pick<KeyRing, 'authenticate'>
-  /** Names the missing configuration; undefined if it is complete. */
+  /** Returns the missing configuration, or undefined if the configuration is complete. */
   notConfigured(): string | undefined
 }
 
-/** Throws `not_configured`, `invalid_api_key`, `insufficient_scope`, and what KeyRing throws. */
+/** Throws `not_configured`, `invalid_api_key`, `insufficient_scope`, and KeyRing's errors. */
 export async function authorise(
   { keys, notConfigured }: AuthoriseOptions,
   route: Pick<Route, 'access' | 'readAuthorization'>,
   authorization: string | undefined
 ): Promise<Principal> {
   requireConfigured(notConfigured)
-  // Routes that ask for a person are not asked here (lib/http/people/admit.ts).
+  // Routes that require a person use lib/http/people/admit.ts instead.
   const access = route.access as Access
   const key = await keys.authenticate(route.readAuthorization?.(authorization) ?? authorization, access)
   if (access !== 'public' && access !== 'key' && !key.scopes.includes(access)) {
@@ -26,7 +26,7 @@ export async function authorise(
   return key
 }
 
-/** Throws `not_configured` unless the deployment is whole. */
+/** Throws `not_configured` if configuration is missing. */
 export function requireConfigured(notConfigured: () => string | undefined): void {
   if (notConfigured() === undefined) return
   throw new Refusal('not_configured', 'This deployment is not configured; its log says what is missing.')

@@ -1,13 +1,12 @@
 /**
- * Finds the address of the client that sent a request, for the log. Each proxy appends to X-Forwarded-For the address
- * from which it was called. Only entries that our own proxies (TRUST_PROXY) wrote are believed: a client can send the
- * rest itself.
+ * Determines the client's address. Each proxy appends its caller's address to X-Forwarded-For. Only entries written by
+ * trusted proxies (TRUST_PROXY) are used, because clients can forge other entries.
  */
 import type { BlockList } from 'node:net'
 import { isIP } from 'node:net'
 import { isWithin, plainAddress } from '../network-list.ts'
 
-/** The last address that no trusted proxy has. `peer` is the other end of the socket. */
+/** Returns the last address that does not belong to a trusted proxy. `peer` is the other end of the socket. */
 export function clientAddress(peer: string, forwarded: string | undefined, trusted: BlockList | undefined): string {
   let client = plainAddress(peer)
   if (trusted === undefined || forwarded === undefined) return client
@@ -20,9 +19,7 @@ export function clientAddress(peer: string, forwarded: string | undefined, trust
   return client
 }
 
-/**
- * The address of an entry, which may have a port: `192.0.2.1`, `192.0.2.1:1234`, `2001:db8::1`, `[2001:db8::1]:1234`.
- */
+/** Returns an entry's address without its port: `192.0.2.1`, `192.0.2.1:1234`, `2001:db8::1`, `[2001:db8::1]:1234`. */
 function addressOf(entry: string): string | undefined {
   const [, bracketed, v4] = /^(?:\[([^\]]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/.exec(entry.trim()) ?? []
   const address = bracketed ?? v4 ?? entry.trim()

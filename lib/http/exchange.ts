@@ -1,4 +1,4 @@
-/** One request on its way through the server: what its handler is given, and what its log line says. */
+/** State of one request, for its handler and its log line. */
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { BlockList } from 'node:net'
@@ -11,12 +11,12 @@ import type { RequestOf, Route } from './route.ts'
 
 const NO_BYTES = new Uint8Array()
 
-/** A request id is made of 16 random characters for the process and a counter, so it is unique and cheap to make. */
+/** Request ids consist of 16 random characters per process and a counter, so they are unique and cheap to generate. */
 const PROCESS_PREFIX = randomBytes(8).toString('hex')
 const COUNTER_LENGTH = 8
 let counter = 0
 
-/** Makes the X-Request-Id of the next request: 24 characters of [0-9a-z]. */
+/** Returns the next X-Request-Id: 24 characters of [0-9a-z]. */
 export function nextRequestId(): string {
   return PROCESS_PREFIX + (counter++).toString(36).padStart(COUNTER_LENGTH, '0')
 }
@@ -25,11 +25,11 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   readonly requestId = nextRequestId()
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** In ms of performance.now(). */
+  /** Start time, in ms of performance.now(). */
   readonly startedAt = performance.now()
   /** Undefined until the route is known. */
   route: Route | undefined
-  /** Undefined for routes that do not ask for it, and do not use it. The same holds for the next two. */
+  /** `key`, `visitor` and `project` are unset on routes that neither require nor read them. */
   key!: Principal
   visitor!: Visitor
   project!: VisitedProject
@@ -37,17 +37,17 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   scoreId = ''
   spanId = ''
   params: Readonly<Record<string, string | undefined>> = {}
-  /** Headers that the route, and its guard, add to the answer. */
+  /** Headers that the route and its guard add to the response. */
   guardHeaders: Readonly<Record<string, string>> = {}
   query: Record<string, unknown> = {}
   querystring = ''
   payload: Uint8Array = NO_BYTES
   /** Whether the client waits for permission before it sends the body (Expect: 100-continue). */
   awaitsContinue: boolean
-  /** Bytes of the decoded body, and of the answer's body. */
+  /** Bytes of the decoded request body and of the response body. */
   bytesIn = 0
   bytesOut = 0
-  /** The code of the refusal with which it was answered. */
+  /** Code of the refusal sent as the response. */
   refusalCode: RefusalCode | undefined
   readonly #publicUrl: string | undefined
   readonly #trusted: BlockList | undefined
@@ -95,7 +95,7 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
     return this.key?.projectId ?? this.project?.id
   }
 
-  /** Aborts when the client goes away. The signal is made when it is first asked for, which most handlers never do. */
+  /** Aborts when the client disconnects. Created on first use, because most handlers never read it. */
   get signal(): AbortSignal {
     if (this.#abort !== undefined) return this.#abort.signal
     const abort = new AbortController()
@@ -108,7 +108,7 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
     return abort.signal
   }
 
-  /** The path for the log, without the secrets of keys and without the query, which can hold private data. */
+  /** Returns the path for the log, without secrets of keys and without the query, which may contain private data. */
   get path(): string {
     const url = this.request.url ?? ''
     const end = url.indexOf('?')
@@ -117,5 +117,5 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
 }
 
 const MAX_LOGGED_PATH = 200
-/** A host name or an address, with or without a port. No other Host header is repeated in an answer. */
+/** Matches a host name or address with an optional port. Other Host headers are never echoed in a response. */
 const HOST = /^(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/

@@ -1,20 +1,20 @@
-/** Reads query strings strictly: a parameter that the route does not take is refused by name, never ignored. */
+/** Reads query strings strictly. An unknown parameter is rejected by name, never ignored. */
 import type { TObject } from 'typebox'
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
 
-/** Turns a raw query string (without `?`) into the values that a route's query schema describes. */
+/** Converts a raw query string, without `?`, to the values described by a route's query schema. */
 export type QueryReader = (text: string) => Record<string, unknown>
 
-/** A decimal integer without `+`, leading zeros or an exponent, and small enough to be exact as a double. */
+/** Matches a decimal integer without `+`, leading zeros or an exponent that a double represents exactly. */
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/
 const MAX_SHOWN_NAME = 100
 
 type Values = Readonly<Record<string, unknown>>
 
 /**
- * Makes a check of values that have their types already, by the rules of the reader. It throws `invalid_request`.
- * `exact` are the same values with numbers as they were written.
+ * Returns a check that applies the reader's rules to values that already have their types. The check throws
+ * `invalid_request`. `exact` has the same values with numbers as written.
  */
 export function queryCheck(schema: TObject): (values: Values, exact?: Values) => void {
   const { check, explain } = checker(schema)
@@ -24,7 +24,7 @@ export function queryCheck(schema: TObject): (values: Values, exact?: Values) =>
   }
 }
 
-/** Makes the reader for a schema of strings and integers. It throws `invalid_request`. */
+/** Returns a reader for a schema of strings and integers. The reader throws `invalid_request`. */
 export function queryReader(schema: TObject): QueryReader {
   const checkAll = queryCheck(schema)
   const integers = new Set(

@@ -1,5 +1,5 @@
 /**
- * Sends answers: from a handler's value or a refusal to bytes on the socket, with the headers that every answer has.
+ * Sends responses. Converts a handler's value or a refusal to bytes on the socket, with the headers of every response.
  */
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,23 +13,16 @@ import { Content, JsonPieces, JsonText, type Reply } from './route.ts'
 
 const JSON_TYPE = 'application/json'
 
-/**
- * Bounds of `linger`: how long, and for how many bytes, a connection stays open although the server drops what its
- * client still sends, and how long the client may be silent meanwhile.
- */
+/** Limits of `linger`: the total time, the number of discarded bytes, and the time a client may be silent. */
 const LINGER = { ms: 20_000, bytes: 16 * 1024 * 1024, silenceMs: 2000 }
 
 const PIECE_BYTES = 65_536
-/**
- * The bytes that are written before other requests get their turn. To write them takes half a millisecond, if the
- * client reads fast.
- */
+/** Bytes written before other requests get a turn, which takes half a millisecond if the client reads quickly. */
 const TURN_BYTES = 256 * 1024
 
-/** The bytes of an answer. */
 type Body = string | Uint8Array | readonly Uint8Array[]
 
-/** Headers that every error of a code has. */
+/** Headers of every error with a given code. */
 const ERROR_HEADERS: { readonly [code in RefusalCode]?: readonly string[] } = {
   invalid_api_key: ['WWW-Authenticate', 'Bearer'],
   quota_exhausted: ['Retry-After', String(RETRY_AFTER_S)],
@@ -37,7 +30,6 @@ const ERROR_HEADERS: { readonly [code in RefusalCode]?: readonly string[] } = {
   unavailable: ['Retry-After', String(RETRY_AFTER_S)]
 }
 
-/** Sends what a handler returned. */
 export function sendReply(exchange: Exchange, reply: Reply): void {
   const { status = 200, headers, body } = reply
   const [type, bytes] = render(body)
@@ -45,8 +37,8 @@ export function sendReply(exchange: Exchange, reply: Reply): void {
 }
 
 /**
- * Sends an error: the envelope, or a `google.rpc.Status` to a request of OTLP in protobuf, whose senders read nothing
- * else. `status` differs from the code's own only for requests that node's parser refused.
+ * Sends an error as the JSON envelope, or as a `google.rpc.Status` for OTLP requests in protobuf, whose senders read
+ * nothing else. `status` differs from the code's status only for malformed requests.
  */
 export function sendRefusal(exchange: Exchange, refusal: Refusal, status: number = refusal.status): void {
   const { code, message, headers } = refusal
@@ -62,7 +54,9 @@ function asksForStatus({ route, request }: Exchange): boolean {
   return isOtlp && isProtobuf(request.headers)
 }
 
-/** Answers on a bare socket, and closes it: if node's parser refuses a request, there is no response object. */
+/**
+ * Sends a response on a bare socket and closes it. After node's parser rejects a request, no response object exists.
+ */
 export function sendRawRefusal(socket: Socket, status: number, message: string): void {
   if (!socket.writable) return
   const requestId = nextRequestId()
@@ -80,7 +74,7 @@ export function sendRawRefusal(socket: Socket, status: number, message: string):
   setTimeout(() => socket.destroy(), LINGER.silenceMs).unref()
 }
 
-/** The error object of every refusal (specification, section 7), as JSON text. */
+/** Returns the error object of every refusal (specification, section 7) as JSON text. */
 export function envelope(code: RefusalCode, message: string, requestId: string): string {
   return JSON.stringify({ error: { code, message, requestId } })
 }
@@ -104,7 +98,7 @@ function write(
   const { response } = exchange
   if (response.destroyed || response.headersSent) return
   const length = lengthOf(bytes)
-  // Browsers must not take an answer for anything but its type: API answers repeat what clients recorded.
+  // Browsers must not guess another content type, because API responses repeat recorded content.
   const headers = ['X-Request-Id', exchange.requestId, 'X-Content-Type-Options', 'nosniff', ...fixed]
   for (const name in exchange.guardHeaders) headers.push(name, exchange.guardHeaders[name]!)
   let cacheControl = 'no-store'
@@ -131,8 +125,8 @@ function write(
 }
 
 /**
- * Sends a large answer in pieces, each when the one before has been taken. So lib/http/sockets/unsent-answers.ts can
- * see whether the client takes anything of it.
+ * Sends a large response in pieces, each after the client has taken the previous one, so that
+ * lib/http/sockets/unsent-answers.ts can see whether the client is reading.
  */
 export function end(response: ServerResponse, bytes: Body): void {
   const [first, ...rest] = piecesOf(bytes)
@@ -168,13 +162,13 @@ const lengthOf = (bytes: Body): number =>
       ? bytes.length
       : bytes.reduce((sum, piece) => sum + piece.length, 0)
 
-/** A long string would take its memory twice while it waits: as the string, and as the bytes that are to be written. */
+/** A long string would use its memory twice while queued, once as a string and once as encoded bytes. */
 function piecesOf(bytes: Body): readonly (string | Uint8Array)[] {
   if (typeof bytes === 'string') return [bytes.length <= PIECE_BYTES ? bytes : Buffer.from(bytes)]
   return bytes instanceof Uint8Array ? [bytes] : bytes
 }
 
-/** Parts of at most PIECE_BYTES. */
+/** Yields parts of at most PIECE_BYTES. */
 function* cut(pieces: readonly (string | Uint8Array)[]): Generator<Uint8Array> {
   for (const piece of pieces) {
     const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
@@ -183,8 +177,8 @@ function* cut(pieces: readonly (string | Uint8Array)[]): Generator<Uint8Array> {
 }
 
 /**
- * Whether the connection must end, because more of the request may arrive than is worth reading. Otherwise node reads
- * the rest, which is at most a body of the allowed size, and the connection goes on.
+ * Returns whether the connection must close because the rest of the request may be too long to read. Otherwise node
+ * reads the rest, which is at most MAX_BODY_BYTES, and the connection stays open.
  */
 function mustHangUp({ request, awaitsContinue }: Exchange): boolean {
   if (request.complete) return false
@@ -193,9 +187,8 @@ function mustHangUp({ request, awaitsContinue }: Exchange): boolean {
 }
 
 /**
- * Ends a connection whose client is still sending. If the socket were closed at once, the client's kernel would throw
- * our answer away. So the whole answer goes out first, what arrives is read and dropped, and only then the connection
- * ends.
+ * Closes a connection whose client is still sending. After an immediate close, the client's kernel would discard the
+ * response, so the connection closes only after the response is sent and incoming data has been read and dropped.
  */
 function linger({ request, response }: Exchange): void {
   let bytes = 0

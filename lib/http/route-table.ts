@@ -1,23 +1,22 @@
-/** The table of routes that plugins registered. It finds the route of a request. */
+/** Finds a request's route among the routes that plugins registered. */
 import findMyWay, { type HTTPMethod } from 'find-my-way'
 import { type QueryReader, queryReader } from './query.ts'
 import type { Route } from './route.ts'
 
-/** A route, and what was compiled from its schemas. */
 export interface Endpoint {
   readonly route: Route
-  /** Undefined if the route takes no parameters; parameters that are sent are then ignored. */
+  /** Undefined if the route has no query schema; query parameters are then ignored. */
   readonly readQuery: QueryReader | undefined
 }
 
 export interface Match {
   readonly endpoint: Endpoint
   readonly params: Readonly<Record<string, string | undefined>>
-  /** The query string as it was sent, without `?`. */
+  /** The query string as sent, without `?`. */
   readonly querystring: string
 }
 
-/** Longer than any path that node's parser accepts: the router shall not check the length of an id, path-id.ts does. */
+/** Exceeds any path that node's parser accepts, because path-id.ts, not the router, checks the length of ids. */
 const MAX_PARAM_LENGTH = 1 << 20
 
 export class RouteTable {
@@ -34,21 +33,23 @@ export class RouteTable {
     this.routes.push(route)
   }
 
-  /** The route for a request. Undefined if the path is unknown, not decodable, or has no route with this method. */
+  /**
+   * Returns a request's route, or undefined if the path is unknown, undecodable, or without a route for this method.
+   */
   find(method: string, url: string): Match | undefined {
     const found = this.#router.find(method as HTTPMethod, url)
-    // The router takes `/traces/` for a trace with an empty id, but a path with a trailing slash is unknown.
+    // The router matches `/traces/` as a trace with an empty id, but a path with a trailing slash is unknown.
     if (found === null || hasEmpty(found.params)) return undefined
     return { endpoint: found.store, params: found.params, querystring: found.searchParams as unknown as string }
   }
 
-  /** The methods that this path has routes for; empty if the path is unknown. */
+  /** Returns the methods with a route for this path; empty if the path is unknown. */
   allowed(url: string): string[] {
     return [...this.#methods].filter(method => this.find(method, url) !== undefined)
   }
 }
 
-/** Whether a named parameter is empty. Only the value of a wildcard may be empty. */
+/** Returns whether a named parameter is empty. Only a wildcard's value may be empty. */
 function hasEmpty(params: Readonly<Record<string, string | undefined>>): boolean {
   for (const name in params) if (params[name] === '' && name !== '*') return true
   return false

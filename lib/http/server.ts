@@ -1,7 +1,7 @@
 /**
- * The HTTP server takes a request from its socket to its answer. Checks run in a fixed order, and the first one that
- * fails answers: route (404, 405), key or person (401), scope or role (403), path ids (404), query (400), encoding and
- * size of the body (415, 413), and then what the handler checks. Nothing is parsed before its turn.
+ * The HTTP server, which handles a request from socket to response. Checks run in a fixed order, and the first failure
+ * decides the response: route (404, 405), key or person (401), scope or role (403), path ids (404), query (400),
+ * encoding and size of the body (415, 413), and then the handler's own checks. Nothing is parsed before its check.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, BlockList, Socket } from 'node:net'
@@ -33,46 +33,44 @@ import { findHeadFault } from './sockets/head.ts'
 import { Pipelining } from './sockets/pipelining.ts'
 import { UnsentAnswers } from './sockets/unsent-answers.ts'
 
-/** The parts of the service that the server uses. */
 export interface ServerOptions extends AuthoriseOptions, AdmitOptions {
   readonly routes: RouteTable
   readonly ingest: Admits
   readonly readiness: Pick<Readiness, 'noteRefusal'>
   readonly log: Logger
   readonly metrics: Metrics
-  /** The proxies whose word on the client's address is taken; undefined: of none. */
+  /** Proxies trusted to report the client's address. If undefined, no proxy is trusted. */
   readonly trusted?: BlockList | undefined
   /** BASE_URL; undefined if it is not set. */
   readonly baseUrl: string | undefined
   readonly arrival?: Partial<ArrivalBounds> | undefined
 }
 
-/** Longer than the idle time of the usual proxies, so that the proxy closes an idle connection, and not this server. */
+/** Exceeds the idle timeout of common proxies, so that the proxy, not this server, closes idle connections. */
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 20_000
 /**
- * Node counts this from the first byte of a request, also while the request waits for its turn. So it only ends
- * requests that nothing else bounds, such as a refused one of which more keeps coming. Of a body that is read,
- * BodyReservation decides.
+ * Node counts from a request's first byte, including the wait for its turn, so this timeout only ends requests without
+ * another limit, such as a rejected request that keeps sending. BodyReservation limits bodies that are being read.
  */
 const REQUEST_TIMEOUT_MS = 600_000
 /**
- * How many connections may wait to be accepted. Linux drops further ones, and their clients try again only after a
- * second (test/bench/RESULTS.md, "Many connections at once"). Linux allows no more than net.core.somaxconn, 4096 by
- * default.
+ * Maximum number of connections waiting to be accepted. Linux drops further connections, whose clients retry only after
+ * a second (test/bench/RESULTS.md, "Many connections at once"), and caps the value at net.core.somaxconn (default
+ * 4096).
  */
 const BACKLOG = 4096
-/** How long a closing server goes on accepting the connections that wait. */
+/** Maximum time that a closing server keeps accepting waiting connections. */
 const MOST_ACCEPTING_MS = 1000
-/** How often a closing server looks for connections that have become idle. */
+/** Interval at which a closing server closes idle connections. */
 const SWEEP_MS = 20
-/** How long a closing server waits for a request to begin on a connection that is open but silent. */
+/** Time that a closing server waits for a request on an open but silent connection. */
 const SILENCE_MS = 250
 
-/** The status in the log if the client was gone before it was answered. */
+/** Logged status if the client disconnected before the response. */
 const CLIENT_GONE = 499
 
-/** The code of node's parser for the beginning of HTTP/2, which exporters over gRPC send. */
+/** Code with which node's parser reports an HTTP/2 preface, as sent by gRPC exporters. */
 const HTTP2_PREFACE = 'HPE_PAUSED_H2_UPGRADE'
 const NOT_HTTP = { status: 400, message: 'The request is not valid HTTP.' }
 const PARSER_REFUSALS: Readonly<Record<string, typeof NOT_HTTP>> = {
@@ -84,9 +82,9 @@ const PARSER_REFUSALS: Readonly<Record<string, typeof NOT_HTTP>> = {
 export class HttpServer {
   readonly #options: ServerOptions
   readonly #server: Server
-  /** Connections on which node's parser has refused something. */
+  /** Connections on which node's parser has reported an error. */
   readonly #broken = new WeakSet<Socket>()
-  /** Room for bodies that do not go through the queue of the write path, such as messages to the tools. */
+  /** Capacity for bodies that bypass the write path's queue, such as MCP messages. */
   readonly #messages = new Admission({ requests: Number.POSITIVE_INFINITY, bytes: 64 * 1024 * 1024 })
   readonly #reads = new RequestsUnderWay()
   readonly #arrival: ArrivalBounds
@@ -97,7 +95,7 @@ export class HttpServer {
   #active = 0
   #hasSaidHttp2 = false
   #hasSaidForwarded = false
-  /** Whether each answer says that its connection ends with it. */
+  /** Whether each response announces that its connection closes. */
   #isDraining = false
 
   constructor(options: ServerOptions) {
@@ -118,11 +116,10 @@ export class HttpServer {
       keepAliveTimeout: KEEP_ALIVE_MS,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      // Node would answer a missing Host itself, without our headers.
+      // Node would itself reject a missing Host header, without this server's headers.
       requireHostHeader: false
     })
-    // With a limit node would drop the headers beyond it, which may be Content-Length. Node bounds their total size
-    // anyway.
+    // With a limit, node would drop headers beyond it, possibly Content-Length. Node limits their total size anyway.
     this.#server.maxHeadersCount = 0
     const serve = (request: IncomingMessage, response: ServerResponse) => this.#take(request, response, false)
     this.#server.on('request', serve)
@@ -134,7 +131,7 @@ export class HttpServer {
     this.#server.on('connect', (_request, socket) => this.#refuseTunnel(socket as Socket))
   }
 
-  /** Begins to listen. Rejects with a ConfigError if the address cannot be used. */
+  /** Starts listening. Rejects with a ConfigError if the address cannot be used. */
   async listen(host: string, port: number): Promise<AddressInfo> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', error => reject(listenError(error, host, port)))
@@ -144,16 +141,16 @@ export class HttpServer {
   }
 
   /**
-   * Goes on as before, but ends each connection with its next answer, and says so in it. Clients then open another one,
-   * which another server may take; of a connection that is closed without a word they may already have sent on.
+   * Keeps serving, but closes each connection after its next response, which announces the close. Clients then
+   * reconnect, possibly to another server. Closing without announcement could lose requests that are already sent.
    */
   drain(): void {
     this.#isDraining = true
   }
 
   /**
-   * Accepts no more connections, and waits until the requests under way are answered and their clients have taken the
-   * answers, or until the time is up. A client that takes nothing of its answer is not waited for.
+   * Stops accepting connections and waits until requests in flight are answered and their clients have taken the
+   * responses, or until `graceMs` passes. Does not wait for clients that have stopped reading.
    */
   async close(graceMs: number): Promise<void> {
     this.drain()
@@ -172,8 +169,8 @@ export class HttpServer {
   }
 
   /**
-   * Accepts the connections that wait: the kernel resets them when the port is closed. Node accepts one in each turn of
-   * the event loop, so a turn without any has left none.
+   * Accepts waiting connections, which the kernel would reset when the port closes. Node accepts one connection per
+   * turn of the event loop, so a turn without a connection means that none are left.
    */
   async #acceptWaiting(): Promise<void> {
     let accepted = 0
@@ -192,7 +189,7 @@ export class HttpServer {
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue, this.#options.trusted)
     this.#pipelining.enter(exchange, () => {
-      // While the request waited, something that is not HTTP may have followed it. Then it has been answered already.
+      // A parser error may already have answered the request while it waited.
       if (response.headersSent) this.#report(exchange)
       else void this.#serve(exchange)
     })
@@ -237,14 +234,16 @@ export class HttpServer {
     return route.takesBody ? this.#answerWithBody(exchange, route) : route.handler(exchange)
   }
 
-  /** The request is under way until its client has taken the answer, or is gone. Throws `too_many_requests`. */
+  /**
+   * Counts the request as in flight until its response is taken or its client disconnects. Throws `too_many_requests`.
+   */
   #countRead({ party, response }: Exchange): void {
     if (party === undefined) return
     this.#reads.enter(party)
     response.once('close', () => this.#reads.leave(party))
   }
 
-  /** Finds out which person the request acts for. */
+  /** Authenticates the person for whom the request acts. */
   async #admit(exchange: Exchange, access: PersonAccess): Promise<void> {
     const visit = await admit(this.#options, access, exchange)
     if (visit === undefined) return
@@ -260,7 +259,7 @@ export class HttpServer {
       const { headers } = exchange.request
       const encoding = contentEncoding(headers)
       const length = contentLength(headers, route.maxBodyBytes)
-      // The decoded length is not known yet.
+      // The decoded length is not yet known.
       const weight = encoding === undefined ? length : route.maxBodyBytes
       if (length !== undefined && length > LARGE_BODY_BYTES) await place.enter(weight)
       return await this.#readAndAnswer(exchange, route, encoding, { length, party, place, memory })
@@ -307,10 +306,10 @@ export class HttpServer {
     throw new Refusal('method_not_allowed', `This address knows only ${Allow}.`, { Allow })
   }
 
-  /** Answers with an error. `status` differs from the code's own only for requests that node's parser refused. */
+  /** Sends an error response. `status` differs from the code's status only for malformed requests. */
   #refuse(exchange: Exchange, error: unknown, status?: number): void {
     if (error instanceof ClientGone || exchange.response.destroyed) return
-    // Node would go on reading the rest of the body.
+    // Node would keep reading the rest of the body.
     if (error instanceof LateBody) exchange.response.shouldKeepAlive = false
     if (error instanceof Refusal) {
       this.#options.metrics.countRefusal(error.code, exchange.party)
@@ -326,11 +325,11 @@ export class HttpServer {
   }
 
   /**
-   * Answers a request that node's parser refused: it is not HTTP, or its body broke off or took too long. Requests
-   * before it are answered first. Then the connection ends.
+   * Answers a request that node's parser rejected because it is not HTTP, or because its body was truncated or late.
+   * Earlier requests are answered first, and then the connection closes.
    */
   #refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
-    // Node emits the error again for everything that follows on the connection.
+    // Node emits the error again for all further data on the connection.
     if (this.#broken.has(socket)) return
     this.#broken.add(socket)
     if (!socket.writable || error.code === 'ECONNRESET') {
@@ -346,11 +345,11 @@ export class HttpServer {
     }
     newest.response.shouldKeepAlive = false
     sendRefusal(newest, new Refusal('invalid_request', message), status)
-    // Node forgets a request that was answered, and a reader of its body would wait forever.
+    // Node forgets an answered request, so a reader of its body would wait forever.
     this.#pipelining.afterAll(socket, () => newest.request.destroy())
   }
 
-  /** Says once what to do about exporters that speak gRPC here; they try again for ever. */
+  /** Logs once how to configure exporters that use gRPC on this port, because they retry forever. */
   #sayHttp2(): void {
     if (this.#hasSaidHttp2) return
     this.#hasSaidHttp2 = true
@@ -361,8 +360,8 @@ export class HttpServer {
   }
 
   /**
-   * Says once that X-Forwarded-For is not believed. Behind a proxy that TRUST_PROXY does not name, all clients are one:
-   * the limits on passwords count them together.
+   * Logs once that X-Forwarded-For is ignored. Behind a proxy that TRUST_PROXY does not name, all clients appear as one
+   * client and share its limit on password attempts.
    */
   #sayForwarded({ peer }: Exchange): void {
     const { trusted, log } = this.#options
@@ -417,12 +416,12 @@ export class HttpServer {
   }
 }
 
-/** Whether the bodies of a route go through the queue of the write path, in which their room is reserved. */
+/** Returns whether a route's bodies pass through the write path's queue, in which their memory is reserved. */
 function isQueued({ access }: Route): boolean {
   return access === 'traces:write'
 }
 
-/** The fields of an error for the log. Other fields of a database error may hold what clients sent. */
+/** Returns an error's fields for the log. Other fields of a database error may contain client data. */
 function describe(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error }
   const { name, message, stack } = error

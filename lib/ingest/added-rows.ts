@@ -1,10 +1,10 @@
-/** The rows that a decision writes, and how many spans it counts: there is one row for each. */
+/** Finds the rows that a decision writes and the number of spans that it counts. There is one row per span. */
 import { pickRows, type SpanRows } from '../rows/copy-rows.ts'
 import { pickScores, type ScoreRows } from '../rows/score-rows.ts'
 import type { SpanHead } from '../trace/prepared.ts'
 import { type Decided, type Operation, type Pending, recordOf, type Write } from './pending.ts'
 
-/** The rows of the spans that a decision adds; undefined if it adds none to a stored trace. */
+/** Returns the rows of the spans that a decision adds; undefined if a stored trace gets no spans. */
 export function rowsOf({ pending, decision }: Decided): SpanRows | undefined {
   const { operation } = pending
   switch (decision.type) {
@@ -26,7 +26,7 @@ function addedRows(operation: Operation, added: readonly SpanHead[]): SpanRows |
   return spans && pickRows(operation.rows, spans, added)
 }
 
-/** How many spans a decision counts, in the trace and in the answer. As many rows must be written for it. */
+/** Returns the number of spans that a decision counts. The same number of rows must be written. */
 export function countedSpans(pending: Pending, decision: Write): number {
   switch (decision.type) {
     case 'insert':
@@ -40,7 +40,7 @@ export function countedSpans(pending: Pending, decision: Write): number {
   }
 }
 
-/** The rows of those scores, of a restored trace, that are added to the stored one. */
+/** Returns the rows of a restored trace's scores that are added to the stored trace. */
 export function addedScores({ operation }: Pending, added: readonly number[]): ScoreRows | undefined {
   if (operation.operation !== 'record' || added.length === 0) return undefined
   return pickScores(operation.rows, added)

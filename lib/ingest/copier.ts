@@ -1,6 +1,6 @@
 /**
- * The connection that one lane uses for COPY to one server. It is opened when it is needed, and again after it has died
- * or was given up for others.
+ * Manages one lane's COPY connection to one server. The connection is opened on demand, and reopened after it has died
+ * or been given up to another holder.
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { isDivisionByZero, isUniqueViolation } from '../database/failure.ts'
@@ -8,9 +8,8 @@ import type { ConnectionLimit, Holder } from '../database/pooled/connection-limi
 import type { Batch, CopyBatches } from '../store/write/copy-batch.ts'
 import { CopyMessages } from '../store/write/copy-messages.ts'
 
-/** One server of PostgreSQL. */
 export interface CopyServer {
-  /** Opens a connection. Rejects if PostgreSQL cannot be reached. */
+  /** Opens a connection. Rejects if PostgreSQL is unreachable. */
   open(): Promise<CopyConnection>
   readonly limit: ConnectionLimit
 }
@@ -18,14 +17,14 @@ export interface CopyServer {
 export class Copier implements Holder {
   readonly #open: () => Promise<CopyConnection>
   readonly #limit: ConnectionLimit
-  /** The row of project_totals in which this lane counts; the other lanes count in other rows. */
+  /** The project_totals row in which this lane counts. Each lane has its own row. */
   readonly #slot: number
   readonly #batches: CopyBatches
   readonly #givenUp = new WeakSet<CopyConnection>()
   #connection: CopyConnection | undefined
   #idleSince: number | undefined
 
-  /** `batches` may be shared with copiers that write in turn with this one. */
+  /** `batches` may be shared with other copiers, provided that they take turns writing. */
   constructor({ open, limit }: CopyServer, slot: number, batches: CopyBatches) {
     this.#open = open
     this.#limit = limit
@@ -49,9 +48,9 @@ export class Copier implements Holder {
   }
 
   /**
-   * Writes the whole batch or nothing. Resolves to false, having written nothing, if a new trace exists already, if
-   * the trace of a change is not in the assumed state, or if the allowance of a trial account is used up. Rejects if
-   * the connection breaks or PostgreSQL refuses the write for another reason.
+   * Writes the whole batch or nothing. Resolves to false, with nothing written, if a new trace already exists, a
+   * changed trace is not in the assumed state, or a trial account is used up. Rejects if the connection breaks or
+   * PostgreSQL rejects the write for another reason.
    */
   async write(batch: Batch): Promise<boolean> {
     try {
@@ -63,7 +62,7 @@ export class Copier implements Holder {
     }
   }
 
-  /** Runs a statement that gives nothing. */
+  /** Runs a statement that returns no rows. */
   check(statement: string): Promise<void> {
     const messages = new CopyMessages()
     messages.query([statement])
@@ -91,7 +90,7 @@ export class Copier implements Holder {
     const connection = await this.#limit.open(this.#open)
     this.#connection = connection
     void connection.closed.then(() => {
-      // One that was given up leaves its place by itself.
+      // closeIdle() frees the slot of a connection that was given up.
       if (this.#givenUp.has(connection)) return
       if (this.#connection === connection) this.#connection = undefined
       this.#limit.leave()

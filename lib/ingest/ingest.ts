@@ -1,18 +1,18 @@
-/** The interface that the write path (lib/ingest/write-path.ts) offers to routes, and its answers. */
+/** Defines the interface that the write path (lib/ingest/write-path.ts) offers to routes, and its results. */
 
 import type { Room } from '../limits/admission.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import type { Principal } from '../schema/principal.ts'
 import type { IdleEnd } from '../trace/states/idle.ts'
 
-/** `running` says that the trace was recorded without an end. */
+/** `running` is true if the trace was recorded without an end. */
 export interface Recorded {
   readonly traceId: string
   readonly spanCount: number
   readonly duplicate: boolean
   readonly running: boolean
 }
-/** `added` and `duplicate` count the spans of the batch, `spanCount` those of the trace. */
+/** `added` and `duplicate` count the batch's spans, `spanCount` the trace's spans. */
 export interface Appended {
   readonly traceId: string
   readonly added: number
@@ -25,14 +25,14 @@ export interface Ended {
   readonly spanCount: number
 }
 
-/** The outcome of an export. It is answered 2xx even if some of its spans were refused. */
+/** An export's outcome. The response is 2xx even if some spans were rejected. */
 export interface Exported {
   readonly rejectedSpans: number
-  /** Why they were refused, in one sentence; empty if none was. */
+  /** Reasons why spans were rejected, in one sentence; empty if none was. */
   readonly message: string
 }
 
-/** A running trace of OpenTelemetry to which nothing came for a while. */
+/** A running OpenTelemetry trace that has received nothing for a while. */
 export interface IdleTrace {
   readonly projectId: number
   readonly traceId: string
@@ -41,24 +41,24 @@ export interface IdleTrace {
 }
 
 /**
- * The write path. Its methods take bodies as decoded bytes, and resolve once the outcome is committed. They reject
- * with a Refusal if the body or the database refuses the write.
+ * The write path. Its methods take decoded bodies and resolve once the outcome is committed. They reject with a Refusal
+ * if the body or the database prevents the write.
  */
 export interface Ingest {
   record(key: Principal, body: Uint8Array): Promise<Recorded>
   append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended>
   end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended>
-  /** Writes spans in OTLP. Each trace is a write by itself, and may fail alone. */
+  /** Writes OTLP spans. Each trace is written separately and may fail independently. */
   export(key: Principal, body: Uint8Array, encoding: OtlpEncoding): Promise<Exported>
-  /** Ends a trace with the spans that it has. Resolves to false if it has changed since. */
+  /** Ends a trace with its current spans. Resolves to false if the trace has changed in the meantime. */
   complete(trace: IdleTrace): Promise<boolean>
   /**
-   * Reserves room for a body of `bytes` bytes and for `requests` requests (1 by default) of a project, until `release`
-   * is called. Throws the Refusal `quota_exhausted` if the queue is full, or the project has its share of it.
+   * Reserves capacity for `bytes` body bytes and `requests` requests (1 by default) of a project, until `release` is
+   * called. Throws the Refusal `quota_exhausted` if the queue is full or the project has used its share.
    */
   admit(bytes: number, requests?: number, projectId?: number): Room
-  /** Runs a statement without result over a connection on which batches are written. Rejects if it fails. */
+  /** Uses a batch connection to run a statement that returns no rows. Rejects if the statement fails. */
   check(statement: string): Promise<void>
-  /** Writes what is queued, then ends the threads and the connections. */
+  /** Writes queued operations, then ends the threads and closes the connections. */
   close(): Promise<void>
 }

@@ -1,7 +1,7 @@
 /**
- * The lanes of the write path: writers that take batches from one queue. Operations that arrive while a lane is writing
- * form its next batch, so that many share a commit. Another lane takes them if they are many or if the first lane takes
- * long. While every lane is idle, an operation is written at once: it never waits for others to arrive.
+ * Runs the write path's lanes: writers that take batches from a shared queue. Operations that arrive while a lane
+ * writes form its next batch, so that many share a commit. Another lane takes them if many are waiting or the first
+ * lane takes too long. While every lane is idle, an operation is written immediately.
  */
 
 import { Routes } from '../cluster/routes.ts'
@@ -22,47 +22,44 @@ export interface LaneOptions {
   readonly count: number
   readonly floors: KnownFloors
   readonly log: Logger
-  /** Is told of each batch when its writer is done with it. `isTried`: a connection was to be had. */
+  /** Called when a writer finishes a batch. `isTried` is false if no connection was available. */
   readonly onBatch: (batch: readonly Pending[], ms: number, isTried: boolean) => void
 }
 
-/**
- * Bounds of one batch; the bytes are those of the bodies. Larger batches gain nothing (test/bench/RESULTS.md, "Size of
- * batches").
- */
+/** Bounds of one batch, in body bytes. Larger batches gain nothing (test/bench/RESULTS.md, "Size of batches"). */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
- * Operations that arrive while a lane writes wait for it and form its next batch, which saves commits. Another lane
- * starts when this many operations wait, or when the first lane has been writing for this long (test/bench/RESULTS.md,
- * "Size of batches").
+ * Operations that arrive while a lane writes wait for its next batch, which saves commits. Another lane starts when
+ * this many are waiting, or when the first lane has been writing for this long (test/bench/RESULTS.md, "Size of
+ * batches").
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
-/** PostgreSQL undoes a write that takes longer, and the request is refused. */
+/** PostgreSQL cancels a write that takes longer, and the request is rejected. */
 const STATEMENT_TIMEOUT_MS = 30_000
 /**
- * Settings of the lanes' connections. The few statements of the write path are planned once for each connection, not at
- * every execution: their rows come from arrays, and a plan made for certain values would be no better. A plan made
- * while a table is small is kept when the table is large, so no plan may scan a whole table
- * (lib/store/write/statistics.ts); one that must, of a catalog, looks so dear then that PostgreSQL would compile it,
- * for two seconds. work_mem holds the rows of a batch.
+ * Settings for the lanes' connections. The write path's few statements are planned once per connection: rows arrive in
+ * arrays, so a plan for specific values would be no better. A plan made while a table is small is kept after the table
+ * grows, so no plan may scan a whole table (lib/store/write/statistics.ts). With sequential scans off, a plan that must
+ * scan a catalog looks so expensive that PostgreSQL would spend two seconds on JIT compilation, so JIT is off as well.
+ * work_mem holds one batch's rows.
  */
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
 /**
- * How long a batch waits for tables that are being moved (lib/ingest/writer.ts). Other locks are held for no longer
- * than a commit takes; what waits for those in vain is tried again too.
+ * Maximum wait for tables that are being moved (lib/ingest/writer.ts). Other locks are held no longer than a commit
+ * takes, and a batch that times out waiting for one is also retried.
  */
 const HOME_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
 /**
- * How many slots (rows) of project_totals lanes count in; slot 0 is not among them. Each lane has a slot of its own,
- * so that no lane waits for the row that another one has locked.
+ * Number of project_totals rows (slots) for lanes, excluding slot 0. Each lane counts in its own slot, so that no lane
+ * waits for another lane's row lock.
  */
 const SLOTS = 62
-/** While the database refuses every batch, each cause is logged no more often than this. */
+/** Minimum interval between log lines for the same cause while the database rejects every batch. */
 const REMIND_MS = 60_000
 
 export class Lanes {
-  /** Reads the states of traces; as many connections as there are lanes. */
+  /** Reads trace states, with one connection per lane. */
   readonly pool: Pool
   readonly #queue = new Queue<Pending>()
   readonly routes: Routes
@@ -70,7 +67,7 @@ export class Lanes {
   readonly #idle: Writer[]
   readonly #onBatch: LaneOptions['onBatch']
   #scheduled = false
-  /** When each lane that is at work began its batch, in ms of performance.now(). */
+  /** Time at which each busy lane began its batch, in ms of performance.now(). */
   readonly #began = new Map<Writer, number>()
   #gathering: NodeJS.Timeout | undefined
   #onEmpty: (() => void) | undefined
@@ -100,7 +97,7 @@ export class Lanes {
     this.#onBatch = onBatch
   }
 
-  /** Whether projects may be on several servers, so that each is asked for by itself. */
+  /** Whether projects may be on several servers. If so, each must be queried separately. */
   get isApart(): boolean {
     return this.routes.groupOf !== undefined
   }
@@ -110,10 +107,7 @@ export class Lanes {
     this.#schedule()
   }
 
-  /**
-   * Runs a statement without result over the connection of an idle lane, or else over one that is opened as theirs
-   * are.
-   */
+  /** Uses an idle lane's connection, or a pool connection if all are busy, for a statement that returns no rows. */
   async check(statement: string): Promise<void> {
     const writer = this.#idle.pop()
     if (writer === undefined) {
@@ -128,7 +122,7 @@ export class Lanes {
     }
   }
 
-  /** Resolves when every operation in the queue has been answered. */
+  /** Resolves when every queued operation has been answered. */
   async finish(): Promise<void> {
     if (this.#queue.isEmpty) return
     await new Promise<void>(resolve => {
@@ -142,7 +136,7 @@ export class Lanes {
     await this.pool.end()
   }
 
-  /** Starts idle lanes once the requests that arrived together have all been queued. */
+  /** Starts idle lanes once all requests that arrived together have been queued. */
   #schedule(): void {
     if (this.#scheduled || this.#idle.length === 0) return
     this.#scheduled = true
@@ -155,8 +149,8 @@ export class Lanes {
   }
 
   /**
-   * Whether the runnable operations had better wait for a lane that is at work. If so, a timer asks again when the
-   * lane has been writing for GATHER.ms.
+   * Whether runnable operations should wait for a busy lane. If so, a timer rechecks once the lane has written for
+   * GATHER.ms.
    */
   #waitForLane(): boolean {
     if (this.#began.size === 0 || this.#queue.runnable >= GATHER.operations) return false
@@ -184,15 +178,12 @@ export class Lanes {
     this.#idle.push(writer)
   }
 
-  /**
-   * Fails all operations that wait after a batch for which there was no connection: every further attempt to connect
-   * would take seconds.
-   */
+  /** Fails all operations behind a batch that got no connection, because each further attempt would take seconds. */
   async #failQueued(writer: Writer, error: unknown): Promise<void> {
     while (this.#queue.runnable > 0) await writer.fail(this.#queue.take(UNBOUNDED), error)
   }
 
-  /** Puts an operation back into the queue. It keeps its trace locked, so that no other operation on it overtakes. */
+  /** Returns an operation to the queue. Its trace stays locked, so that no later operation can overtake it. */
   #tryAgain(pending: Pending, pauseMs: number): void {
     if (pauseMs === 0) {
       this.#queue.retry(pending)
@@ -202,7 +193,7 @@ export class Lanes {
     }
   }
 
-  /** Is called when an operation is answered: its trace is free for the next one. */
+  /** Unlocks an answered operation's trace for the next operation. */
   release(pending: Pending): void {
     pending.settled = true
     this.#queue.release(pending)

@@ -1,17 +1,16 @@
 /**
- * Decides which requests have the texts of their spans packed, that is, compressed together
- * (lib/rows/packed-texts.ts). Packing saves disk, log and PostgreSQL's CPU, but costs node's CPU. So a calm server
- * packs all texts, and a busy one packs those of a fixed share of its requests (test/bench/RESULTS.md, "Packing by
- * load").
+ * Decides which requests have their span texts packed, that is, compressed together (lib/rows/packed-texts.ts). Packing
+ * saves disk space, WAL and PostgreSQL's CPU time, but costs Node's. A calm server packs the texts of all requests, and
+ * a busy server those of a fixed share (test/bench/RESULTS.md, "Packing by load").
  */
 import type { Admission } from '../limits/admission.ts'
 
-/** A server with no more than this under way is calm. At half of its top rate it has far fewer requests under way. */
+/** Maximum load of a calm server. At half of its peak rate a server has far fewer requests in flight. */
 const CALM = { requests: 16, bytes: 2 * 1024 * 1024 }
 /**
- * A busy server packs the texts of the first `packed` of each `requests` requests, one after the other: rows of two
- * lengths in turns would fill PostgreSQL's pages less well. A body of fewer than `bytes` is not packed and not
- * counted, since compressing short bodies saves fewer bytes for the same CPU.
+ * A busy server packs the texts of the first `packed` of every `requests` requests. Packed requests are consecutive
+ * because alternating row lengths would fill PostgreSQL's pages less well. A body smaller than `bytes` is neither
+ * packed nor counted, because short bodies save fewer bytes for the same CPU time.
  */
 export const TURN = { requests: 128, packed: 56, bytes: 8192 }
 
@@ -29,8 +28,8 @@ export class Packing {
   }
 
   /**
-   * Whether to hurry with a body of `length` bytes. In a hurry only those texts are packed that PostgreSQL would
-   * otherwise compress, which costs more time than packing.
+   * Whether to hurry with a body of `length` bytes. If so, only texts that PostgreSQL would otherwise compress are
+   * packed, because PostgreSQL's compression takes longer than packing.
    */
   hurries(length: number): boolean {
     if (this.isCalm) return false

@@ -1,6 +1,4 @@
-/**
- * An operation on its way through a lane, and what follows from the operation itself without a look at the database.
- */
+/** Defines an operation on its way through a lane, and everything known about it without reading the database. */
 import type { TrialCharge } from '../store/write/charge.ts'
 import type { Look } from '../store/write/trace-state.ts'
 import type { ReadyAppend, ReadyEnd, ReadyRecord } from '../threads/ready.ts'
@@ -11,37 +9,35 @@ import type { Queued } from './queue.ts'
 
 export type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | ExportWrite | IdleOperation
 
-/** An operation under way. */
 export interface Pending extends Queued {
   readonly projectId: number
   readonly traceId: string
-  /** The key that sent the operation; it is stored with a new trace. Null if a command restores the trace. */
+  /** The key that sent the operation, stored with a new trace. Null if a command restores the trace. */
   readonly keyId: string | null
-  /** The environment of that key; null if it has none. */
+  /** The key's environment; null if the key has none. */
   readonly environment: string | null
   readonly operation: Operation
-  /** Set if a new trace is charged to a trial account. Such an operation is a batch by itself. */
+  /** Set if a new trace counts against a trial account's limit. The operation then forms a batch by itself. */
   readonly charge: TrialCharge | undefined
   /** Whether the stored state must be read before the decision. */
   look: boolean
-  /** The numbers that the attempts so far put into the trace's row, if they were committed. */
+  /** Numbers that the attempts so far wrote to the trace's row, if they were committed. */
   attempts: number[]
-  /** The decision of the last of these attempts. */
+  /** The decision of the latest attempt. */
   decision: Decision | undefined
-  /** How often the operation was put back into the queue. */
+  /** Number of times the operation was returned to the queue. */
   tries: number
-  /** When the connection first broke during an attempt, in ms of performance.now(). */
+  /** Time at which the connection first broke during an attempt, in ms of performance.now(). */
   lostSince: number | undefined
-  /** Whether the operation is answered, by resolve or reject. */
+  /** Whether resolve or reject has answered the operation. */
   settled: boolean
   resolve(decision: Decision): void
   reject(error: unknown): void
 }
 
-/** A decision that changes what is stored. */
+/** A decision that changes stored data. */
 export type Write = Extract<Decision, { type: 'insert' | 'change' | 'grow' | 'advance' }>
 
-/** An operation with its decision, and the state that it was decided on. */
 export interface Decided {
   readonly pending: Pending
   readonly state: TraceState | undefined
@@ -51,15 +47,13 @@ export interface Decided {
 export const isWrite = (decision: Decision): decision is Write =>
   decision.type !== 'duplicate' && decision.type !== 'refused'
 
-/**
- * The trace that an operation stores if the project has no trace of that id. Undefined for a change of a stored one.
- */
+/** Returns the trace that an operation would create; undefined for operations that only change stored traces. */
 export function recordOf({ operation }: Pending): ReadyRecord | undefined {
   if (operation.operation === 'export') return operation.first
   return operation.operation === 'record' ? operation : undefined
 }
 
-/** The parts of a trace that a lane must read before it can decide this operation. */
+/** Returns the parts of a trace that must be read before the operation can be decided. */
 export function lookOf({ projectId, traceId, operation }: Pending): Look {
   return { projectId, traceId, spanIds: spansOf(operation).map(span => span.id), detail: detailOf(operation) }
 }
@@ -76,12 +70,12 @@ function detailOf(operation: Operation): Look['detail'] {
 }
 
 /**
- * Whether the stored state must be read before the first attempt. An append and an end change a stored trace, so their
- * state must be read. A new trace is inserted without a look, but for three cases:
+ * Whether the stored state must be read before the first attempt. An append or an end changes a stored trace, whose
+ * state is needed. A new trace is inserted without a read, with three exceptions:
  *
- * - It is too large. Then it is refused, unless it is stored already, which makes it a duplicate or a conflict.
- * - It is restored. An import may be run a second time, and would find all its traces stored.
- * - It comes from an export without the root span. Other spans of the trace have often come before.
+ * - The trace is too large. It is rejected unless it is already stored and therefore a duplicate or a conflict.
+ * - The trace is restored. A repeated import would find all its traces stored.
+ * - The trace comes from an export without the root span. Other spans of the trace have often arrived before.
  */
 export function needsLook(operation: Operation): boolean {
   switch (operation.operation) {
@@ -94,9 +88,7 @@ export function needsLook(operation: Operation): boolean {
   }
 }
 
-/**
- * Whether an earlier attempt was committed. An insert leaves its number as the row's `seq`, a change as its `version`.
- */
+/** Whether an earlier attempt was committed. An insert leaves its number in `seq`, a change in `version`. */
 export const isOurs = ({ attempts }: Pending, { seq, version }: TraceState): boolean =>
   attempts.includes(seq) || attempts.includes(version)
 

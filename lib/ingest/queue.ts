@@ -1,15 +1,14 @@
 /**
- * The queue of operations on their way to the database: first in, first out, but only one operation at a time for each
- * trace. An operation is runnable (it waits for nothing but a batch), in a batch, or waiting for another one on its
- * trace.
+ * Queues operations for the database: first in, first out, with at most one operation at a time per trace. An operation
+ * is runnable (waiting only for a batch), in a batch, or waiting for another operation on its trace.
  */
 import { TraceLocks } from './trace-locks.ts'
 
 export interface Queued {
-  /** Names the project and the trace. Only one operation at a time may touch them. */
+  /** Identifies the project and the trace, which only one operation at a time may touch. */
   readonly key: string
   readonly bytes: number
-  /** Whether the operation must be a batch by itself. */
+  /** Whether the operation must form a batch by itself. */
   readonly alone: boolean
 }
 
@@ -22,7 +21,6 @@ export class Queue<T extends Queued> {
   readonly #runnable: T[] = []
   readonly #locks = new TraceLocks<T>()
 
-  /** How many operations are runnable. */
   get runnable(): number {
     return this.#runnable.length
   }
@@ -42,9 +40,9 @@ export class Queue<T extends Queued> {
   }
 
   /**
-   * Takes the next batch out of the queue; it is empty if nothing is runnable. Its operations keep their traces locked
-   * until they are released. An operation larger than the bounds is a batch by itself. With `groupOf`, all operations
-   * of the batch are of the first one's group.
+   * Takes the next batch from the queue; empty if nothing is runnable. Its operations keep their traces locked until
+   * released. An operation larger than the bounds forms a batch by itself. With `groupOf`, the whole batch belongs to
+   * the first operation's group.
    */
   take(bounds: BatchBounds, groupOf?: (operation: T) => number): T[] {
     return groupOf === undefined ? this.#takeFirst(bounds) : this.#takeGroup(bounds, groupOf)
@@ -78,7 +76,7 @@ export class Queue<T extends Queued> {
         bytes += operation.bytes
       } else {
         left.push(operation)
-        // Behind one that found no room none of the group goes first.
+        // Once an operation does not fit, later operations of its group must not overtake it.
         isFull ||= fits
       }
     }
@@ -86,12 +84,12 @@ export class Queue<T extends Queued> {
     return batch
   }
 
-  /** Puts an operation that still has its trace locked back into the queue, in front of all others. */
+  /** Puts an operation back at the front of the queue. The operation must still hold its trace's lock. */
   retry(operation: T): void {
     this.#runnable.unshift(operation)
   }
 
-  /** Gives the trace to the next operation that waits for it. */
+  /** Passes the trace to the next operation waiting for it. */
   release(operation: T): void {
     const lock = this.#locks.get(operation.key)
     const next = lock?.waiting.shift()

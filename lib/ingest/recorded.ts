@@ -4,7 +4,7 @@ import type { Decision } from '../trace/states/decide.ts'
 import { countedSpans } from './added-rows.ts'
 import { isWrite, type Operation, type Pending } from './pending.ts'
 
-/** The way, and how many traces and spans are new. Undefined if none are, or if no client recorded them. */
+/** Returns the way of recording and the numbers of new traces and spans; undefined if no client wrote anything. */
 export function recordedBy(
   pending: Pending,
   decision: Decision

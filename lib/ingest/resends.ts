@@ -1,8 +1,8 @@
 /**
- * Bodies of POST /api/v1/traces that were recorded lately, by their digest. A client that had no answer sends the same
- * bytes again: they need not be prepared again to know what they hold. Whether the trace still stands as recorded is
- * asked of the database, so that a trace which was deleted meanwhile is recorded anew. Bodies are digested only while
- * resends come; the first resend after a while is found out by the write path.
+ * Remembers recently recorded bodies of POST /api/v1/traces by digest. A client that got no response sends the same
+ * bytes again, and the digest identifies their trace without preparing the body. The database is asked whether the
+ * trace is still stored as recorded, so that a trace deleted in the meantime is recorded again. Bodies are digested
+ * only while resends arrive; the write path detects the first resend after a quiet period.
  */
 import { hash } from 'node:crypto'
 import type { Pool } from '../database/pool.ts'
@@ -14,7 +14,6 @@ import {
 } from '../store/write/trace-state.ts'
 import type { Recorded } from './ingest.ts'
 
-/** The trace of a recorded body. */
 export interface RecordedBody {
   readonly traceId: string
   /** SHA-256 of the canonical body. */
@@ -27,15 +26,15 @@ interface Waiting extends TraceKey {
 }
 
 /**
- * At least this many of the bodies recorded last are remembered, and at most twice as many, which takes some MB. Under
- * full load these are the bodies of the last seconds.
+ * Minimum number of recent bodies to remember. At most twice this number are remembered, in a few MB of memory. Under
+ * full load, they cover the last few seconds.
  */
 export const LEAST_BODIES = 16_384
-/** A body of more bytes is not digested, since that would hold the main thread for too long. */
+/** Larger bodies are not digested, because that would block the main thread for too long. */
 export const MAX_BYTES = 256 * 1024
 /**
- * The bodies that are digested after each resend. The digest costs as much as it saves if 3 in 100 are resends
- * (test/bench/RESULTS.md, "Resends"), and is left out if they are rare.
+ * Number of bodies digested after each resend. Digesting breaks even at 3 resends per 100 bodies
+ * (test/bench/RESULTS.md, "Resends") and stops while resends are rare.
  */
 export const DIGESTS_PER_RESEND = 100
 
@@ -44,27 +43,26 @@ export class Resends {
   readonly #isApart: () => boolean
   #latest = new Map<string, RecordedBody>()
   /**
-   * The bodies of `#latest` before that was full. To forget them all at once costs nothing; to remove the oldest one by
-   * one costs more than the digest, since a Map goes through the places of all that were removed.
+   * The previous `#latest`, replaced when `#latest` is full. Dropping a whole Map costs nothing. Removing the oldest
+   * entry each time would cost more than the digest, because a Map steps over the slots of removed entries.
    */
   #earlier = new Map<string, RecordedBody>()
-  /** How many of the next bodies are to be digested. */
+  /** Number of upcoming bodies to digest. */
   #toDigest = 0
   #waiting: Waiting[] = []
   #isReading = false
 
-  /** `isApart`: projects may be on several servers. */
   constructor(pool: Pool, isApart: () => boolean) {
     this.#pool = pool
     this.#isApart = isApart
   }
 
-  /** A resend came: more are to be expected. */
+  /** Notes a resend, after which more are expected. */
   noteResend(): void {
     this.#toDigest = DIGESTS_PER_RESEND
   }
 
-  /** The key of a body within a project; undefined if the body is too large, or no resends are expected. */
+  /** Returns a body's key within a project; undefined if the body is too large or no resends are expected. */
   keyOf(projectId: number, body: Uint8Array): string | undefined {
     if (this.#toDigest === 0 || body.byteLength > MAX_BYTES) return undefined
     this.#toDigest--
@@ -79,7 +77,7 @@ export class Resends {
     this.#latest.set(key, { traceId, hash, running })
   }
 
-  /** The answer to a body whose trace is still stored as it was recorded; undefined if the body must be made ready. */
+  /** Returns the response if the body's trace is still stored as recorded; undefined if the body must be prepared. */
   async find(projectId: number, key: string): Promise<Recorded | undefined> {
     const body = this.#latest.get(key) ?? this.#earlier.get(key)
     if (body === undefined) return undefined
@@ -90,7 +88,7 @@ export class Resends {
     return { traceId, spanCount: state.spanCount, duplicate: true, running }
   }
 
-  /** Reads the state of a trace. Traces that are asked for during a read are read together afterwards. */
+  /** Reads a trace's state. Requests made during a read are batched into the next read. */
   #read(key: TraceKey): Promise<RecordedState | undefined> {
     return new Promise(resolve => {
       this.#waiting.push({ resolve, ...key })
@@ -100,7 +98,7 @@ export class Resends {
     })
   }
 
-  /** Reads the traces that wait. If the database cannot be read, their bodies are made ready and fail later. */
+  /** Reads the waiting traces. If the database cannot be read, their bodies are prepared and fail later. */
   async #readWaiting(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting

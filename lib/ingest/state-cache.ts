@@ -1,10 +1,9 @@
 /**
- * Remembers the states of running traces that this process recorded, so that their appends and ends need not read the
- * database.
+ * Caches the states of running traces that this process recorded, so that appends and ends need not read the database.
  *
- * A remembered state may be old: another request may have patched, scored or deleted the trace, or added to it through
- * another process. So no refusal and no duplicate is answered from it. It only decides the write, and PostgreSQL undoes
- * that write unless the trace still has the remembered version.
+ * A cached state may be stale: another request may have patched, scored or deleted the trace, or another process may
+ * have added to it. The cache therefore decides only writes, never refusals or duplicates, and PostgreSQL rolls back a
+ * write unless the trace still has the cached version.
  */
 import type { KeptState } from '../trace/states/state-after.ts'
 
@@ -13,11 +12,11 @@ const MAX_BYTES = 64 * 1024 * 1024
 const MAX_BYTES_OF_TRACE = 64 * 1024
 const MAX_BYTES_OF_GATHERED = 16 * 1024 * 1024
 /**
- * Estimate for a state without its spans. The texts of a state can be parts of the body that recorded the trace, and
- * then they keep that whole body in memory (up to INLINE_BYTES, lib/threads/body-threads.ts).
+ * Estimate for a state without its spans. A state's strings can be slices of the body that recorded the trace, and then
+ * keep the whole body in memory (up to INLINE_BYTES, lib/threads/body-threads.ts).
  */
 const STATE_BYTES = 5 * 1024
-/** Estimate for the id and the hash of one span. */
+/** Estimate for one span's id and hash. */
 const SPAN_BYTES = 128
 /** Estimate for a span of a gathered trace, with its usage and its places in the tree. */
 const GATHERED_SPAN_BYTES = 640
@@ -30,7 +29,7 @@ interface Entry {
 }
 
 export class StateCache {
-  /** The states by the keys of the queue, in the order in which they were last set: the oldest is forgotten first. */
+  /** States by queue key, least recently set first. The oldest state is evicted first. */
   readonly #entries = new Map<string, Entry>()
   #bytes = 0
 
@@ -38,7 +37,7 @@ export class StateCache {
     return this.#entries.get(key)?.state
   }
 
-  /** `state` must hold the hash of every span of the trace. A state that is too large is forgotten. */
+  /** `state` must hold every span's hash. If the state is too large, its trace is removed from the cache instead. */
   set(key: string, state: KeptState): void {
     this.forget(key)
     const { metadata, spanHashes, gathered } = state

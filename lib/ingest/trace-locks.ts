@@ -1,15 +1,15 @@
 /**
- * The locks of traces: each trace that has operations under way is locked by one of them, and the others wait for it.
+ * Locks traces: each trace with operations in flight is locked by one of them, and the rest wait.
  *
- * The locks are in a hash table of our own, because a Map would keep answered operations in memory. When as many keys
- * are deleted as are added, V8 gives a Map one new table after another, and each old table points to the next one for
- * the sake of iterators. Once an old table is among the old objects of the heap, all later tables stay until the next
- * full collection, with the bodies that their operations held.
+ * The locks use a custom hash table because a Map would keep answered operations in memory. When keys are deleted as
+ * fast as they are added, V8 repeatedly allocates a new table for a Map, and each old table points to its successor for
+ * the sake of iterators. Once an old table reaches the old generation, all its successors survive until the next full
+ * collection, along with the bodies that their operations held.
  */
 
 const BUCKETS = 4096
 
-/** A locked trace, and the operations that wait for it, first come first. */
+/** A locked trace and the operations waiting for it, first come, first served. */
 export interface TraceLock<T> {
   readonly key: string
   readonly waiting: T[]
@@ -19,7 +19,7 @@ export interface TraceLock<T> {
 
 export class TraceLocks<T> {
   readonly #buckets = new Array<TraceLock<T> | undefined>(BUCKETS).fill(undefined)
-  /** Random for each process, so that a client cannot choose trace ids that all fall into one bucket. */
+  /** Random per process, so that clients cannot choose trace ids that share a bucket. */
   readonly #seed = Math.floor(Math.random() * 2 ** 32)
   #size = 0
 
@@ -33,7 +33,7 @@ export class TraceLocks<T> {
     return lock
   }
 
-  /** Locks a trace; it must not be locked already. */
+  /** Locks a trace, which must not already be locked. */
   acquire(key: string): void {
     const bucket = this.#bucketOf(key)
     this.#buckets[bucket] = { key, waiting: [], next: this.#buckets[bucket] }

@@ -1,6 +1,6 @@
 /**
- * The write path. A body is admitted, made ready (lib/threads/body-threads.ts), and written in a batch by a lane
- * (lib/ingest/lanes.ts). A 2xx answer means that the write is committed and can be read.
+ * Implements the write path. A body is admitted, prepared (lib/threads/body-threads.ts), and written in a batch by a
+ * lane (lib/ingest/lanes.ts). A 2xx response means that the write is committed and readable.
  */
 
 import type { Database } from '../database/database.ts'
@@ -33,13 +33,13 @@ import { recordedBy } from './recorded.ts'
 import { Resends } from './resends.ts'
 
 export interface IngestOptions {
-  /** How many worker threads may make bodies ready. */
+  /** Number of worker threads that prepare bodies. */
   readonly workers: number
-  /** How many traces a trial account may record; undefined if trial mode is off. */
+  /** Maximum number of traces per trial account; undefined if trial mode is off. */
   readonly trialTraces: number | undefined
-  /** How many batches are under way at once. lib/limits/parallelism.ts decides if it is undefined. */
+  /** Number of concurrent batches. If undefined, lib/limits/parallelism.ts decides. */
   readonly lanes?: number
-  /** The heap of each worker thread (lib/threads/body-threads.ts). */
+  /** Each worker thread's heap in MiB (lib/threads/body-threads.ts). */
   readonly heapMiB?: number
   /** The most spans of a trace that OpenTelemetry records: DEFAULT_MAX_SPANS if it is left out. */
   readonly maxSpans?: number
@@ -48,23 +48,23 @@ export interface IngestOptions {
 }
 
 /**
- * Bounds of all requests that are admitted and not yet answered. Beyond them, or beyond its project's share of them, a
- * request gets 429 before its body is read.
+ * Bounds of all requests that are admitted but not yet answered. Beyond these bounds, or its project's share, a request
+ * gets 429 before its body is read.
  */
 const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
 /**
- * Bound of the bodies, in bytes, that are being made ready or whose rows are not yet written. Rows take several times
- * the memory of their bodies, so a body beyond the bound waits as it came. Two full batches fit into the bound twice.
+ * Bound, in body bytes, of bodies being prepared or awaiting their write. Rows take several times their body's memory,
+ * so further bodies wait unprepared. The bound is twice the size of two full batches.
  */
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024
-/** The outcome of a line of an export. */
+/** The outcome of one line of an export file. */
 type Restored = 'insert' | 'advance' | 'duplicate'
 type Done = Exclude<Decision, { type: 'refused' }>
-/** The author of a write, as far as it is stored. `keyId` is null if a command restores traces. */
+/** The stored part of a write's author. `keyId` is null if a command restores traces. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 
 export class WritePath implements Ingest {
-  /** The worker threads. Closed with the write path. */
+  /** Worker threads, closed with the write path. */
   readonly threads: FairThreads
   readonly #admission = new Admission(PENDING)
   readonly #packing = new Packing(this.#admission)
@@ -158,7 +158,7 @@ export class WritePath implements Ingest {
     this.#log.warn({ project: projectId, keyId }, `of an export in OTLP, ${message}`)
   }
 
-  /** Writes the spans of one trace and returns why some of them were refused. */
+  /** Writes one trace's spans and returns why some were rejected. */
   async #exportTrace(key: Principal, trace: ReadySpans, bytes: number): Promise<readonly SpanRefusal[]> {
     if (trace.first === undefined) return trace.refusals
     const decision = await this.#submit(
@@ -178,9 +178,9 @@ export class WritePath implements Ingest {
   }
 
   /**
-   * Stores a trace from a line of an export file, with its past: when and by whom it was recorded, and its scores. No
-   * trial account is charged. A stored trace of which the line is a later state is advanced to that state.
-   * 'duplicate': the trace is stored as the line has it, or in a later state.
+   * Stores a trace from an export file's line, including its scores and when and by whom it was recorded. No trial
+   * account is charged. If the line is a later state of a stored trace, that trace advances to the line's state.
+   * 'duplicate' means that the trace is already stored in this or a later state.
    */
   restore(projectId: number, line: Uint8Array): Promise<Restored> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
@@ -188,8 +188,8 @@ export class WritePath implements Ingest {
       const record = ready as ReadyRecord
       const { type } = await this.#submit(nobody, record.traceId, record, line.byteLength)
       const messages = record.restored?.past.messages ?? []
-      // Not of a line that contradicts what is stored, which is refused above. Of one that is imported again they are
-      // added too: the first import may have been ended in between.
+      // A line that contradicts the stored trace was rejected above. A repeated import also adds the messages, because
+      // the first import may have been interrupted before this write.
       if (messages.length > 0) await this.#sql.write(sql => addMessages(sql, projectId, messages))
       return type === 'insert' || type === 'advance' ? type : 'duplicate'
     })
@@ -199,7 +199,7 @@ export class WritePath implements Ingest {
     return this.#admission.admit(bytes, requests, projectId)
   }
 
-  /** Whether few requests are under way. */
+  /** Whether few requests are in flight. */
   get isCalm(): boolean {
     return this.#packing.isCalm
   }
@@ -217,8 +217,8 @@ export class WritePath implements Ingest {
   }
 
   /**
-   * Waits until there is room for the rows of a body, makes it ready, and gives the room back when `write` is done. A
-   * large body is cut into portions, of which each waits by itself, or has a single span, most of which is cut off.
+   * Waits for memory for a body's rows, prepares the body, and frees the memory when `write` is done. A large body
+   * reserves no memory: it is cut into portions that wait separately, or has a single span that is mostly cut off.
    */
   async #whenReady<T>(
     operation: TaskName,
@@ -242,8 +242,8 @@ export class WritePath implements Ingest {
   }
 
   /**
-   * Queues an operation whose body has `bytes` bytes. Resolves to its decision once that is committed; rejects with a
-   * Refusal if it is refused.
+   * Queues an operation with a body of `bytes` bytes. Resolves to its decision once committed, or rejects with a
+   * Refusal.
    */
   #submit(key: Author, traceId: string, operation: Operation, bytes: number): Promise<Done> {
     const makesTrace = operation.operation === 'record' || operation.operation === 'export'
@@ -287,7 +287,7 @@ export class WritePath implements Ingest {
   }
 }
 
-/** Narrows the decision of an append or an end. Neither of them makes a trace. */
+/** Narrows the decision of an append or an end, neither of which creates a trace. */
 function ofChange(decision: Done): Extract<Done, { type: 'change' | 'duplicate' }> {
   if (decision.type === 'change' || decision.type === 'duplicate') return decision
   throw new Error(`an append or end was decided as ${decision.type}`)

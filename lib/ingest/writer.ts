@@ -1,14 +1,14 @@
 /**
- * One lane of the write path. It takes a batch of operations, reads the stored states that the decisions need, decides
- * each operation (lib/trace/states/decide.ts), writes all decisions in one transaction
+ * Implements one lane of the write path. A lane takes a batch of operations, reads the stored states that the decisions
+ * need, decides each operation (lib/trace/states/decide.ts), writes all decisions in one transaction
  * (lib/store/write/copy-batch.ts), and answers the operations.
  *
- * PostgreSQL undoes the transaction if a stored trace is not in the state that the lane assumed. The lane then reads
- * the states of the whole batch and decides again. Resends come in crowds, so it also reads the states of the next few
- * batches before it writes them.
+ * PostgreSQL rolls back the transaction if a stored trace is not in the assumed state. The lane then reads the whole
+ * batch's states and decides again. Resends come in bursts, so the lane also reads the states of the next few batches
+ * before writing them.
  *
- * If the connection breaks during a write, the lane cannot know whether PostgreSQL committed it. Every write puts a
- * number into the trace's row that no other operation uses. The lane reads the row and finds out by that number.
+ * If the connection breaks during a write, the lane cannot know whether PostgreSQL committed it. Every write therefore
+ * puts a unique number into the trace's row, and the lane reads the row to find out.
  */
 
 import {
@@ -52,32 +52,32 @@ import {
 } from './pending.ts'
 import type { StateCache } from './state-cache.ts'
 
-/** Puts an operation that is still without an answer back into the queue, at once or after a pause. */
+/** Returns an unanswered operation to the queue, immediately or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
 
-/** How long a lane looks for the outcome of a lost write. After that the client is told to send the request again. */
+/** Maximum time spent checking for a lost write's outcome. After that, the client is asked to resend the request. */
 const LOST_LIMIT_MS = 5000
-/** The pause before each of these looks. */
+/** Pause before each check. */
 const PAUSE_MS = 50
-/** An operation is refused after this many tries, in each of which another write changed its trace. */
+/** Maximum number of tries for an operation whose trace keeps changing. After that, the operation is rejected. */
 const MAX_TRIES = 1000
-/** For how long, and how often, operations wait whose tables are being moved: half a minute in all. */
+/** Pause and maximum tries while an operation's tables are being moved: half a minute, lock timeouts included. */
 const HELD_PAUSE_MS = 300
 const MAX_HELD_TRIES = 60
-/** How many batches are looked up before they are written, once a stored trace was not in the assumed state. */
+/** Number of batches whose states are read before writing, after a stored trace was not in the assumed state. */
 const LOOKS_AFTER_CONFLICT = 8
 
 export interface WriterOptions {
-  /** The row of project_totals in which this writer counts; the other writers count in other rows. */
+  /** The project_totals row in which this writer counts. Each writer has its own row. */
   readonly slot: number
   readonly routes: RouteNews
   readonly running: StateCache
   readonly floors: KnownFloors
   readonly searched: SearchedProjects
   readonly again: Again
-  /** The log of refused batches, which all lanes share. */
+  /** The log of rejected batches, shared by all lanes. */
   readonly failures: Pick<FailureLog, 'fail'>
-  /** Logs faults of spoor itself, each with a line of its own. */
+  /** Logs faults in spoor itself, one line each. */
   readonly log: Logger
 }
 
@@ -86,7 +86,7 @@ export class Writer {
   readonly #serverOf: (host: Host | undefined) => CopyServer
   readonly #slot: number
   readonly #batches: CopyBatches
-  /** By the address of the database, and by those of other servers. */
+  /** Copiers by server address. The key undefined is the database's own address. */
   readonly #copiers = new Map<string | undefined, Copier>()
   readonly #routes: WriterOptions['routes']
   readonly #running: StateCache
@@ -95,10 +95,10 @@ export class Writer {
   readonly #failures: WriterOptions['failures']
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
-  /** How many of the next batches have all their states read before they are written. */
+  /** Number of upcoming batches whose states are all read before the write. */
   #looks = 0
 
-  /** `serverOf` gives a server by its address, or that of the database's address. */
+  /** `serverOf` returns the server at an address; without an address, the database's own server. */
   constructor(pool: Pool, serverOf: (host?: Host) => CopyServer, options: WriterOptions) {
     this.#pool = pool
     this.#serverOf = serverOf
@@ -113,8 +113,8 @@ export class Writer {
   }
 
   /**
-   * Answers every operation of the batch, or puts it back into the queue. Never rejects. Resolves to the error if the
-   * database could not be reached, and to undefined otherwise. `route` is the way of all of them.
+   * Answers every operation in the batch or returns it to the queue. Never rejects. Resolves to the error if the
+   * database was unreachable, and to undefined otherwise. All operations share `route`.
    */
   async process(batch: readonly Pending[], route = BY_ADDRESS): Promise<unknown> {
     try {
@@ -123,8 +123,8 @@ export class Writer {
       this.#looks = LOOKS_AFTER_CONFLICT
       for (const pending of undone) this.#doubt(pending)
       const again = await this.#decideAndWrite(undone, route)
-      // Others are changing some of these traces right now. Halves single out the contended trace, so that its
-      // neighbours need not wait for it.
+      // Other writes are changing some of these traces right now. Halving isolates the contended trace, so that the
+      // rest of the batch need not wait.
       if (again.length === 1) this.#tryAgain(again[0] as Pending, 0)
       else await this.#inHalves(again, route)
       return undefined
@@ -144,8 +144,8 @@ export class Writer {
   }
 
   /**
-   * Tells the routes what an error says of a server. Returns whether nothing was written and the batch must go another
-   * way: tables have moved, or there was no connection to the server.
+   * Reports a server error to the routes. Returns whether nothing was written and the batch must take another route,
+   * because tables have moved or the server was unreachable.
    */
   #leavesRoute({ host }: WriteRoute, error: unknown): boolean {
     if (host === undefined) return false
@@ -158,8 +158,8 @@ export class Writer {
   }
 
   /**
-   * The tables of a home are being moved: its operations wait, and those of the other homes are written without them.
-   * A move may take minutes, in which no lane may do nothing but wait for it.
+   * Delays operations on a home whose tables are being moved, and writes the other homes' operations. A move may take
+   * minutes, and no lane may wait that long.
    */
   async #homeByHome(batch: readonly Pending[], homes: Homes, route: WriteRoute, error: unknown): Promise<void> {
     const byHome = new Map<number, Pending[]>()
@@ -178,7 +178,7 @@ export class Writer {
     }
   }
 
-  /** Runs a statement without result over the connection for COPY. No batch may be under way. */
+  /** Uses the COPY connection to run a statement that returns no rows. No batch may be in flight. */
   check(statement: string): Promise<void> {
     return this.#copierOf(undefined).check(statement)
   }
@@ -194,7 +194,7 @@ export class Writer {
     return copier
   }
 
-  /** Returns the operations whose write was undone because a stored trace was not in the assumed state. */
+  /** Returns the operations that were rolled back because a stored trace was not in the assumed state. */
   async #decideAndWrite(batch: readonly Pending[], { host, homes }: WriteRoute): Promise<readonly Pending[]> {
     const decided = await this.#decide(batch, host === undefined ? readTraceStates : readStatesByProject)
     if (decided.length === 0) return []
@@ -213,7 +213,7 @@ export class Writer {
     return []
   }
 
-  /** Decides all operations, answers those that need no write, and returns the others. */
+  /** Decides all operations, answers operations that need no write, and returns the rest. */
   async #decide(batch: readonly Pending[], read: typeof readTraceStates): Promise<Decided[]> {
     const looksAtAll = this.#looks > 0
     if (looksAtAll) this.#looks--
@@ -227,7 +227,7 @@ export class Writer {
     return unknown.length === 0 ? known : [...known, ...(await this.#look(unknown, read))]
   }
 
-  /** Decides without reading the database. Undefined if the stored state must be read first. */
+  /** Decides without reading the database. Returns undefined if the stored state must be read first. */
   #decideAtOnce(pending: Pending): Decided | undefined {
     // A remembered state has only what appends, ends and exports need.
     const isKnown = pending.tries === 0 && pending.operation.operation !== 'record'
@@ -245,10 +245,10 @@ export class Writer {
   }
 
   /**
-   * Reads the states of these operations, decides, answers those that need no write, and returns the others.
+   * Reads the operations' states, decides, answers operations that need no write, and returns the rest.
    *
-   * Whether a trial account is used up is read before the states: the trace that used it up can be the same one, which
-   * another process has just recorded, and is then found. An operation that is charged is a batch by itself.
+   * The trial account's usage is read first: if another process has just used up the account with this same trace, the
+   * later read finds the trace. A charged operation is a batch by itself.
    */
   async #look(looking: readonly Pending[], read: typeof readTraceStates): Promise<Decided[]> {
     const usedUp = await this.#refuseCharge(looking[0] as Pending)
@@ -256,7 +256,7 @@ export class Writer {
     const toWrite: Decided[] = []
     for (const [i, pending] of looking.entries()) {
       const state = states[i]
-      // This trace was looked up only because resends came before it, and it is a resend as well: keep looking.
+      // The trace was read only because of earlier resends and is a resend as well, so keep reading states.
       if (state !== undefined && !pending.look) this.#looks = LOOKS_AFTER_CONFLICT
       if (state !== undefined && pending.decision !== undefined && isOurs(pending, state)) {
         pending.resolve(pending.decision)
@@ -270,13 +270,13 @@ export class Writer {
     return toWrite
   }
 
-  /** Refuses a new trace of a used-up trial account. This limit comes before the size limit, which decide() checks. */
+  /** Refuses a new trace of a used-up trial account. This limit precedes the size limit, which decide() checks. */
   async #refuseCharge({ charge }: Pending): Promise<Decision | undefined> {
     if (charge === undefined) return undefined
     return (await this.#pool.run(sql => isUsedUp(sql, charge))) ? trialLimitReached(charge) : undefined
   }
 
-  /** `whole` are the operations that the batch writes; the others are answered. */
+  /** `whole` holds the operations that the batch writes. The rest are answered. */
   #batchOf(decided: readonly Decided[]): Batch & { readonly whole: readonly Decided[] } {
     const ingestedAt = new Date().toISOString()
     const traces: RecordedTrace[] = []
@@ -308,8 +308,8 @@ export class Writer {
   }
 
   /**
-   * Answers an operation that has more or fewer rows than its decision counts spans. Only a fault of ours makes one;
-   * written, it would be acknowledged and lost. Exporters send again what is answered 503.
+   * Answers an operation whose row count differs from its decision's span count. Only a bug causes a mismatch, and
+   * writing it would acknowledge spans that are then lost. Exporters retry after a 503.
    */
   #refuseShort({ projectId, traceId, operation, reject }: Pending, spans: number, rows: SpanRows | undefined): void {
     const fault = new Error(
@@ -347,7 +347,7 @@ export class Writer {
     return changedTrace({ projectId, traceId, state, version }, sums, spans)
   }
 
-  /** A new trace keeps its number through all attempts: whichever of them is committed, the row has this number. */
+  /** A new trace keeps its number through all attempts, so that its row has this number whichever attempt commits. */
   #numberOf(pending: Pending): number {
     const seq = pending.attempts[0] ?? this.#numbers.take()
     pending.attempts = [seq]
@@ -355,8 +355,8 @@ export class Writer {
   }
 
   /**
-   * Remembers a running trace while this process knows its whole state: it recorded the trace, and decided every change
-   * since from the remembered state. Any other trace is forgotten.
+   * Caches a running trace if this process recorded the trace and decided every later change from the cached state, and
+   * therefore knows its whole state. Removes any other trace from the cache.
    */
   #remember({ pending, state, decision }: Decided): void {
     const { key, attempts, environment } = pending
@@ -390,7 +390,7 @@ export class Writer {
     this.#again(pending, pauseMs)
   }
 
-  /** Answers operations that met this error, or would meet it, or puts them back into the queue. */
+  /** Answers operations affected by this error, or returns them to the queue. */
   async fail(batch: readonly Pending[], error: unknown, route = BY_ADDRESS): Promise<void> {
     const failure = classifyFailure(error)
     if (failure === 'retry' || isUniqueViolation(error)) {
@@ -412,7 +412,7 @@ export class Writer {
     }
   }
 
-  /** An error of one operation must not fail its neighbours: halves are tried until that operation stands alone. */
+  /** Retries a batch in halves to isolate the failing operation, so that its error does not fail the rest. */
   async #inHalves(batch: readonly Pending[], route: WriteRoute): Promise<void> {
     if (batch.length === 0) return
     const middle = Math.ceil(batch.length / 2)

@@ -1,9 +1,9 @@
 /**
- * Bounds the requests under way and the bytes of their bodies. Room is taken before a body is read, and given back
- * later.
+ * Limits the number of requests in flight and the bytes of their bodies. Capacity is reserved before a body is read and
+ * released later.
  *
- * No party (project) may hold more than it leaves free. One that takes all it can get has half; several have equal
- * parts, and as much again stays free for others (the dynamic threshold of Choudhury and Hahne, 1998).
+ * No party (project) may hold more than the remaining free capacity. A single greedy party gets half; several get equal
+ * shares, with one more share left free for others (the dynamic threshold of Choudhury and Hahne, 1998).
  */
 import { Refusal } from '../errors.ts'
 
@@ -26,7 +26,7 @@ export class Admission {
     this.#bounds = bounds
   }
 
-  /** How many requests are inside. */
+  /** Number of admitted requests. */
   get requests(): number {
     return this.#held.requests
   }
@@ -36,8 +36,8 @@ export class Admission {
   }
 
   /**
-   * Takes room for a body of `bytes` bytes, which counts as `requests` requests. Throws `quota_exhausted` if there is
-   * none. All callers whose party is unknown (undefined) are one party.
+   * Reserves capacity for a body of `bytes` bytes that counts as `requests` requests. Throws `quota_exhausted` if
+   * capacity is exhausted. All callers with an unknown party (undefined) share one party.
    */
   admit(bytes: number, requests = 1, party?: unknown): Room {
     const room = new Room(this, party)
@@ -45,7 +45,7 @@ export class Admission {
     return room
   }
 
-  /** For rooms: takes more. Throws `quota_exhausted` if there is none. */
+  /** Reserves more capacity. Called by Room only. Throws `quota_exhausted` if capacity is exhausted. */
   take(party: unknown, bytes: number, requests: number): void {
     const own = this.#parties.get(party) ?? { requests: 0, bytes: 0 }
     const { requests: mostRequests, bytes: mostBytes } = this.#bounds
@@ -58,7 +58,7 @@ export class Admission {
     this.#count(party, own, bytes, requests)
   }
 
-  /** For rooms: gives back. */
+  /** Releases capacity. Called by Room only. */
   give(party: unknown, bytes: number, requests: number): void {
     const own = this.#parties.get(party)
     if (own !== undefined) this.#count(party, own, -bytes, -requests)
@@ -74,10 +74,9 @@ export class Admission {
   }
 }
 
-/** The part of an Admission that takes requests. */
 export type Admits = Pick<Admission, 'admit'>
 
-/** The room that one request has taken. */
+/** Capacity reserved by one request. */
 export class Room {
   readonly #admission: Admission
   readonly #party: unknown
@@ -89,14 +88,14 @@ export class Room {
     this.#party = party
   }
 
-  /** Takes more. Throws `quota_exhausted` if there is none. */
+  /** Reserves more capacity. Throws `quota_exhausted` if capacity is exhausted. */
   grow(bytes: number, requests = 0): void {
     this.#admission.take(this.#party, bytes, requests)
     this.#bytes += bytes
     this.#requests += requests
   }
 
-  /** Keeps at most `bytes` bytes, and no longer counts as a request. */
+  /** Keeps at most `bytes` bytes reserved and stops counting as a request. */
   shrink(bytes: number): void {
     const kept = Math.min(bytes, this.#bytes)
     this.#admission.give(this.#party, this.#bytes - kept, this.#requests)
@@ -104,7 +103,7 @@ export class Room {
     this.#requests = 0
   }
 
-  /** Gives all of it back. A second call does nothing. */
+  /** Releases all capacity. Further calls have no effect. */
   release(): void {
     this.shrink(0)
   }

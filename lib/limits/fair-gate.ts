@@ -1,11 +1,10 @@
 /**
- * Lets work of a limited weight (in bytes, or 1 for each) in at a time. When it is full, further work waits for its
- * turn. Several parties (projects) enter in turn, each with as much weight as the others: the work of a party waits
- * behind the party's earlier work, but not behind all of the others' work.
+ * Admits work up to a total weight, in bytes or in items. When the gate is full, further work waits. Parties (projects)
+ * take turns with equal weight: a party's work waits behind its own earlier work, but not behind all other work.
  *
- * Work that waits has a place in line, in units of weight: after the earlier work of its party, and no further ahead
- * than the work that entered last. The first in line enters as soon as it fits. No work overtakes it, so it is sure to
- * enter.
+ * Waiting work has a position in line, in units of weight: after its party's earlier work, but not before the position
+ * of the work that entered last. The first in line enters as soon as it fits. Nothing overtakes it, so it never
+ * starves.
  */
 interface Waiting {
   readonly weight: number
@@ -15,11 +14,11 @@ interface Waiting {
 
 export class FairGate {
   readonly #capacity: number
-  /** The waiting work of each party, in the order of arrival. */
+  /** Waiting work by party, in order of arrival. */
   readonly #waiting = new Map<unknown, Waiting[]>()
-  /** The position of each party's next work, while any work waits. */
+  /** Position of each party's next work; empty while no work waits. */
   readonly #next = new Map<unknown, number>()
-  /** The position of the work that entered last. */
+  /** Position of the work that entered last. */
   #entered = 0
   #inside = 0
 
@@ -28,8 +27,7 @@ export class FairGate {
   }
 
   /**
-   * Resolves once there is room and it is this party's turn. Work larger than the gate enters when nothing else is
-   * inside.
+   * Resolves when the work fits and it is the party's turn. Work larger than the gate enters when the gate is empty.
    */
   async enter(party: unknown, weight = 1): Promise<void> {
     if (this.#waiting.size === 0 && this.#fits(weight)) {
@@ -63,7 +61,7 @@ export class FairGate {
     else own.push({ weight, place, enter })
   }
 
-  /** The party whose turn is next. Of several with the same position, the one that has waited longest. */
+  /** Returns the party whose turn is next. Among equal positions, the party that has waited longest is next. */
   #first(): unknown {
     let first: unknown
     let least = Number.POSITIVE_INFINITY

@@ -1,16 +1,16 @@
 /**
- * How much of what takes long to read is read at a time. One project may have one large trace in work, so that another
- * project's requests share PostgreSQL and the main thread with a single read, however many clients the first one has.
+ * Limits on concurrent slow reads. Each project may process one large trace at a time, so other projects' requests
+ * share PostgreSQL and the main thread with only one such read, however many clients the project has.
  */
 import type { GateBounds } from './shared-gate.ts'
 
 const MIB = 1024 * 1024
 
-/** Bytes of answers. */
+/** Limits on concurrent slow reads, in response bytes. */
 export const LARGE_READS: GateBounds = { share: 8 * MIB, capacity: 16 * MIB }
 
-/** A trace whose texts have no more bytes is read at once; a larger one when it is its project's turn. */
+/** Maximum total string size of a trace that is read immediately. Larger traces wait for their project's turn. */
 export const SMALL_READ_BYTES = 256 * 1024
 
-/** The weights of reads that give small answers and take long to find them. */
+/** Weights of reads that return little but take long to run. */
 export const WEIGHTS = { search: 8 * MIB, analysis: 2 * MIB }

@@ -1,36 +1,36 @@
 /**
- * Chooses how much is done at once, from the number of cores and of connections. No other file does.
+ * Derives all concurrency limits from the number of cores and connections.
  *
- * Measured on two cores: two lanes, each a connection that writes a batch while the other waits for its commit; more
- * gained nothing. With more cores PostgreSQL can write as many batches at once as it has cores, and the main thread of
- * a process feeds about eight of them. Reads take six connections on two cores and wait for PostgreSQL, not for node,
- * so they grow with its cores as well. Small writes (scores, patches, deletions) are rare. There is a worker thread for
- * each core: exports leave the main thread little to do (test/bench/RESULTS.md, "MCP and OTLP").
+ * Measured on two cores: two lanes are best, because one connection writes a batch while the other waits for its
+ * commit. With more cores, PostgreSQL can write one batch per core, and a process's main thread can feed about eight.
+ * Reads use six connections on two cores and wait for PostgreSQL, not for node, so their number also grows with the
+ * cores. Small writes (scores, patches, deletions) are rare. Each core has one worker thread, because exports leave the
+ * main thread little to do (test/bench/RESULTS.md, "MCP and OTLP").
  *
- * A process would use a connection for each of these, and can do with fewer: work that needs a connection then gets one
- * that is idle (lib/database/pooled/connection-limit.ts). With few, a second lane would take the first one's.
+ * A process would use one connection for each of these, but can run with fewer: work then shares idle connections
+ * (lib/database/pooled/connection-limit.ts). With very few, a second lane would take the first lane's connections.
  */
 import { availableParallelism } from 'node:os'
 
 export interface Parallelism {
-  /** How many batches of the write path are under way at once. */
+  /** Number of batches that the write path processes concurrently. */
   readonly lanes: number
-  /** How many worker threads make bodies ready. */
+  /** Number of worker threads that prepare bodies. */
   readonly workers: number
-  /** How many connections there are for reads, and for small writes. */
+  /** Number of connections for reads; `writers` is the number for small writes. */
   readonly readers: number
-  /** How many of those for reads one project may use at once. */
+  /** Maximum number of read connections that one project may use at a time. */
   readonly readersOfOne: number
   readonly writers: number
-  /** The number of all connections of one process. */
+  /** Total number of connections of one process. */
   readonly connections: number
 }
 
-/** A lane has two connections: one to look, and one to copy. */
+/** Connections per lane: one for lookups and one for COPY. */
 const PER_LANE = 2
-/** Other connections: for keys, for notices of keys, and, now and then, for statistics and for rankings. */
+/** Other connections: for keys, for key notifications, and occasionally for statistics and rankings. */
 const OTHERS = 4
-/** With fewer connections there is one lane. */
+/** Minimum number of connections for more than one lane. */
 const LEAST_FOR_LANES = 10
 
 export function parallelismOf(cores: number = availableParallelism(), most = Number.POSITIVE_INFINITY): Parallelism {

@@ -1,16 +1,15 @@
 /**
- * Room for large work, shared by several parties (projects). One party never has all of it, so another party's work
- * does not depend on when the first one finishes. Work that does not fit waits. Parties enter in turn, each with as
- * much weight as the others. Waiting ends: work that has waited too long, or has too much work of its own party before
- * it, is refused.
+ * Shares the capacity for large work among parties (projects). No party gets all capacity, so a party never depends on
+ * when another one finishes. Work that does not fit waits, and parties take turns with equal weight. Work that has
+ * waited too long, or has too much of its party's work before it, is rejected.
  */
 import { Refusal } from '../errors.ts'
 
 export interface PlaceBounds {
-  /** The weight that fits, and how much of it one party may have. */
+  /** Total weight admitted, and the maximum for one party. */
   readonly room: number
   readonly each: number
-  /** How many places one party may wait for at a time. */
+  /** Maximum number of slots that one party may wait for. */
   readonly line: number
   readonly waitMs: number
 }
@@ -18,7 +17,7 @@ export interface PlaceBounds {
 interface Waiting {
   readonly party: unknown
   readonly weight: number
-  /** Its position in line, in units of weight: after the earlier work of its party. */
+  /** Position in line, in units of weight, after the party's earlier work. */
   readonly turn: number
   readonly late: NodeJS.Timeout
   enter(): void
@@ -27,13 +26,13 @@ interface Waiting {
 
 export class Places {
   readonly #bounds: PlaceBounds
-  /** The weight that each party has inside. */
+  /** Admitted weight by party. */
   readonly #inside = new Map<unknown, number>()
-  /** In the order of arrival. */
+  /** Waiting work in order of arrival. */
   readonly #waiting = new Set<Waiting>()
-  /** The position of each party's next work, while any work waits. */
+  /** Position of each party's next work; empty while no work waits. */
   readonly #next = new Map<unknown, number>()
-  /** The position of the work that entered last. */
+  /** Position of the work that entered last. */
   #entered = 0
   #taken = 0
 
@@ -41,14 +40,14 @@ export class Places {
     this.#bounds = bounds
   }
 
-  /** A place for one piece of work, not yet taken. `party` is undefined while it is not known whose work it is. */
+  /** Returns a slot for one work item, not yet entered. `party` is undefined while the work's project is unknown. */
   of(party: unknown): Place {
     return new Place(this, party)
   }
 
   /**
-   * Calls `enter` when there is room and it is the party's turn, at once if it can; or `refuse`, later. Throws
-   * `quota_exhausted` if the party has too many in line. The function that it returns leaves: the room, or the line.
+   * Calls `enter` when the work fits and its turn comes, immediately if possible, or `refuse` if the wait is too long.
+   * Throws `quota_exhausted` if too much of the party's work waits. The returned function leaves the slot or the line.
    */
   join(party: unknown, weight: number, enter: () => void, refuse: (refusal: Refusal) => void): () => void {
     if (this.#countWaiting(party) >= this.#bounds.line) throw busy()
@@ -80,7 +79,7 @@ export class Places {
     }
   }
 
-  /** Whether any waiting work could enter if this work of a party left. */
+  /** Returns whether waiting work could enter if this party's work left. */
   wants(party: unknown, weight: number): boolean {
     for (const waiting of this.#waiting) {
       if (this.#mayHold(waiting, waiting.party === party ? weight : 0)) return true
@@ -90,7 +89,7 @@ export class Places {
 
   #admit(): void {
     for (let first = this.#first(); first !== undefined; first = this.#first()) {
-      // No work overtakes the first in line, so it is sure to enter.
+      // No work overtakes the first in line, so the first never starves.
       if (this.#taken > 0 && this.#taken + first.weight > this.#bounds.room) return
       this.#dequeue(first)
       this.#entered = first.turn
@@ -102,7 +101,7 @@ export class Places {
     this.#entered = 0
   }
 
-  /** The first in line among the work whose party may have more inside. */
+  /** Returns the first work in line whose party may hold more. */
   #first(): Waiting | undefined {
     let first: Waiting | undefined
     for (const waiting of this.#waiting) {
@@ -112,7 +111,7 @@ export class Places {
     return first
   }
 
-  /** A party that has nothing inside may hold work of any weight. */
+  /** Returns whether the party may hold this work. A party without admitted work may hold work of any weight. */
   #mayHold({ party, weight }: Waiting, leaving = 0): boolean {
     const inside = (this.#inside.get(party) ?? 0) - leaving
     return inside === 0 || inside + weight <= this.#bounds.each
@@ -137,7 +136,7 @@ export class Places {
   }
 }
 
-/** A place for one piece of work. */
+/** A slot for one work item. */
 export class Place {
   readonly #places: Places
   readonly #party: unknown
@@ -156,12 +155,14 @@ export class Place {
     return this.#isInside
   }
 
-  /** Whether this work keeps out other work, which waits. */
+  /** Whether this work keeps other work waiting. */
   get isWanted(): boolean {
     return this.#isInside && this.#places.wants(this.#party, this.#weight)
   }
 
-  /** Resolves when it is its turn. Rejects with `quota_exhausted` if it does not get one. */
+  /**
+   * Resolves when it is the work's turn. Rejects with `quota_exhausted` if the wait is too long or too much work waits.
+   */
   enter(weight = 1): Promise<void> {
     this.#entered ??= new Promise((resolve, reject) => {
       if (this.#isOver) return
@@ -175,7 +176,7 @@ export class Place {
     return this.#entered
   }
 
-  /** The work is over, or need not be done any more. */
+  /** Leaves the slot or the line, because the work is finished or no longer needed. */
   leave(): void {
     this.#isOver = true
     this.#isInside = false

@@ -1,20 +1,22 @@
-/** Answers of the database that are remembered for a few seconds. */
+/** Caches database results for a few seconds. */
 
-/** How long an answer counts. A process that hears of a change forgets all of them earlier. */
+/** Lifetime of a cached result. A process that is notified of a change clears its cache sooner. */
 const REMEMBERED_MS = 5000
 const MOST = 10_000
 
-/** From when an answer is: it is asked for before the database is. */
+/**
+ * Time of a database read. The caller must take it before the query, so that a change during the query is not missed.
+ */
 export interface Moment {
   readonly epoch: number
-  /** In ms of performance.now(). */
+  /** Expiry time, in ms of performance.now(). */
   readonly until: number
 }
 
 export class Remembered<T> {
-  /** In the order in which they were found. */
+  /** Results in insertion order. */
   readonly #found = new Map<string, { readonly value: T; readonly until: number }>()
-  /** Each `forget` raises it, so that answers that were read before are not remembered afterwards. */
+  /** Incremented by each `forget`, so that results read earlier are not cached afterwards. */
   #epoch = 0
 
   get(name: string): T | undefined {
@@ -26,7 +28,7 @@ export class Remembered<T> {
     return { epoch: this.#epoch, until: performance.now() + REMEMBERED_MS }
   }
 
-  /** Remembers an answer from this moment, or not, if all were forgotten since. `leftMs`: for no longer than this. */
+  /** Caches a result read at this moment, unless `forget` was called since. `leftMs` limits the result's lifetime. */
   add(name: string, value: T, { epoch, until }: Moment, leftMs = Number.POSITIVE_INFINITY): void {
     if (epoch !== this.#epoch) return
     this.#found.delete(name)
@@ -38,7 +40,7 @@ export class Remembered<T> {
     }
   }
 
-  /** Forgets everything: something may have changed. */
+  /** Clears the cache after a possible change. */
   forget(): void {
     this.#epoch++
     this.#found.clear()

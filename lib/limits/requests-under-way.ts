@@ -1,12 +1,12 @@
-/** Bounds how many requests each party (project) has under way. */
+/** Limits the number of requests that each party (project) has in flight. */
 import { Refusal } from '../errors.ts'
 
-/** Four times what a busy application sends over 64 connections. */
+/** Maximum per party, four times the 64 connections of a busy application. */
 const MOST = 256
 
 export class RequestsUnderWay {
   readonly #most: number
-  /** Only parties with requests under way. */
+  /** Requests in flight by party; never zero. */
   readonly #counts = new Map<number, number>()
   #all = 0
 
@@ -14,12 +14,12 @@ export class RequestsUnderWay {
     this.#most = most
   }
 
-  /** The requests of all parties. */
+  /** Number of requests of all parties. */
   get count(): number {
     return this.#all
   }
 
-  /** Adds a request, until it leaves. Throws `too_many_requests` if the party has too many. */
+  /** Counts a request until `leave`. Throws `too_many_requests` if the party has too many. */
   enter(party: number): void {
     const count = this.#counts.get(party) ?? 0
     if (count >= this.#most) {

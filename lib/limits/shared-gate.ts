@@ -1,38 +1,40 @@
 /**
- * Admits work of several parties (projects), each of which has a share. A party that brings more than its share waits
- * for its own work, however idle the rest is. So work of another party finds room at once. With a capacity, all parties
- * together have no more than that inside, and enter in turn (fair-gate.ts).
+ * Admits work of several parties (projects), each with a fixed share. A party that exceeds its share waits for its own
+ * work even if capacity is idle, so other parties' work can start immediately. An optional capacity limits all parties
+ * together; they then take turns (fair-gate.ts).
  */
 import { Refusal } from '../errors.ts'
 import { FairGate } from './fair-gate.ts'
 
 export interface GateBounds {
-  /** The weight that one party may have inside. Heavier work enters once the party has nothing else inside. */
+  /** Maximum admitted weight of one party. Heavier work enters when the party has no other work inside. */
   readonly share: number
-  /** The weight that all parties may have inside. */
+  /** Maximum admitted weight of all parties. */
   readonly capacity?: number
 }
 
 export interface GateVisit {
-  /** 1 if it is left out. */
+  /** Defaults to 1. */
   readonly weight?: number
-  /** The client that waits for the work. If it leaves before its turn comes, the work is not done. */
+  /** The client that waits for the work. If the client disconnects before its turn, the work is skipped. */
   readonly client?: { readonly signal: AbortSignal } | undefined
 }
 
 interface Own {
   readonly gate: FairGate
-  /** The work that waits or is inside. */
+  /** Number of waiting and admitted work items. */
   count: number
 }
 
-/** Shorter waits are not checked for a client that left: to make the signal of a request costs more than most reads. */
+/**
+ * Minimum wait after which the client's connection is checked, because creating a signal costs more than most reads.
+ */
 const SHORT_WAIT_MS = 100
 
 export class SharedGate {
   readonly #share: number
   readonly #all: FairGate
-  /** Only parties with work that waits or is inside. */
+  /** Parties with waiting or admitted work. */
   readonly #parties = new Map<unknown, Own>()
   #count = 0
   #inside = 0
@@ -42,12 +44,12 @@ export class SharedGate {
     this.#all = new FairGate(capacity)
   }
 
-  /** How much work waits for its turn. */
+  /** Number of waiting work items. */
   get waiting(): number {
     return this.#count - this.#inside
   }
 
-  /** Does the work when it is its party's turn. Rejects with `unavailable` if the client has left by then. */
+  /** Runs the work when it is the party's turn. Rejects with `unavailable` if the client has disconnected by then. */
   async run<T>(party: unknown, work: () => Promise<T>, { weight = 1, client }: GateVisit = {}): Promise<T> {
     const own = this.#parties.get(party) ?? { gate: new FairGate(this.#share), count: 0 }
     this.#parties.set(party, own)

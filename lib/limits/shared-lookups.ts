@@ -1,9 +1,6 @@
-/**
- * Lookups that share the way: only one batch is under way at a time, and lookups that are added meanwhile go with the
- * next one. So a flood of questions makes few queries.
- */
+/** Batches lookups. Only one batch is in flight at a time, and lookups added meanwhile join the next batch. */
 
-/** A question, and the functions that settle it. */
+/** A lookup and the functions that settle it. */
 export interface Lookup<T> {
   resolve(found: T | undefined): void
   reject(error: unknown): void
@@ -15,9 +12,7 @@ export class SharedLookups<L extends Lookup<unknown>> {
   #waiting: L[] = []
   #isLookingUp = false
 
-  /**
-   * `answer` resolves each lookup of a batch, of `most` at the most. If it fails, all that it has not resolved fail.
-   */
+  /** `answer` resolves a batch of at most `most` lookups. If it fails, the batch's unresolved lookups are rejected. */
   constructor(most: number, answer: (batch: readonly L[]) => Promise<void>) {
     this.#most = most
     this.#answer = answer

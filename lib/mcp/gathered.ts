@@ -1,11 +1,12 @@
 /**
- * Bounds the results that one message gathers: a batch may have 50 calls, and all of its results are in memory until it
- * is answered.
+ * Limits the size of a message's results. A batch may have 50 calls, whose results stay in memory until it is answered.
  */
 import { Refusal } from '../errors.ts'
 import type { Result } from './long-result.ts'
 
-/** Two traces of the usual largest size, as structured content and as text. A single result may be longer. */
+/**
+ * Enough for two traces of the usual maximum size, as structured content and as text. A single result may be larger.
+ */
 const MOST_BYTES = 32 * 1024 * 1024
 
 export class Gathered {
@@ -16,7 +17,7 @@ export class Gathered {
     this.#most = most
   }
 
-  /** Throws `invalid_request` if the calls of the message have gathered too much for another call to read more. */
+  /** Throws `invalid_request` if the message's results have reached the limit. */
   check(): void {
     if (this.#bytes < this.#most) return
     throw new Refusal(

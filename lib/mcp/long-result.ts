@@ -1,16 +1,16 @@
 /**
- * The text of a result that is too long to be given twice. `structuredContent` has the whole result; the text has what
- * fits, says so, and says how to get the rest.
+ * Builds the text of a result that is too long to be sent twice. `structuredContent` has the whole result; the text has
+ * as much as fits, says that it is shortened, and tells how to get the rest.
  */
 import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-json.ts'
 import { cutOutlineText, type Detail, outlineTrace, SHOWN_BYTES } from './outline.ts'
 
-/** Up to this size the text is the whole result. */
+/** Maximum size of a result whose text is the whole result. */
 export const MAX_TEXT_BYTES = 256 * 1024
-/** The bytes that are shown of a member that is no list. */
+/** Maximum number of bytes shown of a member that is not a list. */
 const MEMBER_BYTES = 4000
 
-/** A result as it goes out: JSON text, or the pieces of one that is longer than MAX_TEXT_BYTES, and its text. */
+/** A result to send: JSON text or, if longer than MAX_TEXT_BYTES, its pieces and its shortened text. */
 export type Result = string | LongResult
 export interface LongResult {
   /** JSON text in UTF-8, without unpaired surrogates. */
@@ -18,7 +18,7 @@ export interface LongResult {
   readonly text: string
 }
 
-/** The text of a long result, which is a JSON object. */
+/** Returns the shortened text of a long result, which must be a JSON object. */
 export function shortResultText(result: string): string {
   const { inexact } = inspectText(result)
   const value = (inexact ? parseInexact(result) : JSON.parse(result)) as Readonly<Record<string, unknown>>
@@ -28,7 +28,7 @@ export function shortResultText(result: string): string {
 
 const isDetail = (value: object): value is Detail => 'trace' in value && 'spans' in value && 'scores' in value
 
-/** Keeps the first items of each list, as many as there is room for. */
+/** Keeps as many leading items of each list as fit. */
 function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, bytes: number): string {
   const said: string[] = []
   const kept: Record<string, unknown> = {}

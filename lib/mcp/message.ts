@@ -1,4 +1,4 @@
-/** Reads a JSON-RPC message, or a batch of them, as far as it must be understood before the SDK gets it. */
+/** Reads a JSON-RPC message or batch as far as spoor must understand it before the SDK does. */
 
 import { Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
@@ -6,13 +6,13 @@ import { type ParsedBody, parseBody, readBody } from '../trace/body.ts'
 import { plainNumber, stringifyExact } from '../trace/json/exact-json.ts'
 import type { Arguments } from './tool.ts'
 
-/** Levels around the arguments of a call: the batch, the message and its parameters. */
+/** Levels that enclose a call's arguments: the batch, the message and its parameters. */
 const ENVELOPE_LEVELS = 3
 const MAX_DEPTH = MAX_JSON_DEPTH + ENVELOPE_LEVELS
 const MAX_BATCH = 50
-/** A message of up to this size is parsed on the main thread, where it takes some milliseconds at most. */
+/** Maximum size of a message that is parsed on the main thread, which takes a few milliseconds at most. */
 export const SMALL_BYTES = 64 * 1024
-/** The tool whose arguments are the body of a request that may have 2 MiB. */
+/** The tool whose arguments are a request body of up to 2 MiB. */
 const LARGE_TOOL = 'record_trace'
 
 interface Call {
@@ -22,11 +22,11 @@ interface Call {
 }
 
 export interface RpcMessage extends ParsedBody {
-  /** Set if the message is large: the arguments of its calls of record_trace. Each call has its index as `body`. */
+  /** Arguments of a large message's record_trace calls. Each call has the index of its arguments as `body`. */
   readonly bodies?: readonly Uint8Array[]
 }
 
-/** A large message: the text that is left of it, and the bodies that were taken out. */
+/** A large message: its remaining text and the bodies that were extracted. */
 export interface LargeMessage {
   readonly text: string
   readonly bodies: readonly Uint8Array[]
@@ -35,9 +35,7 @@ export interface LargeMessage {
 /** Parses a large message on another thread (lib/threads). */
 export type LargeMessageParser = (bytes: Uint8Array) => Promise<LargeMessage>
 
-/**
- * Reads the message in a body. Resolves to a Refusal if it is not JSON, too deep, too large, or a batch of too many.
- */
+/** Reads the message in a body. Resolves to a Refusal if it is not JSON or exceeds a size, depth or batch limit. */
 export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessageParser): Promise<RpcMessage | Refusal> {
   try {
     if (bytes.length <= SMALL_BYTES) return checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))
@@ -50,8 +48,8 @@ export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessagePar
 }
 
 /**
- * Reads a message that is too large to be parsed on the main thread. Only the arguments of record_trace may be large.
- * They are taken out as bytes, which the write path reads. What is left of the message must be small.
+ * Reads a message that is too large for the main thread. Only record_trace's arguments may be large; they are extracted
+ * as bytes, which the write path reads. The rest of the message must be small.
  */
 export function readLargeMessage(bytes: Uint8Array): LargeMessage {
   const { exact, inexact } = checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))
@@ -73,17 +71,17 @@ function checkBatch(message: ParsedBody): ParsedBody {
   throw new Refusal('invalid_request', `body: must be a batch of at most ${MAX_BATCH} messages`)
 }
 
-/** The arguments of a call of record_trace that were taken out of a large message; undefined for any other call. */
+/** Returns record_trace arguments that were extracted from a large message, or undefined for any other call. */
 export function bodyOf({ bodies }: RpcMessage, name: string, args: Arguments): Uint8Array | undefined {
   return name === LARGE_TOOL ? bodies?.[args.body as number] : undefined
 }
 
-/** The names of the tools that a message calls. What is not a valid message may call none. */
+/** Returns the names of the tools that a message calls. An invalid message may call no tools. */
 export function calledTools({ value }: Pick<ParsedBody, 'value'>): unknown[] {
   return callsIn(value).map(call => call.params?.name)
 }
 
-/** The arguments of the call with this id, with every number as it was sent. */
+/** Returns the arguments of the call with this id, with numbers as sent. */
 export function exactArguments({ exact }: ParsedBody, id: unknown): Arguments | undefined {
   return callsIn(exact).find(call => plainNumber(call.id) === id)?.params?.arguments ?? undefined
 }

@@ -1,14 +1,13 @@
 /**
- * Decides which web pages may call the endpoint from a browser. A page can have its host name rebound to the address
- * of this machine, but the browser still sends the page's own origin in the header Origin. Other clients send no such
- * header.
+ * Controls which web pages may call the endpoint from a browser. A page can rebind its host name to this machine's
+ * address, but the browser's Origin header still names the page's own origin. Other clients do not send this header.
  */
 
 import type { Config } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { RequestOf } from '../http/route.ts'
 
-/** Names under which a browser on this machine reaches the server. */
+/** Host names by which a browser on this machine reaches the server. */
 const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '[::1]']
 const EXPOSED_HEADERS = 'X-Request-Id, WWW-Authenticate, Retry-After'
 
@@ -23,8 +22,7 @@ const PREFLIGHT_HEADERS = {
 type Guarded = Pick<RequestOf<unknown>, 'headers' | 'localPort'>
 
 /**
- * Makes the guard, which runs before the key is checked. It returns headers for an allowed origin, and refuses any
- * other.
+ * Returns the guard, which runs before the key check. It returns headers for allowed origins and rejects other origins.
  */
 export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' | 'allowedOrigins'>) {
   const publicOrigin = baseUrl === undefined ? undefined : new URL(baseUrl).origin
@@ -45,7 +43,7 @@ export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' 
   }
 }
 
-/** Answers the preflight of a browser. The guard has decided already whether the origin may call. */
+/** Answers a browser's preflight request. The guard has already checked the origin. */
 export function answerPreflight() {
   return { status: 204, headers: PREFLIGHT_HEADERS }
 }

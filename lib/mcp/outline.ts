@@ -1,6 +1,6 @@
 /**
- * Makes an outline of a trace, for a reader that cannot take in the whole: the tree of its spans, with the beginnings
- * of their values. A value that is cut says so, and how much is missing.
+ * Builds an outline of a trace for readers that cannot take in the whole trace: the span tree with the beginnings of
+ * its values. Each cut value says how much is missing.
  */
 import Type, { type Static } from 'typebox'
 import { SPAN_KINDS, STATUSES } from '../schema/input.ts'
@@ -10,13 +10,13 @@ import { stringifyExact } from '../trace/json/exact-json.ts'
 import { leftOutOf } from '../trace/states/left-out.ts'
 import { inTreeOrder, type Placed } from './span-tree.ts'
 
-/** The answer of getTrace, parsed; free JSON in it may hold LosslessNumbers. */
+/** The parsed getTrace response. Free JSON in it may contain LosslessNumbers. */
 export type Detail = Static<typeof TraceDetail>
 type Span = Detail['spans'][number]
 
 /**
- * The bytes that a tool shows of a long answer. Clients cut what they give their model: Gemini CLI at 40,000
- * characters, Codex at 48,000 (test/torture/README.md, "agents").
+ * Maximum number of bytes that a tool shows of a long response. Clients cut what they pass to their model: Gemini CLI
+ * at 40,000 characters, Codex at 48,000 (test/torture/README.md, "agents").
  */
 export const SHOWN_BYTES = 35_000
 
@@ -59,17 +59,19 @@ export const TraceOutline = named('TraceOutline', {
 })
 export type TraceOutline = Static<typeof TraceOutline>
 
-/** The bytes of JSON that are shown of each value of the trace, of each value of a span, and of each name. */
+/** Maximum bytes of JSON shown per value of the trace, per span value, and per name. */
 interface Room {
   readonly traceValue: number
-  /** 0 if values of spans are not shown at all. */
+  /** 0 hides span values. */
   readonly spanValue: number
   readonly name: number
-  /** Whether FACTS are shown. */
   readonly hasFacts: boolean
 }
 
-/** The first of these with which the outline is short enough is used. With the last, 200 spans with short names fit. */
+/**
+ * Sizes in order of preference. The first that makes the outline short enough is used; with the last, 200 spans with
+ * short names fit.
+ */
 const ROOMS: readonly Room[] = [
   { traceValue: 4000, spanValue: 400, name: 500, hasFacts: true },
   { traceValue: 1500, spanValue: 120, name: 120, hasFacts: true },
@@ -80,15 +82,15 @@ const SPAN_VALUES = ['input', 'output', 'attributes', 'events'] as const
 const FACTS = ['startedAt', 'model', 'usage', 'costUsd'] as const
 
 export interface OutlineOptions {
-  /** Whether the detail may hold LosslessNumbers. */
+  /** Whether the detail may contain LosslessNumbers. */
   readonly inexact: boolean
-  /** The size of the detail as JSON. */
+  /** Size of the detail as JSON, in bytes. */
   readonly bytes: number
-  /** Whether it stands as text beside the whole trace (long-result.ts). */
+  /** Whether the outline is the text that accompanies the whole trace (long-result.ts). */
   readonly isText?: boolean
 }
 
-/** The outline as JSON text. */
+/** Returns the outline as JSON text. */
 export function outlineTrace(detail: Detail, { inexact, bytes, isText = false }: OutlineOptions): string {
   const spans = inTreeOrder(detail.spans).map(placed => measure(placed, inexact))
   let text = ''
@@ -108,7 +110,7 @@ export function outlineTrace(detail: Detail, { inexact, bytes, isText = false }:
   return text
 }
 
-/** A span at its position in the tree, with those of its values that are neither null nor empty. */
+/** A span at its position in the tree, with its values that are neither null nor empty. */
 interface Measured extends Placed<Span> {
   readonly bytes: number
   readonly values: readonly { readonly field: (typeof SPAN_VALUES)[number]; readonly value: unknown; json: string }[]
@@ -149,13 +151,13 @@ function outlineOfSpan({ span, depth, bytes, values }: Measured, room: Room): Ou
   }
 }
 
-/** The value itself, or the beginning of its JSON if that is longer than `maxBytes`. */
+/** Returns the value itself, or the beginning of its JSON if the JSON is longer than `maxBytes`. */
 function cutValue(value: unknown, json: string, maxBytes: number): unknown {
   const text = cutOutlineText(json, maxBytes)
   return text === json ? value : text
 }
 
-/** The bytes of the mark on a cut text. Cutting saves nothing unless the text is longer by more than that. */
+/** Size of the mark on a cut string. Cutting saves nothing unless it removes more than the mark adds. */
 const MARK_BYTES = 50
 
 export function cutOutlineText(text: string, maxBytes: number): string {
@@ -165,18 +167,17 @@ export function cutOutlineText(text: string, maxBytes: number): string {
   return `${start}… [${bytes - Buffer.byteLength(start)} of ${bytes} bytes left out]`
 }
 
-/** The beginning of a text: whole characters of at most `maxBytes` bytes. */
+/** Returns the longest prefix of whole characters that takes at most `maxBytes` bytes. */
 export function beginning(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text.slice(0, maxBytes))
-  // A byte 10xxxxxx belongs to the character before it.
+  // A byte 10xxxxxx continues a character.
   let end = Math.min(maxBytes, bytes.length)
   while (end > 0 && end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end--
   return bytes.toString('utf8', 0, end)
 }
 
 /**
- * How to read more, then everything that the outline has less of than the trace. The way on comes first: some clients
- * show their model only the first 500 characters of a text.
+ * Describes how to read more, then what the outline omits. Some clients show their model only the first 500 characters.
  */
 function noteOf(bytes: number, { traceValue, spanValue, name, hasFacts }: Room, isText: boolean): string[] {
   const cut = [
@@ -202,10 +203,10 @@ function noteOf(bytes: number, { traceValue, spanValue, name, hasFacts }: Room, 
   ]
 }
 
-/** It comes last: a model that reads only the text can do nothing with it. */
+/** Placed last, because a model that reads only the text cannot use it. */
 const STRUCTURED = 'Clients that read structuredContent have the whole trace.'
 
-/** Says that the trace had more spans than are stored. The metadata has it too, but may be cut. */
+/** Reports spans that were not stored. The metadata also has this information but may be cut. */
 function notStored(metadata: object): string[] {
   const leftOut = leftOutOf(metadata)
   if (leftOut === undefined) return []
@@ -216,7 +217,7 @@ function notStored(metadata: object): string[] {
   ]
 }
 
-/** A client may write any kind into its metadata. */
+/** Maximum bytes shown of a kind, because clients may write any kind into the metadata. */
 const KIND_BYTES = 40
 
 const listed = (names: readonly string[]): string => `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`

@@ -1,8 +1,8 @@
 /**
- * Speaks the Model Context Protocol: Streamable HTTP, stateless, with answers in JSON. The SDK does most of the work,
- * and only this file uses it. Each POST has a server and a transport of its own, as the SDK demands without sessions.
- * There are two eras of the protocol. Since 2026-07-28 each request names its client and its version. Before that, a
- * handshake (`initialize`) named them. The SDK tells the eras apart; both are served with the same tools.
+ * Implements the Model Context Protocol: Streamable HTTP, stateless, with JSON responses. The SDK does most of the
+ * work, and only this file uses it. Each POST has its own server and transport, as the SDK requires without sessions.
+ * The protocol has two eras: since 2026-07-28 each request names its client and version; earlier, a handshake
+ * (`initialize`) did. The SDK distinguishes the eras, and both have the same tools.
  */
 import {
   createMcpHandler,
@@ -29,11 +29,10 @@ import type { ToolListing } from './tool.ts'
 type RequestHeaders = NodeJS.Dict<string | string[]>
 type MessageId = string | number
 
-/** The tools that a POST may use. */
+/** Tools available to a POST. */
 export interface Toolbox {
-  /** The tools on offer. */
   readonly listings: readonly ToolListing[]
-  /** Calls a tool. Undefined if there is no such tool. An error fails the whole POST. */
+  /** Calls a tool. Resolves to undefined if the tool does not exist. An error fails the whole POST. */
   call(name: string, args: Readonly<Record<string, unknown>>, id: MessageId): Promise<ToolAnswer | undefined>
 }
 
@@ -51,20 +50,20 @@ const INSTRUCTIONS =
   'the API key.'
 
 /**
- * A validator that all servers share; each would make its own otherwise, which takes long. It is never used, because
- * it checks only what a server asks of a client.
+ * A validator shared by all servers, because each would otherwise create its own, which is slow. It is never used,
+ * because it only checks what a server requests from a client.
  */
 const validator = new AjvJsonSchemaValidator()
 
-/** Answers a message, or a batch of them, by calls of tools. */
+/** Answers a message or a batch by calling tools. */
 export async function answerWithTools(message: unknown, headers: RequestHeaders, toolbox: Toolbox): Promise<Reply> {
   return (keptRequest(headers) && (await answerPlainCall(message, toolbox))) ?? answerBySdk(message, headers, toolbox)
 }
 
 /**
- * Answers a single call of a tool by hand, as the SDK would. Most messages of agents are such calls, and the SDK needs
- * about as much CPU for one as PostgreSQL and node together need for a page of a list. Undefined if the message is
- * something else, or is not valid; then the SDK answers it.
+ * Answers a single tool call without the SDK, in the same form. Most agent messages are single calls, and the SDK uses
+ * about as much CPU for each as PostgreSQL and node together use for a page of a list. Resolves to undefined if the
+ * message is something else or invalid; the SDK then answers it.
  */
 async function answerPlainCall(message: unknown, toolbox: Toolbox): Promise<Reply | undefined> {
   const call = readPlainCall(message)
@@ -92,7 +91,7 @@ async function answerBySdk(message: unknown, headers: RequestHeaders, toolbox: T
       if (params?.cursor !== undefined) throw invalid('The list has one page only')
       return { tools: toolbox.listings as never }
     })
-    // Only calls are checked: the SDK refuses unknown methods itself, in each era with its own status.
+    // Set only for calls, because the SDK rejects unknown methods itself, with a different status in each era.
     if (calledTools({ value: message }).length > 0) server.fallbackRequestHandler = callTool
     return server
   }
@@ -113,7 +112,7 @@ async function answerBySdk(message: unknown, headers: RequestHeaders, toolbox: T
   return { status, body: text === '' ? undefined : bodyOfParts(splices.fill(text)) }
 }
 
-/** The answer to a body in which no message could be read. */
+/** Returns the response to a body without a readable message. */
 export function answerUnreadable({ code, message }: Refusal): Reply {
   return refusal(
     400,
@@ -138,22 +137,22 @@ const initialize = checker(
   })
 )
 
-/** The fault of a handshake; undefined if there is none. The SDK would report it as an internal error. */
+/** Returns the error in a handshake, or undefined if the handshake is valid. The SDK would report an internal error. */
 function faultOfInitialize(message: unknown): string | undefined {
   if (!isObject(message) || message.method !== 'initialize' || message.id === undefined) return undefined
   if (isInitializeRequest(message)) return undefined
   return initialize.check(message) ? 'params: are not what initialize takes' : initialize.explain(message)
 }
 
-/** The id of a request; null if it has no valid one. */
+/** Returns a request's id, or null if the id is missing or invalid. */
 function idOf(message: unknown): MessageId | null {
   const { id } = message as { readonly id?: unknown }
   return typeof id === 'string' || typeof id === 'number' ? id : null
 }
 
 /**
- * Reads the tool's name and the arguments of a call by hand. The SDK would check the call and its result by its own
- * schemas, which takes nearly half of its time for a call (test/bench/RESULTS.md, "Tools").
+ * Reads a call's tool name and arguments without the SDK, which would validate the call and its result by its own
+ * schemas in nearly half of its time per call (test/bench/RESULTS.md, "Tools").
  */
 function readCall(params: Record<string, unknown> = {}): { name: string; args: Record<string, unknown> } {
   const { name, arguments: args = {} } = params
@@ -162,7 +161,7 @@ function readCall(params: Record<string, unknown> = {}): { name: string; args: R
   return { name, args }
 }
 
-/** The call, if it has exactly the fields that a call has; undefined if the SDK must look at the message. */
+/** Returns the call if it has only a call's fields, or undefined if the SDK must handle the message. */
 function readPlainCall(message: unknown) {
   if (!isObject(message) || !hasOnly(message, ['jsonrpc', 'id', 'method', 'params'])) return undefined
   const { jsonrpc, id, method, params } = message
@@ -178,10 +177,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const hasOnly = (value: object, names: readonly string[]): boolean =>
   Object.keys(value).every(key => names.includes(key))
 
-/**
- * Answers one POST, whose message has been parsed, by a server of the SDK that was made for it. Nothing needs to be
- * closed afterwards, because an answer in JSON leaves neither streams nor timers.
- */
+/** Answers one POST, already parsed, with a new SDK server. A JSON response leaves no streams or timers to close. */
 export async function answerPost(
   createServer: () => Server,
   message: unknown,
@@ -193,20 +189,19 @@ export async function answerPost(
   return { status: response.status, text: await response.text() }
 }
 
-/** Answers by the rules of versions before 2026-07-28. */
+/** Answers according to protocol versions before 2026-07-28. */
 async function answerLegacy(createServer: () => Server, request: Request, message: unknown): Promise<Response> {
   const server = createServer()
-  // A cancellation can only be for a call of the same POST, and the SDK would then never answer the POST. So it is
-  // ignored.
+  // Ignored, because a cancellation can only refer to a call in the same POST, which the SDK would then never answer.
   server.setNotificationHandler('notifications/cancelled', () => {})
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
   return transport.handleRequest(request, { parsedBody: message })
 }
 
-/** Answers by the rules of 2026-07-28 and later. */
+/** Answers according to protocol version 2026-07-28 and later. */
 async function answerModern(createServer: () => Server, request: Request, message: unknown): Promise<Response> {
-  // The SDK would open a stream that never ends, but nothing in this service changes that a client could listen for.
+  // The SDK would open an endless stream, but this service has no changes to report.
   if ((message as { readonly method?: unknown } | null)?.method === 'subscriptions/listen') {
     const { status, body } = refusal(404, ProtocolErrorCode.MethodNotFound, 'Method not found', idOf(message))
     return Response.json(body, { status: status! })
@@ -217,12 +212,12 @@ async function answerModern(createServer: () => Server, request: Request, messag
 const JSON_TYPE = 'application/json'
 const ACCEPT_ALL = `${JSON_TYPE}, text/event-stream`
 
-/** A request for each version of the first era. The SDK looks only at its headers, so one request serves many POSTs. */
+/** Requests by version of the first era. The SDK reads only a request's headers, so each request serves many POSTs. */
 const requests = new Map(
   [undefined, ...SUPPORTED_PROTOCOL_VERSIONS].map(version => [version, request(ACCEPT_ALL, version)])
 )
 
-/** The kept request for these headers, if they are the usual ones: a known version, and JSON is accepted. */
+/** Returns the cached request for the usual headers: a known version, and JSON accepted. */
 function keptRequest({ accept, 'mcp-protocol-version': version }: RequestHeaders): Request | undefined {
   return takesJson(accept) ? requests.get(version?.toString()) : undefined
 }
@@ -232,8 +227,8 @@ function takesJson(accept: RequestHeaders[string]): boolean {
 }
 
 /**
- * Makes a request with these headers. If the client accepts JSON, the request says that it accepts streams as well, as
- * the SDK demands; the client never gets one.
+ * Returns a request with these headers. If the client accepts JSON, the request also accepts streams, as the SDK
+ * requires, although the client never gets one.
  */
 function requestWith(headers: RequestHeaders): Request {
   const { accept, 'mcp-protocol-version': version } = headers
@@ -241,7 +236,7 @@ function requestWith(headers: RequestHeaders): Request {
   return keptRequest(headers) ?? request(takesJson(accept) ? ACCEPT_ALL : String(accept), version?.toString(), told)
 }
 
-/** Headers that repeat parts of the message. The second era demands them. */
+/** Headers that repeat parts of the message, as the second era requires. */
 const TOLD = ['mcp-method', 'mcp-name']
 
 function request(accept: string, version: string | undefined, told: readonly [string, string][] = []): Request {

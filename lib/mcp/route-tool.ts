@@ -1,7 +1,6 @@
 /**
- * Makes tools of routes. A tool takes the fields of its route (path ids, query parameters and body) as one object, has
- * them checked by the route's own rules, and calls the route's handler. So HTTP and tools do everything in the same
- * way.
+ * Creates tools from routes. A tool takes its route's fields (path ids, query parameters and body) as one object,
+ * validates them by the route's rules, and calls the route's handler, so HTTP and tools behave identically.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
@@ -24,27 +23,23 @@ import { SMALL_BYTES } from './message.ts'
 import type { Annotations, Arguments, Tool, ToolCall, ToolView } from './tool.ts'
 import { wellFormedBytes } from './well-formed.ts'
 
-/** How a tool describes itself. Its schemas come from its route. */
+/** A tool's description. Its schemas come from the route. */
 export interface ToolText {
   readonly name: string
   readonly title: string
   readonly description: string
   readonly annotations: Annotations
-  /** Examples of arguments, for the input schema. */
   readonly examples?: readonly Arguments[]
 }
 
-/**
- * How many answers of routes are turned into answers of tools at a time, for one project and for all: they can be
- * large, and all of them are in memory.
- */
+/** Maximum number of route responses converted to tool results at a time. All are in memory, and may be large. */
 const VIEWS = { share: 3, capacity: 6 }
 
 type PathId = 'traceId' | 'scoreId'
 const PATH_IDS = { traceId: TraceId, scoreId: SpanId }
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
 
-/** The means of tools: room for their bodies, and the threads that make results of long answers. */
+/** Resources of tools: capacity for bodies, and threads that convert long responses to results. */
 export interface ToolMeans {
   readonly ingest: Admits
   readonly bodies: {
@@ -53,7 +48,7 @@ export interface ToolMeans {
   }
 }
 
-/** Makes the tool of a route. The schemas are compiled here, once. */
+/** Creates a route's tool. Its schemas are compiled once, here. */
 export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: ToolText, view?: ToolView): Tool {
   const pathIds = pathIdsOf(route)
   const options = Object.keys(view?.options.properties ?? {})
@@ -78,7 +73,7 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
       const parts = readRest(call, [...pathIds, ...options])
       const request = Object.assign(contextOf(call.request), ids, parts)
       const answer = async () => {
-        // Here, and not before the call waits for its turn: those before it in the batch have gathered theirs.
+        // Checked after the call's wait, because earlier calls in the batch have added their results by then.
         if (isRead(route)) call.gathered.check()
         const { body } = await route.handler(request)
         return body instanceof JsonPieces ? body : body instanceof JsonText ? body.text : JSON.stringify(body)
@@ -100,7 +95,7 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
     }
   }
 
-  /** The answer of the route as it is. */
+  /** Builds a result from the route's whole response. */
   async function whole(answer: string | JsonPieces, projectId: number): Promise<Result> {
     const pieces = typeof answer === 'string' ? [answer] : answer.pieces
     if (lengthOf(answer) <= MAX_TEXT_BYTES) return typeof answer === 'string' ? answer : textOf(answer)
@@ -111,7 +106,7 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
       formed.push(wellFormedBytes(typeof piece === 'string' ? Buffer.from(piece) : piece))
     }
     const joined = Buffer.concat(formed)
-    // The threads copy it once more. That is a task of its own.
+    // Yields first, because handing the bytes to a thread copies them again.
     await turn()
     return { pieces: formed, text: await bodies.parse('short', joined, projectId) }
   }
@@ -136,8 +131,8 @@ const textOf = (answer: string | JsonPieces): string =>
   typeof answer === 'string' ? answer : Buffer.concat(answer.pieces).toString()
 
 /**
- * The output schema of a tool that answers with one of these, or with the error object: the fields that may be there,
- * and no more. Clients give the list of tools to models whole. The answers show the contents of the fields.
+ * Returns the output schema of a tool that returns one of these objects or the error object. The schema lists only the
+ * possible fields, because clients pass the whole tool list to their model; the responses show each field's contents.
  */
 export function outputSchema(schemas: readonly TObject[]): object {
   const types = new Map<string, Set<string>>()
@@ -152,13 +147,15 @@ export function outputSchema(schemas: readonly TObject[]): object {
   return { type: 'object', properties: Object.fromEntries(fields) }
 }
 
-/** The type of a field; empty if it can have several types, or any. */
+/** Returns a field's type, or an empty string if the field may have several types or any type. */
 function typeOf(field: TSchema): string {
   const { type } = field as { readonly type?: unknown }
   return typeof type === 'string' ? type : ''
 }
 
-/** Makes a check of arguments that no route has. It throws `invalid_request`. `exact`: numbers as they were written. */
+/**
+ * Returns a check for arguments outside any route. The check throws `invalid_request`. `exact` has numbers as written.
+ */
 export function argumentCheck(schema: TObject): (args: Arguments, exact?: Arguments) => void {
   const { check, explain } = checker(schema)
   return (args, exact = args) => {
@@ -166,7 +163,7 @@ export function argumentCheck(schema: TObject): (args: Arguments, exact?: Argume
   }
 }
 
-/** A schema as plain JSON, without the marks that typebox adds. */
+/** Returns a schema as plain JSON, without typebox's markers. */
 export const plain = (schema: object): object => JSON.parse(JSON.stringify(schema))
 
 function pathIdsOf({ path }: Route): PathId[] {
@@ -180,10 +177,7 @@ function inputSchema({ query, body }: Route, pathIds: readonly PathId[], view: T
   return Type.Object(properties, { additionalProperties: false })
 }
 
-/**
- * Reads an id. A missing id makes the call invalid; a text that cannot be an id is refused as `not_found`, as in a
- * path.
- */
+/** Reads an id. A missing id is an invalid request; a malformed id is rejected as `not_found`, as in a path. */
 function readId(name: PathId, value: unknown): string {
   if (typeof value === 'string') return readPathId(name, value)
   throw new Refusal('invalid_request', `${name}: ${value === undefined ? 'is required' : 'must be a string'}`)
@@ -191,7 +185,7 @@ function readId(name: PathId, value: unknown): string {
 
 type Rest = Pick<RequestOf<Record<string, unknown>>, 'query' | 'payload'>
 
-/** Makes the reader of arguments that are neither path ids nor options: the body of the route, or its parameters. */
+/** Returns a reader for arguments other than path ids and options: the route's body or its parameters. */
 function restReader({ query, body }: Route): (call: ToolCall, others: readonly string[]) => Rest {
   if (body === undefined) {
     const check = queryCheck(query ?? NO_PARAMETERS)
@@ -208,7 +202,7 @@ function restReader({ query, body }: Route): (call: ToolCall, others: readonly s
   }
 }
 
-/** The fields that the handler gets from the request that brought the call. Costly ones are made when they are read. */
+/** Returns the handler's fields from the request that brought the call. Costly fields are computed when read. */
 function contextOf(request: RequestOf<unknown>) {
   const { requestId, key, headers } = request
   return {

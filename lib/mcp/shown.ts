@@ -1,10 +1,9 @@
-/** The result of a tool as the protocol shows it. */
+/** A tool's result in the protocol's form. */
 import { JsonPieces, JsonText } from '../http/route.ts'
 import type { Result } from './long-result.ts'
 import { wellFormed } from './well-formed.ts'
 
 export interface Shown {
-  /** The text content. */
   readonly text: string
   /** `structuredContent`: JSON text in parts. */
   readonly parts: readonly (string | Uint8Array)[]
@@ -15,7 +14,7 @@ export function show(result: Result): Shown {
   return { text: result.text, parts: result.pieces }
 }
 
-/** The body of an answer that is put together from these parts of JSON text. */
+/** Returns a response body that joins these parts of JSON text. */
 export function bodyOfParts(parts: readonly (string | Uint8Array)[]): JsonText | JsonPieces {
   if (parts.every(part => typeof part === 'string')) return new JsonText(parts.join(''))
   return new JsonPieces(parts.map(part => (typeof part === 'string' ? Buffer.from(part) : part)))

@@ -1,18 +1,16 @@
-/** The order in which spans are read as a tree. */
-
 interface Node {
   readonly id: string
   readonly parentSpanId: string | null
 }
 export interface Placed<T> {
   readonly span: T
-  /** 0 at the top. */
+  /** Depth in the tree, 0 at the top. */
   readonly depth: number
 }
 
 /**
- * Orders spans depth first: each span is followed by its children, which keep their order. At the top are spans
- * without a parent, spans whose parent is missing, and one span of each circle of parents.
+ * Orders spans depth first. Each span is followed by its children in their original order. The top level has spans
+ * without a parent, spans with a missing parent, and one span of each parent cycle.
  */
 export function inTreeOrder<T extends Node>(spans: readonly T[]): Placed<T>[] {
   const children = childrenById(spans)
@@ -29,12 +27,12 @@ export function inTreeOrder<T extends Node>(spans: readonly T[]): Placed<T>[] {
     }
   }
   for (const span of spans) if (span.parentSpanId === null || !children.has(span.parentSpanId)) visit(span)
-  // A span that was not reached is part of a circle, or below one.
+  // A span not yet reached is part of a cycle or below one.
   for (const span of spans) visit(span)
   return order
 }
 
-/** The children of every span, by its id; empty for one that has none. */
+/** Returns every span's children by span id; empty for a span without children. */
 function childrenById<T extends Node>(spans: readonly T[]): Map<string, T[]> {
   const children = new Map<string, T[]>(spans.map(span => [span.id, []]))
   for (const span of spans) if (span.parentSpanId !== null) children.get(span.parentSpanId)?.push(span)

@@ -1,25 +1,25 @@
 /**
- * Puts JSON texts into an answer of the SDK as they are. The SDK serialises values, so it gets small marks, and the
- * texts take the places of the marks afterwards. To parse the texts for the SDK would change numbers that a double
- * cannot hold, and would take longer than everything else (test/bench/RESULTS.md, "Tools").
+ * Inserts JSON texts verbatim into an SDK response. The SDK serialises values, so it gets small marks, which are then
+ * replaced by the texts. Parsing the texts for the SDK would change numbers that a double cannot represent, and would
+ * take longer than everything else (test/bench/RESULTS.md, "Tools").
  */
 import { randomBytes } from 'node:crypto'
 import type { Shown } from './shown.ts'
 
-/** The mark is random, so that no content can hold it. */
+/** The mark is random, so content cannot contain it. */
 const MARK = randomBytes(16).toString('hex')
 const MARKS = new RegExp(`"${MARK}(\\d+)"|\\{"${MARK}":(\\d+)\\}`, 'g')
 
 export class Splices {
   readonly #results: Shown[] = []
 
-  /** Marks for a JSON object: one for a string that holds its text, and one for the object itself. */
+  /** Returns two marks for a JSON object: one for a string with its text, and one for the object itself. */
   mark(result: Shown): { readonly asString: string; readonly asObject: Record<string, number> } {
     const index = this.#results.push(result) - 1
     return { asString: `${MARK}${index}`, asObject: { [MARK]: index } }
   }
 
-  /** The parts of the answer, with the texts in the places of their marks. */
+  /** Returns the response's parts, with each mark replaced. */
   fill(json: string): readonly (string | Uint8Array)[] {
     const parts: (string | Uint8Array)[] = []
     let at = 0

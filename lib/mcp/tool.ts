@@ -1,4 +1,4 @@
-/** A tool: its listing in the protocol, and its function. */
+/** Types of tools: their listings and functions. */
 
 import type { TObject, TProperties } from 'typebox'
 import type { RequestOf } from '../http/route.ts'
@@ -6,37 +6,37 @@ import type { Scope } from '../schema/scopes.ts'
 import type { Gathered } from './gathered.ts'
 import type { Result } from './long-result.ts'
 
-/** A tool as tools/list shows it. */
+/** A tool's entry in tools/list. */
 export interface ToolListing {
   readonly name: string
   readonly title: string
-  /** Tells an agent what the tool is for, and when another tool is better. */
+  /** States the tool's purpose and when another tool is better. */
   readonly description: string
   readonly inputSchema: object
   readonly outputSchema: object
   readonly annotations: Annotations
 }
 
-/** Hints by which a client decides whether to ask its user first. */
+/** Hints from which a client decides whether to ask its user first. */
 export interface Annotations {
   readonly readOnlyHint: boolean
   readonly destructiveHint?: boolean
   readonly idempotentHint?: boolean
-  /** False, because the tool acts on nothing but this service. */
+  /** False, because the tool only affects this service. */
   readonly openWorldHint: false
 }
 
 export interface ToolCall {
   readonly args: Arguments
-  /** The arguments with every number as it was sent; the same object if doubles hold all of them. */
+  /** The arguments with numbers as sent; the same object if doubles represent all of them. */
   readonly exactArgs: Arguments
-  /** Whether `exactArgs` may hold LosslessNumbers. */
+  /** Whether `exactArgs` may contain LosslessNumbers. */
   readonly inexact: boolean
-  /** The text of the arguments if they were too large to be parsed. It is used in their place. */
+  /** JSON text of arguments that were too large to parse, used instead of `args`. */
   readonly payload: Uint8Array | undefined
   /** The HTTP request that brought the call. */
   readonly request: RequestOf<unknown>
-  /** The results that the calls of that request have gathered. */
+  /** Results of all calls in that request. */
   readonly gathered: Gathered
 }
 export type Arguments = Readonly<Record<string, unknown>>
@@ -44,19 +44,19 @@ export type Arguments = Readonly<Record<string, unknown>>
 export interface Tool {
   readonly scope: Scope
   readonly listing: ToolListing
-  /** The result, a JSON object. Throws a Refusal as a route's handler does. */
+  /** Returns a JSON object. Throws a Refusal as a route's handler does. */
   call(call: ToolCall): Promise<Result> | Result
 }
 
-/** Arguments of a tool beyond those of its route, which change the route's answer. */
+/** Additional tool arguments that change the route's response. */
 export interface ToolView<P extends TProperties = TProperties> {
   readonly options: TObject<P>
-  /** The schemas of the answers that it can make. */
+  /** Schemas of the results that the view may return. */
   readonly outputs: readonly TObject[]
-  /** Throws a Refusal if options cannot be combined. */
+  /** Throws a Refusal if the options cannot be combined. */
   check(options: Arguments): void
-  /** Whether the tool answers with the route's answer as it is, however long. */
+  /** Returns whether the tool's result is the route's whole response, however long. */
   isWhole(options: Arguments): boolean
-  /** Turns the text of the route's answer into the text of the tool's answer. */
+  /** Converts the route's response to the tool's result, both as JSON text. */
   show(answer: string, options: Arguments): string
 }

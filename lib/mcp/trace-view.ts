@@ -1,6 +1,6 @@
 /**
- * Decides how get_trace shows a trace. Clients cut a long result somewhere and lose the rest. So a long trace is
- * answered with an outline, unless the caller names spans, or a part of the trace's own input, output or metadata.
+ * Controls how get_trace shows a trace. Clients truncate long results, so the result for a long trace is an outline,
+ * unless the caller requests specific spans or a part of the trace's own input, output or metadata.
  */
 import Type, { type Static } from 'typebox'
 import { refuseField } from '../http/refuse.ts'
@@ -11,7 +11,7 @@ import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-j
 import { beginning, type Detail, outlineTrace, SHOWN_BYTES, TraceOutline } from './outline.ts'
 import type { ToolView } from './tool.ts'
 
-/** The bytes of a part. They leave room for the quotes and backslashes that JSON within JSON needs. */
+/** Maximum bytes of a part, with a margin for the quotes and backslashes of JSON within JSON. */
 const PART_BYTES = 17_000
 
 const options = Type.Object({

@@ -1,12 +1,12 @@
-/** The work of `spoor export`. */
+/** Implements `spoor export`. */
 import type { Sql } from 'postgres'
 import { type ExportPage, type ExportWindow, fetchExportPage, renderExportPage } from '../store/answers/export-page.ts'
 
 /**
- * Yields the traces of a project as lines, a page at a time, in the order of startedAt, then id. Each page is read by
- * a statement of its own, so a long export does not keep PostgreSQL from cleaning up. Every trace is whole, as it was
- * when its page was read. A trace that is recorded or deleted during the export may be in it or not.
- * PostgreSQL reads a page while the lines of the one before are made and used.
+ * Yields a project's traces as lines, one page at a time, ordered by startedAt, then id. Each page is read by its own
+ * statement, so a long export does not hold back vacuum. Every trace is complete as of its page's read. A trace
+ * recorded or deleted during the export may or may not be included. PostgreSQL reads the next page while the current
+ * page is rendered and consumed.
  */
 export async function* exportPages(
   sql: Sql,
@@ -16,7 +16,7 @@ export async function* exportPages(
   let next = fetchExportPage(sql, projectId, window)
   for (let page = await next; page !== undefined; page = await next) {
     next = fetchExportPage(sql, projectId, window, page.last)
-    // If the reader stops early, nothing waits for this page.
+    // If the consumer stops early, nothing awaits this page.
     next.catch(() => {})
     yield await renderExportPage(sql, projectId, page)
   }

@@ -1,25 +1,22 @@
-/** Files that may be gzipped: unpacked where their first two bytes say so, whatever they are called. */
+/** Reads files that may be gzipped, as determined by the first two bytes rather than the file name. */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 
-/** The rest of a gzipped file cannot be unpacked: it is cut off, or not whole. */
+/** Thrown if the rest of a gzipped file cannot be decompressed because the file is truncated or corrupt. */
 export class UnpackError extends Error {
   override readonly name = 'UnpackError'
 }
 
 const MAGIC = Buffer.from([0x1f, 0x8b])
 
-/**
- * Yields the bytes of a source, and unpacks them if they are gzip. Throws an UnpackError if the gzip data ends too
- * early.
- */
+/** Yields the source's bytes, decompressed if gzipped. Throws an UnpackError if the gzip data is damaged. */
 export async function* unpacked(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   const { head, whole } = await peeked(source, MAGIC.length)
   yield* MAGIC.equals(head.subarray(0, MAGIC.length)) ? gunzip(whole) : whole
 }
 
-/** Looks at the first bytes of a source. `whole` yields them again, and the others. */
+/** Reads the first bytes of a source. `whole` yields these bytes again, followed by the rest. */
 export async function peeked(source: AsyncIterable<Uint8Array>, length = 1) {
   const chunks = source[Symbol.asyncIterator]()
   let head = Buffer.alloc(0)
@@ -42,7 +39,7 @@ async function* joined(head: Uint8Array, rest: AsyncIterator<Uint8Array>): Async
 
 async function* gunzip(source: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
   const unpacking = createGunzip()
-  // Errors of the source appear in `unpacking`, and its reader gets them.
+  // Source errors surface in `unpacking`, where its reader receives them.
   pipeline(Readable.from(source, { objectMode: false }), unpacking).catch(() => {})
   try {
     for await (const chunk of unpacking) yield chunk

@@ -1,7 +1,7 @@
 /**
- * The work of `spoor import`: stores the values of a file, gzipped or not, each a trace, through the batches of the
- * write path. A value that cannot be stored is reported, and the import goes on. A bounded part of the file is under
- * way at once, so a file of any size takes the same memory.
+ * Implements `spoor import`: stores the values of a file, gzipped or not, as traces through the write path's batches. A
+ * value that cannot be stored is reported, and the import continues. Only a bounded part of the file is in flight at a
+ * time, so a file of any size takes the same memory.
  */
 import { AdminError } from '../admin-error.ts'
 import { Refusal } from '../errors.ts'
@@ -9,39 +9,36 @@ import type { WritePath } from '../ingest/write-path.ts'
 import { UnpackError, unpacked } from './gunzip.ts'
 import { type SplitValue, splitValues } from './json-splitter.ts'
 
-/**
- * A trace as a line of an export, or the reason why it cannot be one. `mapped` counts how fields of another format
- * were mapped.
- */
+/** A trace as an export line, or why it cannot be converted. `mapped` counts another format's mapped fields. */
 export type Converted =
   | { readonly line: Uint8Array; readonly mapped?: ReadonlyMap<string, number> }
   | { readonly refusal: string }
 
 export interface ImportCounts {
-  /** All traces of the file, whatever became of them. */
+  /** All traces in the file, regardless of outcome. */
   traces: number
   imported: number
-  /** Traces that were stored in an earlier state, and were brought to the state of the file. */
+  /** Traces that were stored in an earlier state and were advanced to the file's state. */
   advanced: number
-  /** Traces that were stored already, in this state or a later one. */
+  /** Traces that were already stored, in the file's state or a later one. */
   skipped: number
   refused: number
-  /** The bytes of the file that were read, before they are unpacked. */
+  /** Bytes of the file read so far, before decompression. */
   bytes: number
 }
 
 export interface ImportOptions {
-  /** Called for every trace that was not stored, in the order of the file. */
+  /** Called for every trace that was not stored, in file order. */
   readonly onProblem: (place: string, reason: string) => void
   readonly onProgress?: (counts: Readonly<ImportCounts>) => void
-  /** Aborts the reading. The traces that were read are still stored. */
+  /** Stops reading when aborted. Traces already read are still stored. */
   readonly signal?: AbortSignal
-  /** Turns a value of another format into lines of an export. */
+  /** Converts a value of another format into export lines. */
   readonly convert?: (bytes: Uint8Array) => Iterable<Converted>
 }
 
 export interface ImportResult extends ImportCounts {
-  /** How fields of another format were mapped, and how often. */
+  /** Counts of how another format's fields were mapped. */
   readonly mapped: ReadonlyMap<string, number>
 }
 
@@ -57,7 +54,7 @@ interface UnderWay {
   readonly outcome: Promise<Outcome>
 }
 
-/** Bounds of the traces that are read and not yet stored: a few batches of the write path. */
+/** Bounds of the traces read but not yet stored: a few write-path batches. */
 const MAX_UNDER_WAY = 512
 const MAX_BYTES_UNDER_WAY = 16 * 1024 * 1024
 
@@ -68,8 +65,8 @@ const NOTHING_MAPPED: ReadonlyMap<string, number> = new Map()
 const asItIs = (bytes: Uint8Array): Iterable<Converted> => [{ line: bytes }]
 
 /**
- * Imports the traces of a file into a project. Throws an AdminError if the database refuses writes, or if `signal`
- * aborts. When the import is run again, the traces that were stored by then are skipped.
+ * Imports a file's traces into a project. Throws an AdminError if the database rejects writes or `signal` aborts. A
+ * repeated import skips traces that are already stored.
  */
 export async function importTraces(
   path: WritePath,
@@ -81,7 +78,7 @@ export async function importTraces(
   return running.run(splitValues(unpacked(running.counted(source))))
 }
 
-/** The same of values that are split already. Their bytes are not counted. */
+/** Imports values that are already split, without counting their bytes. Otherwise like importTraces. */
 export async function importValues(
   path: WritePath,
   projectId: number,
@@ -97,7 +94,7 @@ class Import {
   readonly #options: ImportOptions
   readonly #counts: ImportCounts = { traces: 0, imported: 0, advanced: 0, skipped: 0, refused: 0, bytes: 0 }
   readonly #mapped = new Map<string, number>()
-  /** The traces under way, in the order of the file. */
+  /** Traces in flight, in file order. */
   readonly #underWay: UnderWay[] = []
   #bytesUnderWay = 0
   #failure: { readonly error: unknown } | undefined
@@ -131,7 +128,7 @@ class Import {
     return this.#failure !== undefined || this.#options.signal?.aborted === true
   }
 
-  /** The bytes of a source, which are counted as they are read. */
+  /** Yields a source's bytes and counts them as they are read. */
   async *counted(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of source) {
       this.#counts.bytes += chunk.byteLength
@@ -186,10 +183,10 @@ class Import {
   }
 }
 
-/** The outcome of a failed write. A refusal concerns its trace, unless the database takes no writes at all. */
+/** Returns a failed write's outcome. A refusal concerns one trace, unless the database takes no writes at all. */
 function outcomeOf(error: unknown): Outcome {
   if (error instanceof Refusal && error.code !== 'quota_exhausted') return { type: 'refused', reason: error.message }
-  // PostgreSQL does not take this trace: the write path has tried it alone.
+  // The write path has already retried this trace alone, and PostgreSQL rejected it.
   if ((error as { name?: unknown } | null)?.name === 'PostgresError')
     return { type: 'refused', reason: messageOf(error) }
   return { type: 'failed', error }

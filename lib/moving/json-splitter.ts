@@ -1,20 +1,19 @@
 /**
- * Splits a stream of bytes into JSON values, without parsing them. The stream has the lines of NDJSON, the elements of
- * one array, or documents that are laid out over several lines. Its beginning tells which: an array begins with `[`,
- * and a document that a program has laid out has `{` alone on its first line. A line that is not JSON does no harm to
- * other lines. In arrays and documents brackets are counted, so a fault can swallow the values that follow it: they
- * become one value that cannot be read.
+ * Splits a byte stream into JSON values without parsing them. The stream holds NDJSON lines, one array's elements, or
+ * pretty-printed documents. Its beginning tells which: an array begins with `[`, and a pretty-printed document has `{`
+ * alone on its first line. A line that is not JSON does not affect other lines. In arrays and documents brackets are
+ * counted, so a fault can merge the values that follow into one unreadable value.
  */
 export interface SplitValue {
-  /** The place of the value in words: `line 12`, `element 3`, `document 2`. */
+  /** The value's position in words: `line 12`, `element 3`, `document 2`. */
   readonly place: string
-  /** The text of the value, which may not be JSON. */
+  /** The value's bytes, which may not be JSON. */
   readonly bytes: Uint8Array
-  /** Why the value need not be read; undefined if it must be. */
+  /** Reason why the value cannot be used; undefined if it must be parsed. */
   readonly fault?: string
 }
 
-/** More bytes than a trace with 200 spans of the largest size has in a line. A longer value is not kept in memory. */
+/** Larger than the line of a trace with 200 spans of the maximum size. Longer values are not kept in memory. */
 const MAX_VALUE_BYTES = 192 * 1024 * 1024
 
 export async function* splitValues(
@@ -53,14 +52,14 @@ const CLOSE_BRACKET = 93
 const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 const isSpace = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 13)
-/** White space, or a byte of the byte-order mark of UTF-8, which is ignored as well. */
+/** White space, or a byte of the UTF-8 byte-order mark, which is also ignored. */
 const isBlank = (byte: number): boolean => isSpace(byte) || byte === 0xef || byte === 0xbb || byte === 0xbf
 
-/** Holds the beginning of the stream. Looks at each byte only once, however many chunks of white space arrive. */
+/** Scans the beginning of the stream. Looks at each byte only once, however many chunks of white space arrive. */
 class Beginning {
   #isInBrace = false
 
-  /** Chooses the splitter by the beginning of the stream. Undefined if more bytes are needed to tell. */
+  /** Chooses the splitter from the beginning of the stream. Undefined if more bytes are needed. */
   chooseSplitter(chunk: Uint8Array, maxBytes: number): Splitter | undefined {
     for (const byte of chunk) {
       if (this.#isInBrace) {
@@ -79,8 +78,8 @@ class Beginning {
 }
 
 /**
- * The parts of one value, as they arrive. The value is copied out of them in the end. A view of a part would keep the
- * whole part in memory, and take it along to another thread, although the value may be only a hundredth of it.
+ * Collects the parts of one value and copies the value out of them. A view would keep the whole part in memory, and
+ * transfer all of it between threads, although the value may be only a hundredth of the part.
  */
 class Parts {
   readonly #maxBytes: number
@@ -97,7 +96,7 @@ class Parts {
     else this.#parts.push(part)
   }
 
-  /** Returns the whole value, and forgets its parts. */
+  /** Returns the complete value and discards its parts. */
   take(place: string, fault?: string): SplitValue {
     const isTooLong = this.#length > this.#maxBytes
     const reason = isTooLong ? `has ${this.#length} bytes, and at most ${this.#maxBytes} are read` : fault
@@ -136,7 +135,7 @@ class LineSplitter implements Splitter {
     if (start < chunk.byteLength) this.#parts.add(chunk.subarray(start))
   }
 
-  /** Ends the stream. A last line without a line break may be complete, or the beginning of a line that was cut off. */
+  /** Ends the stream. A last line without a line break may be complete or truncated. */
   *end(): Generator<SplitValue> {
     for (const value of this.#takeLine()) {
       const isWhole = value.fault !== undefined || isJson(value.bytes)
@@ -144,22 +143,22 @@ class LineSplitter implements Splitter {
     }
   }
 
-  /** Takes a line. Blank lines are counted, but yield no value. */
+  /** Takes a line. Blank lines are counted but yield no value. */
   *#takeLine(): Generator<SplitValue> {
     const value = this.#parts.take(`line ${++this.#line}`)
     if (value.fault !== undefined || !value.bytes.every(isBlank)) yield value
   }
 }
 
-/** Splits the elements of an array, or documents that follow each other. */
+/** Splits an array's elements, or consecutive documents. */
 class NestedSplitter implements Splitter {
   readonly #unit: 'element' | 'document'
   readonly #parts: Parts
   #count = 0
-  /** For elements: whether `[` has come, and `]` has not. */
+  /** For elements: whether `[` has been read, but not the matching `]`. */
   #isOpen = false
   #isInValue = false
-  /** How many brackets are open in the value under way. */
+  /** Number of open brackets in the current value. */
   #depth = 0
   #isInString = false
   #isEscaped = false
@@ -193,7 +192,7 @@ class NestedSplitter implements Splitter {
     if (isCut) yield this.#take('is cut off: the file ends within it')
   }
 
-  /** Whether this byte, which follows a value or the beginning, begins the next value. */
+  /** Whether this byte, after a value or at the beginning, starts the next value. */
   #begins(byte: number): boolean {
     if (isBlank(byte)) return false
     if (this.#unit === 'document') return true
@@ -206,7 +205,7 @@ class NestedSplitter implements Splitter {
     return false
   }
 
-  /** Takes one byte of a value. Returns 0 if the value ended before this byte, and 1 if it ends with it. */
+  /** Consumes one byte of a value. Returns 0 if the value ended before this byte, and 1 if it ends with this byte. */
   #step(byte: number): 0 | 1 | undefined {
     if (this.#isInString) {
       if (this.#isEscaped) this.#isEscaped = false

@@ -1,12 +1,11 @@
 /**
- * The components of the document, which stand there once and are referred to from everywhere. Schemas come from
- * typebox. A schema that has a title (`named` in lib/schema/object.ts) becomes a component of that name.
+ * Collects the document's components, which are defined once and referenced elsewhere. Schemas come from TypeBox. A
+ * schema with a title (`named` in lib/schema/object.ts) becomes a component of that name.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { TSchema } from 'typebox'
 import { tagOf } from '../schema/variants.ts'
 
-/** A part of the document. */
 export type SchemaJson = { readonly [key: string]: unknown }
 
 export interface Ref {
@@ -23,7 +22,7 @@ export class Components {
     headers: {}
   }
 
-  /** Adds a component, unless there is one of that name, and returns a reference to it. */
+  /** Adds a component and returns a reference to it. Throws if a different component has this name. */
   add(family: Family, name: string, component: SchemaJson): Ref {
     const existing = this.#families[family][name]
     if (existing !== undefined && !isDeepStrictEqual(existing, component)) {
@@ -33,9 +32,9 @@ export class Components {
     return { $ref: `#/components/${family}/${name}` }
   }
 
-  /** The schema as the document has it; a reference if it is a component. */
+  /** Returns the schema as it appears in the document; a reference if it is a component. */
   schema(schema: TSchema): SchemaJson {
-    // Typebox adds its own marks to the keywords. Only the keywords survive as JSON.
+    // TypeBox adds its own markers to the keywords. Only the keywords survive as JSON.
     return this.#convert(JSON.parse(JSON.stringify(schema)))
   }
 
@@ -56,7 +55,7 @@ export class Components {
     return typeof title === 'string' ? { ...this.add('schemas', title, converted) } : converted
   }
 
-  /** Converts a union. Variants exclude each other and are told apart by their tag. */
+  /** Converts a union. Tagged variants are mutually exclusive, and their tag becomes the discriminator. */
   #convertUnion(branches: readonly SchemaJson[]): SchemaJson {
     const converted = branches.map(branch => this.#convert(branch))
     const tag = tagOf(branches)
@@ -73,8 +72,8 @@ export class Components {
 }
 
 /**
- * The same rules in the form that generators of clients understand best: an enumeration has the type string, and a
- * plain type that may be null has both types in one list.
+ * Returns the same rules in the form that client generators understand best: an enumeration has type string, and a
+ * nullable plain type lists both types.
  */
 function withTypes(schema: SchemaJson): SchemaJson {
   const { anyOf, ...rest } = schema

@@ -1,6 +1,6 @@
 /**
- * Makes the OpenAPI document from the route objects and schemas by which requests are checked. Only the wording of the
- * general texts is written here.
+ * Builds the OpenAPI document from the routes and schemas that requests are checked against. Only the general texts are
+ * written here.
  */
 
 import { ERRORS } from '../errors.ts'
@@ -9,7 +9,7 @@ import { Components, type SchemaJson } from './components.ts'
 import { describeOperation, TAGS, templateOf } from './operation.ts'
 
 export interface DocumentOptions {
-  /** The address of the API, without a trailing slash. */
+  /** The API's base URL, without a trailing slash. */
   readonly baseUrl: string
   readonly keyPrefix: string
 }

@@ -1,4 +1,4 @@
-/** The errors that an operation may answer with, and how the document shows them. */
+/** Describes the errors that an operation may respond with. */
 
 import { STATUS_CODES } from 'node:http'
 import { ERROR_CODES, ERRORS, type ErrorCode, RETRY_AFTER_S } from '../errors.ts'
@@ -8,7 +8,7 @@ import type { Components, Ref, SchemaJson } from './components.ts'
 import { REQUEST_ID } from './examples.ts'
 import { everyHeader } from './headers.ts'
 
-/** Further headers of answers with these statuses. */
+/** Additional response headers by status. */
 const STATUS_HEADERS: Readonly<Record<number, Readonly<Record<string, SchemaJson>>>> = {
   401: {
     'WWW-Authenticate': { description: 'The challenge.', required: true, schema: { type: 'string', const: 'Bearer' } }
@@ -17,7 +17,7 @@ const STATUS_HEADERS: Readonly<Record<number, Readonly<Record<string, SchemaJson
   503: { 'Retry-After': retryAfter() }
 }
 
-/** Messages as clients see them, for codes whose meaning in the table of errors says less than a message. */
+/** Sample messages as clients see them, for codes whose meaning in the error table is less specific. */
 const MESSAGES: { readonly [code in ErrorCode]?: string } = {
   invalid_json: 'body: is not valid JSON',
   invalid_trace: 'trace.spans[3].name: must have at most 500 characters',
@@ -26,13 +26,13 @@ const MESSAGES: { readonly [code in ErrorCode]?: string } = {
   not_found: 'There is no such trace in this project.'
 }
 
-/** Every code that the operation may answer with, in the order of the table of errors. */
+/** Returns every code that the operation may respond with, in the order of the error table. */
 export function errorCodesOf(route: Route): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>([...(route.errors ?? []), ...sharedCodes(route)])
   return ERROR_CODES.filter(code => codes.has(code))
 }
 
-/** The codes with which the server itself refuses, before the handler is called or in its place. */
+/** Yields the codes with which the server itself rejects a request, before or instead of calling the handler. */
 function* sharedCodes(route: Route): Generator<ErrorCode> {
   const { access, path, query, body } = route
   yield 'internal_error'
@@ -48,8 +48,8 @@ function* sharedCodes(route: Route): Generator<ErrorCode> {
 }
 
 /**
- * The error responses of an operation, by status. A status is one component, so that generators make one type of it;
- * the reference says which of its codes the operation may have.
+ * Returns an operation's error responses, by status. Each status is one component, so that generators create one type
+ * for it. The reference lists the codes that the operation may return.
  */
 export function errorResponses(route: Route, components: Components): Readonly<Record<string, Ref>> {
   const codes = errorCodesOf(route)
@@ -62,7 +62,7 @@ export function errorResponses(route: Route, components: Components): Readonly<R
   )
 }
 
-/** A route with a binary encoding has components of its own, since its errors come in that encoding too. */
+/** A route with a binary encoding has its own components, because its errors also use that encoding. */
 function errorResponse(status: number, components: Components, binary: Route['binary']): Ref {
   const examples = codesOf(ERROR_CODES, status).map(code => [code, { value: example(code) }])
   return components.add('responses', `${nameOf(status)}${binary === undefined ? '' : 'OfExport'}`, {
@@ -98,7 +98,7 @@ function retryAfter(): SchemaJson {
   }
 }
 
-/** `NotFound` for 404. */
+/** Returns `NotFound` for 404, for example. */
 function nameOf(status: number): string {
   return String(STATUS_CODES[status]).replaceAll(' ', '')
 }

@@ -1,19 +1,19 @@
 /**
- * Examples of bodies and answers, by operation, as they look in real use: a shop's assistant answers a question about
- * an order. Tests check each example by its schema.
+ * Provides realistic examples of bodies and responses, by operation: a shop's assistant answers a question about an
+ * order. Tests check each example against its schema.
  */
 import type { EndBody, IngestBody, MetadataPatch, ScoreInput, SpanInput, SpansBody } from '../schema/input.ts'
 
 export interface Examples {
   /** Request bodies by name. */
   readonly body?: Readonly<Record<string, unknown>>
-  /** Success replies by status. */
+  /** Success responses by status. */
   readonly replies: Readonly<Record<number, unknown>>
 }
 
 export const REQUEST_ID = '9f86d081884c7d6500000042'
 
-/** The README, the guide and these have traces of different ids, so that all can be sent to one server. */
+/** The README, the guide and these examples use different trace ids, so that all can be sent to one server. */
 export const TRACE_ID = '2f9b6c1e7a4d43f0b8e5d6a1c3f70948'
 const MINIMAL_ID = '7d1c5f0e9b2a48c6a1f3d8e4b6709c25'
 const STREAMED_ID = '0af7651916cd43dd8448eb211c80319c'
@@ -23,9 +23,7 @@ export const SCORE_ID = '53995c3f42cd8ad8'
 const PROJECT_ID = '1'
 const CURSOR = 'bjoxNzYzNzIzNTIyNTAwMDAwOjQy'
 
-/**
- * The trace ids in paths that differ from TRACE_ID, because these operations would disturb the examples of the others.
- */
+/** Trace ids in paths that differ from TRACE_ID, because these operations would disturb the other examples. */
 export const PATH_TRACE_IDS: Readonly<Record<string, string>> = {
   appendSpans: STREAMED_ID,
   endTrace: STREAMED_ID,
@@ -123,7 +121,7 @@ const numeric: ScoreInput = {
 const categorical: ScoreInput = { name: 'verdict', dataType: 'categorical', value: 'correct' }
 const boolean: ScoreInput = { name: 'grounded', dataType: 'boolean', value: true, spanId: LLM_SPAN_ID }
 
-/** An export of one call of a model, in OpenTelemetry's own names. */
+/** An export of one model call, in OpenTelemetry's own names. */
 const exported = {
   resourceSpans: [
     {

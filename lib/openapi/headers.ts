@@ -1,8 +1,7 @@
-/** The headers of answers. */
+/** Describes response headers. */
 import type { Components, SchemaJson } from './components.ts'
 import { REQUEST_ID } from './examples.ts'
 
-/** The headers that every answer has. */
 export function everyHeader(components: Components): SchemaJson {
   return {
     'X-Request-Id': components.add('headers', 'RequestId', {
@@ -19,10 +18,7 @@ export function everyHeader(components: Components): SchemaJson {
   }
 }
 
-/**
- * The headers of a route's success replies. `declared` are the route's own, which add to the common ones or replace
- * them.
- */
+/** Returns success responses' headers. `declared` are the route's own, which extend or replace the common ones. */
 export function replyHeaders(declared: Readonly<Record<string, string>> = {}, components: Components): SchemaJson {
   const own = Object.entries(declared).map(([name, description]) => [
     name,

@@ -1,4 +1,4 @@
-/** Describes a route as an operation of the document. */
+/** Describes a route as an operation in the document. */
 import type { Route } from '../http/route.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
 import type { Components, SchemaJson } from './components.ts'
@@ -6,7 +6,7 @@ import { errorResponses } from './errors.ts'
 import { EXAMPLES, PATH_TRACE_IDS, SCORE_ID, TRACE_ID } from './examples.ts'
 import { replyHeaders } from './headers.ts'
 
-/** The groups of the docs page, in order. An operation belongs to the first group whose expression matches its path. */
+/** Groups on the docs page, in order. An operation belongs to the first group whose expression matches its path. */
 export const TAGS = [
   {
     name: 'Traces',
@@ -29,7 +29,7 @@ const PATH_PARAMETERS: Readonly<Record<string, SchemaJson>> = {
   scoreId: pathId(16, 'The id of a score on this trace', SCORE_ID)
 }
 
-/** `/traces/:traceId` as `/traces/{traceId}`. */
+/** Converts `/traces/:traceId` to `/traces/{traceId}`. */
 export function templateOf({ path }: Route): string {
   return path.replace(/:(\w+)/g, '{$1}')
 }
@@ -92,7 +92,7 @@ function describeBody(route: Route, components: Components): SchemaJson {
   }
 }
 
-/** A body of bytes, which has a description but no schema. */
+/** Describes a binary body, which has a description but no schema. */
 function describeBinary(type: string, description: string): SchemaJson {
   return { [type]: { schema: { description } } }
 }

@@ -1,4 +1,4 @@
-/** Values of attributes whose names are paths, as one value. */
+/** Combines attributes whose names are paths into a single value. */
 import type { Json } from '../trace/json/exact-json.ts'
 
 export type Tree = Map<string, Tree | Leaf>
@@ -10,12 +10,12 @@ class Leaf {
 }
 
 /**
- * No convention nests deeper than this: `0.message.contents.0.message_content.image.image.url` has eight steps. An
- * attribute with a longer name has no place in the tree, so that the cost of a name does not grow with its dots.
+ * Maximum number of steps in a path. The deepest known path, `0.message.contents.0.message_content.image.image.url`,
+ * has eight. Longer names are not added to the tree, so a name's cost does not grow with its number of dots.
  */
 const MAX_STEPS = 8
 
-/** Whether there was a place for the value. */
+/** Adds a value at a path. Returns false if the path is too long or conflicts with an earlier path. */
 export function plant(tree: Tree, path: string, value: Json): boolean {
   const steps = path.split('.', MAX_STEPS + 1)
   if (steps.length > MAX_STEPS) return false
@@ -34,7 +34,7 @@ export function plant(tree: Tree, path: string, value: Json): boolean {
 
 const read = (branch: Tree | Leaf): Json => (branch instanceof Leaf ? branch.value : readTree(branch))
 
-/** Turns the tree into a value. Steps that count from 0 without a gap make an array. */
+/** Converts the tree to a value. Steps that count from 0 without gaps become an array. */
 export function readTree(tree: Tree): Json {
   let count = 0
   while (tree.has(String(count))) count++

@@ -1,7 +1,6 @@
 /**
- * A dialect is a table: the names of attributes by which one convention writes the fields that spoor has. In a list of
- * names, the first attribute that has a value counts. lib/otlp/dialects.ts puts the dialects in order,
- * lib/otlp/map-span.ts uses them.
+ * A dialect is a table of the attribute names that one convention uses for spoor's fields. In each list of names, the
+ * first attribute with a value counts. lib/otlp/dialects.ts orders the dialects; lib/otlp/map-span.ts applies them.
  */
 
 import type { SPAN_KINDS } from '../schema/input.ts'
@@ -15,43 +14,43 @@ import type { OtlpEvent } from './wire/request.ts'
 export type DialectKind = (typeof SPAN_KINDS)[number]
 
 /**
- * Reads an input or an output of a span of this kind from one place; undefined if the span has none there. Takes the
- * attributes that it uses.
+ * Reads a span's input or output from one source and takes its attributes. Returns undefined if the source has no
+ * value.
  */
 export type AttributeSource = (fields: Fields, events: readonly OtlpEvent[], kind: DialectKind) => FreeJson | undefined
 
 export interface Dialect {
-  /** The kind of the span; undefined if the span does not state one in this dialect. */
+  /** Returns the span's kind, or undefined if the span does not state a kind in this dialect. */
   readonly kind: (fields: Fields) => DialectKind | undefined
   readonly model?: readonly string[]
   readonly provider?: readonly string[]
-  /** Attributes, from all lists of names here, that hold a text as JSON text: `"m"` with its quotation marks. */
+  /** Attributes, from any list here, whose string value is encoded as JSON: `"m"` with its quotation marks. */
   readonly quoted?: readonly string[]
   readonly inputTokens?: readonly string[]
   readonly outputTokens?: readonly string[]
   readonly totalTokens?: readonly string[]
-  /** The whole cost in US dollars. */
+  /** Total cost in US dollars. */
   readonly cost?: readonly string[]
-  /** Parts of the cost, which are summed if the whole cost is not stated. */
+  /** Parts of the cost, summed if the total cost is not stated. */
   readonly costParts?: readonly string[]
-  /** Attributes that hold counts, or costs, as a JSON object. */
+  /** Attributes that hold token counts as a JSON object; `costDetails` lists those that hold costs. */
   readonly usageDetails?: readonly string[]
   readonly costDetails?: readonly string[]
   readonly input?: readonly AttributeSource[]
   readonly output?: readonly AttributeSource[]
-  /** Attributes that name a span of this kind better than its own name does. */
+  /** Attributes that name a span of this kind better than the span's own name. */
   readonly names?: Readonly<Partial<Record<DialectKind, readonly string[]>>>
-  /** Attributes that may repeat, as a raw request or response, what the span's input and output hold. */
+  /** Attributes with a raw request or response, which may repeat the span's input and output. */
   readonly raw?: readonly string[]
-  /** Attributes that say something about the span's trace. */
+  /** Attributes that describe the span's trace. */
   readonly trace?: TraceNames
 }
 
 export interface TraceNames {
-  /** Attributes that are true if a span is the first of its trace that is sent, although it has a parent. */
+  /** Attributes that are true on the first sent span of a trace even if the span has a parent. */
   readonly root?: readonly string[]
   readonly name?: readonly string[]
-  /** Attributes that name the trace if the span is its root. */
+  /** Attributes that name the trace if the span is the trace's root. */
   readonly rootName?: readonly string[]
   readonly input?: readonly string[]
   readonly output?: readonly string[]
@@ -60,9 +59,9 @@ export interface TraceNames {
   readonly tags?: readonly string[]
   /** Attributes that hold metadata as a JSON object. */
   readonly metadata?: readonly string[]
-  /** Prefixes: every attribute whose name begins with one is a key of the metadata. */
+  /** Prefixes of attributes that become metadata; the rest of the attribute's name is the metadata key. */
   readonly metadataPrefixes?: readonly string[]
-  /** The encoding of input, output and the values under the prefixes; `loose` if the dialect does not say. */
+  /** Encoding of `input`, `output` and prefixed values; `loose` by default. */
   readonly form?: TextForm
 }
 
@@ -75,12 +74,12 @@ const attribute =
     fields.take(name)
     return freeForm(found.value, form)
   }
-/** Text that may be JSON of any kind. */
+/** Reads an attribute that may be JSON text of any type. */
 export const json = attribute('json')
-/** Text, or an object or array as JSON text. */
+/** Reads an attribute that may be an object or array as JSON text. */
 export const loose = attribute('loose')
 
-/** A source that puts a value together from several attributes. */
+/** Returns a source that builds a value from several attributes or events. */
 export const composed =
   (compose: (fields: Fields, events: readonly OtlpEvent[]) => Json): AttributeSource =>
   (fields, events) => {
@@ -88,7 +87,9 @@ export const composed =
     return value === undefined ? undefined : freeOf(value)
   }
 
-/** Finds the kind for the value of an attribute; undefined if the span does not have it. */
+/**
+ * Returns a function that maps an attribute's value to a kind. Without a string value, the function returns undefined.
+ */
 export function kindBy(
   name: string,
   kinds: Readonly<Record<string, DialectKind>>,
@@ -103,8 +104,8 @@ export function kindBy(
 }
 
 /**
- * A source that puts a list together again from attributes named `<prefix>.<index>.<path>`; undefined if there are
- * none. An attribute whose name is the beginning of another one's stays an attribute.
+ * Returns a source that rebuilds a list from attributes named `<prefix>.<index>.<path>`. If one name is a prefix of
+ * another, the second attribute read stays an attribute.
  */
 export function indexed(prefix: string): AttributeSource {
   const beginning = `${prefix}.`

@@ -1,6 +1,6 @@
 /**
- * All dialects in the order of their precedence: conventions of one product come before general ones. A span may use
- * several dialects; each field is taken from the first dialect that has it.
+ * All dialects in order of precedence; product-specific conventions come before general ones. A span may use several
+ * dialects, and each field is taken from the first dialect that has it.
  */
 import type { Json } from '../trace/json/exact-json.ts'
 import type { Dialect, TraceNames } from './dialect.ts'
@@ -15,7 +15,9 @@ import { vercelAi } from './dialects/vercel-ai.ts'
 import type { Fields } from './fields.ts'
 import { readForm } from './wire/attribute-values.ts'
 
-/** Logfire is last: its message is better than the name of the span, but worse than the name of an agent or a tool. */
+/**
+ * Logfire is last because its message is a better name than the span's own, but worse than an agent's or a tool's name.
+ */
 export const dialects: readonly Dialect[] = [
   langfuse,
   mlflow,
@@ -27,7 +29,7 @@ export const dialects: readonly Dialect[] = [
   logfire
 ]
 
-/** The names of all dialects for one field, in order, each name once. */
+/** Returns every dialect's attribute names for a field, in order of precedence, without duplicates. */
 export const namesOf = (list: (dialect: Dialect) => readonly string[] | undefined): readonly string[] => [
   ...new Set(dialects.flatMap(dialect => list(dialect) ?? []))
 ]
@@ -35,13 +37,13 @@ export const namesOf = (list: (dialect: Dialect) => readonly string[] | undefine
 export const traceNamesOf = (list: (names: TraceNames) => readonly string[] | undefined): readonly string[] =>
   namesOf(({ trace }) => trace && list(trace))
 
-/** Attributes that hold a text as JSON text, at least of one sender. */
+/** Attributes whose string at least one sender encodes as JSON. */
 const QUOTED = new Set(namesOf(({ quoted }) => quoted))
 
-/** The value of an attribute that a text is read from. */
+/** Returns an attribute's value, decoded if it is a JSON-encoded string. */
 export function unquoted(fields: Fields, name: string): Json {
   const value = fields.get(name)
-  // An id that begins with a digit is not tried as JSON either (lib/otlp/wire/attribute-values.ts).
+  // Checking for a quotation mark keeps ids that begin with a digit from being parsed as JSON.
   if (typeof value !== 'string' || !QUOTED.has(name) || !/^\s*"/.test(value)) return value
   const read = readForm(value, 'json')
   return typeof read === 'string' ? read : value

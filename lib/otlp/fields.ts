@@ -1,6 +1,5 @@
 /**
- * The attributes of one span, read by name. An attribute whose value has become a field of the span is marked as
- * taken, so that it is not stored a second time among the attributes.
+ * A span's attributes by name. An attribute that becomes a field is marked as taken, so that it is not stored twice.
  */
 import type { Json } from '../trace/json/exact-json.ts'
 import { remembering } from '../trace/remembering.ts'
@@ -13,7 +12,7 @@ export class Fields {
   readonly #attributes: Attributes
   readonly #taken = new Set<string>()
   #names = NO_NAMES
-  /** The beginnings of the attribute names, up to and including the first dot. */
+  /** Prefixes of the attribute names, up to and including the first dot. */
   #heads: ReadonlySet<string> | undefined
 
   constructor(attributes: Attributes) {
@@ -28,12 +27,11 @@ export class Fields {
     return this.#attributes.has(name)
   }
 
-  /** Marks an attribute as taken. */
   take(name: string): void {
     this.#taken.add(name)
   }
 
-  /** The names of all attributes that begin with `prefix`, which holds a dot. Most spans have none. */
+  /** Returns the names that begin with `prefix`, which must contain a dot. Most spans have no matching name. */
   names(prefix: string): readonly string[] {
     if (this.#heads === undefined) {
       this.#names = [...this.#attributes.keys()]
@@ -42,7 +40,7 @@ export class Fields {
     return this.#heads.has(headOf(prefix)) ? this.#names.filter(name => name.startsWith(prefix)) : NO_NAMES
   }
 
-  /** The first of these attributes that has a value, and its name. */
+  /** Returns the first of these attributes that has a non-empty value. */
   find(names: readonly string[]): { name: string; value: Json } | undefined {
     for (const name of names) {
       const value = this.#attributes.get(name)

@@ -1,4 +1,3 @@
-/** Finds out what kind of step a span is. */
 import type { DialectKind } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
 import type { Fields } from './fields.ts'
@@ -6,7 +5,7 @@ import type { Fields } from './fields.ts'
 const MODEL_NAMES = namesOf(dialect => dialect.model)
 
 /**
- * The kind from the first dialect that states one. A span that states no kind, but names a model, is a call of that.
+ * Returns the first kind that a dialect states, or else llm for a span that names a model and custom for other spans.
  */
 export function readKind(fields: Fields): DialectKind {
   for (const dialect of dialects) {

@@ -1,7 +1,6 @@
 /**
- * Maps a span of OTLP to one of spoor's: to the span as a client would send it, and to what it says about its trace.
- * Everything that has no field of its own is kept in `attributes`. Fields of OTLP itself get the names there that
- * OpenTelemetry gives them in formats other than OTLP, such as `otel.scope.name`.
+ * Maps an OTLP span to a spoor span, as a client would send it, and to hints about its trace. `attributes` keeps data
+ * without its own field. OTLP's own fields use OpenTelemetry's names for other formats, such as `otel.scope.name`.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
@@ -27,7 +26,7 @@ export interface MappedSpan {
   readonly hints: SpanHints
 }
 
-/** An origin in the form in which it is stored with each of its spans. */
+/** An origin in the form stored with each of its spans. */
 export interface DescribedOrigin {
   readonly members: readonly Member[]
   readonly resource: FreeJson | undefined
@@ -37,15 +36,15 @@ const MODELS = namesOf(dialect => dialect.model)
 const PROVIDERS = namesOf(dialect => dialect.provider)
 const INPUTS = dialects.flatMap(dialect => dialect.input ?? [])
 const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
-/** The attributes that name spans, by kind. */
+/** Attributes that name a span, by span kind. */
 const NAMES = Object.fromEntries(SPAN_KINDS.map(kind => [kind, namesOf(({ names }) => names?.[kind])]))
 const RAW = new Set(namesOf(({ raw }) => raw))
 const OTEL_KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer']
 const STATUSES = ['unset', 'ok', 'error'] as const
-/** Some senders write this as the parent of a root. */
+/** Parent id that some senders set on root spans. */
 const NO_PARENT = '0'.repeat(16)
 
-/** Maps a span whose ids and times are in order. */
+/** Maps a span. The caller must have validated its ids and times. */
 export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   const { startMicros, endMicros, events } = span
   const fields = new Fields(span.attributes)
@@ -61,7 +60,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     kind,
     status: readStatus(span, fields),
     startedAt,
-    // The end can be before the start: the clock was set back while the span ran, or the span was never ended.
+    // The end can precede the start if the clock was set back or the span never ended.
     endedAt: endMicros < startMicros ? startedAt : timestampOf(endMicros),
     provider: takeText(fields, PROVIDERS, MAX_TEXT),
     model: takeText(fields, MODELS, MAX_TEXT),
@@ -72,7 +71,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     events: events.slice(0, MAX_EVENTS).map(mapEvent),
     attributes: undefined as FreeJson | undefined
   }
-  // The attributes come last, when it is known which of them were taken.
+  // Described last, because reading the other fields determines which attributes are taken.
   mapped.attributes = describeAttributes(span, mapped, fields, origin)
   const hints = readHints(span, fields, name, kind, parentSpanId, origin.resource)
   return { span: fitSpan(mapped as Reading<SpanInput>), hints }
@@ -96,7 +95,7 @@ function describeAttributes(
   return freeObject(members)
 }
 
-/** The name as a text column can hold it. An empty name becomes `unnamed`. */
+/** Returns the name in a form that a text column can store. An empty name becomes `unnamed`. */
 function columnText(text: string): string {
   return text === '' ? 'unnamed' : cutAttribute(replaceNul(text), MAX_NAME)
 }
@@ -128,7 +127,7 @@ const readParent = ({ parentSpanId }: OtlpSpan): string | null =>
 const readStatus = ({ statusCode }: OtlpSpan, fields: Fields) =>
   fields.get('langfuse.observation.level') === 'ERROR' ? 'error' : (STATUSES[statusCode] ?? 'unset')
 
-/** Reads the facts that decide how much a span needs a place in its trace, before the span is mapped. */
+/** Returns the facts that determine a span's priority for a slot in its trace, without mapping the span. */
 export function readNeed(span: OtlpSpan): Needed {
   const fields = new Fields(span.attributes)
   const parentId = readParent(span)
@@ -140,7 +139,7 @@ export function readNeed(span: OtlpSpan): Needed {
   }
 }
 
-/** The fields of OTLP beside the attributes. The span's own name is among them if the span has got another one. */
+/** Describes the OTLP fields other than attributes, including the span's own name if another name replaced it. */
 function describeSpan(span: OtlpSpan, name: string): Member[] {
   const { events, links, startMicros, endMicros } = span
   const more: [string, Json][] = []
@@ -172,9 +171,7 @@ export function describeOrigin(origin: Origin): DescribedOrigin {
   return { members, resource: described }
 }
 
-/**
- * Describes a resource. All its scopes share one object, so that a portion holds it once, however many scopes it has.
- */
+/** Describes a resource. All its scopes share one object, so a portion holds the resource only once. */
 function describeResource(resource: Attributes): FreeJson {
   const before = describedResources.get(resource)
   if (before !== undefined) return before
@@ -184,7 +181,7 @@ function describeResource(resource: Attributes): FreeJson {
 }
 const describedResources = new WeakMap<Attributes, FreeJson>()
 
-/** How many characters an origin adds to each of its spans. */
+/** Number of characters that an origin adds to each of its spans. */
 export const lengthOfOrigin = ({ members }: DescribedOrigin): number =>
   members.reduce((sum, [name, { stored }]) => sum + name.length + (stored?.length ?? 0), 0)
 
@@ -198,7 +195,7 @@ function mapEvent(event: OtlpEvent) {
   return { name, timestamp: timestampOf(event.micros), attributes: freeObject(members) }
 }
 
-/** Describes an event for which there is no room among the events of a span. */
+/** Describes an event that exceeds the span's maximum number of events. */
 function describeEvent(event: OtlpEvent): FreeJson {
   const { name, timestamp, attributes } = mapEvent(event)
   return freeObject([
@@ -225,7 +222,7 @@ const mapLink = ({ traceId, spanId, traceState, attributes, droppedAttributes, f
 const readMembers = (attributes: Attributes | Iterable<[string, Json]>): Member[] =>
   Array.from(attributes, ([name, value]) => [name, freeOf(value)])
 
-/** Adds members, but never replaces an attribute that was sent. */
+/** Adds the members whose names the sender did not use. */
 function addUnlessSent(members: Member[], sent: Attributes, added: readonly Member[]): void {
   for (const member of added) if (!sent.has(member[0])) members.push(member)
 }

@@ -1,4 +1,4 @@
-/** Reads an export request: its spans by trace, and the spans that no trace can take. */
+/** Reads an export request's spans by trace, and the spans that no trace can accept. */
 import { Refusal } from '../errors.ts'
 import { DEFAULT_MAX_SPANS, MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
 import { inNeedOrder, keptPlaces, type Needed } from '../trace/states/kept-spans.ts'
@@ -19,15 +19,15 @@ import type { OtlpEncoding, OtlpSpan, SentSpans, SpanGroup, SpanIdentity } from 
 import { LAST_MICROS } from './wire/time.ts'
 
 export interface Export {
-  /** The spans by trace id. Traces and spans are in the order of the request. */
+  /** Spans by trace id. Traces and spans are in the order of the request. */
   readonly traces: ReadonlyMap<string, readonly MappedSpan[]>
-  /** A large request has portions instead of traces. Each is joined and then read by readPortion, in this order. */
+  /** Portions of a large request, which has no `traces`. Each is joined and passed to readPortion, in this order. */
   readonly portions: readonly Portion[]
   readonly refusals: readonly SpanRefusal[]
 }
 
 const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
-/** These do not make all of a request at once. */
+/** Decoders that do not decode a whole request at once. */
 const LARGE_DECODERS = { json: decodeLargeJson, protobuf: decodeProtobuf }
 
 /** Decodes and maps a request. Throws a Refusal only if the request cannot be decoded, or takes too much memory. */
@@ -40,10 +40,10 @@ export function readExport(bytes: Uint8Array, encoding: OtlpEncoding, maxSpans =
   return cutExport(describeGroups(LARGE_DECODERS[encoding](bytes)), encoding, maxSpans)
 }
 
-/** Decodes and maps a joined portion of a request. Its spans have been checked when the request was cut. */
+/** Decodes and maps a joined portion. Its spans were checked when the request was cut. */
 export const readPortion = (bytes: Uint8Array): Export => mapExport(decodePortion(bytes))
 
-/** The groups that have spans, with their origins in the form in which each span stores them. */
+/** Returns the groups that have spans, with each origin in its stored form. */
 function describeGroups<S extends SentSpans>(groups: readonly SpanGroup<S>[]): SpanSource<S>[] {
   let length = 0
   return groups
@@ -84,7 +84,7 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding, maxSpa
     for (let index = 0; index < source.spans.length; index++) {
       const head = source.spans.head(index)
       if (!faults.hasNone(head, head.lastEventMicros)) continue
-      // It is read whole, since a portion must not have a span that cannot be read.
+      // Reads the whole span, because a portion must not have an unreadable span.
       const need = readNeed(source.spans.read(index))
       addTo(traces, head.traceId, { source, order: order++, index, need })
     }
@@ -99,8 +99,8 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding, maxSpa
 }
 
 /**
- * The spans of one trace in the order in which they get places, as far as there may be too few: portions are written
- * one after the other, and the first must not fill the trace with plain steps.
+ * Orders a trace's spans by priority if the trace may have too few slots. Portions are written one after another, so
+ * the first portion must not fill the trace with plain steps.
  */
 const neededFirst = (spans: readonly CheckedSpan[], maxSpans: number): readonly CheckedSpan[] =>
   spans.length <= maxSpans - keptPlaces(maxSpans) ? spans : inNeedOrder(spans, ({ need }) => need)
@@ -113,7 +113,7 @@ function addTo<T>(lists: Map<string, T[]>, key: string, item: T): void {
 
 const lastEventOf = ({ events }: OtlpSpan): number => events.reduce((last, { micros }) => Math.max(last, micros), 0)
 
-/** Counts the spans that no trace can take, by reason. */
+/** Counts the spans that no trace can accept, by reason. */
 class Faults {
   readonly #byReason = new Map<Reason, { reason: Reason; count: number; example: string }>()
 
@@ -134,7 +134,7 @@ class Faults {
 const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 
-/** Why a span cannot be stored: its ids or its times are not valid. Undefined if they are. */
+/** Returns the reason why a span's ids or times are invalid, or undefined if they are valid. */
 function faultOf(span: SpanIdentity, lastEventMicros: number): Reason | undefined {
   if (!TRACE_ID.test(span.traceId) || !SPAN_ID.test(span.spanId)) return 'no_ids'
   if (span.parentSpanId !== '' && !/^[0-9a-f]{16}$/.test(span.parentSpanId)) return 'bad_parent'

@@ -1,23 +1,20 @@
-/**
- * Makes texts fit for columns: not too long, and without U+0000 and unpaired surrogates, which PostgreSQL cannot
- * store.
- */
+/** Makes strings storable in PostgreSQL by limiting their length and replacing U+0000 and unpaired surrogates. */
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 
 const REPLACEMENT = '\ufffd'
 
-/** U+FFFD in place of U+0000 and of unpaired surrogates, so that a reader sees that something stood there. */
+/** Replaces U+0000 and unpaired surrogates with U+FFFD, so that readers can see where a character is missing. */
 export function replaceNul(text: string): string {
   return text.includes('\u0000') ? text.replaceAll('\u0000', REPLACEMENT).toWellFormed() : text.toWellFormed()
 }
 
-/** The first `length` characters (code points). */
+/** Returns the first `length` characters (code points). */
 export function cutAttribute(text: string, length: number): string {
   if (text.length <= length) return text
   return [...text.slice(0, 2 * length)].slice(0, length).join('')
 }
 
-/** The value as a text of 1 to `length` characters; undefined if it is no text, or would have to be changed. */
+/** Returns a string or number as a string of 1 to `length` characters, or undefined if the value needs changes. */
 export function shortAttribute(value: Json, length: number): string | undefined {
   const plain = plainNumber(value)
   if (typeof plain === 'number') return String(plain)
@@ -25,10 +22,10 @@ export function shortAttribute(value: Json, length: number): string | undefined 
   return cutAttribute(value, length) === value && replaceNul(value) === value ? value : undefined
 }
 
-/** The bytes of a text as JSON in UTF-8. */
+/** Returns the size of a string as JSON in UTF-8, in bytes. */
 export const byteLength = (text: string): number => Buffer.byteLength(JSON.stringify(text))
 
-/** The longest beginning of a text that takes at most `bytes` bytes as JSON in UTF-8. No character is cut in two. */
+/** Returns the longest prefix that takes at most `bytes` bytes as JSON in UTF-8, without splitting a character. */
 export function prefixWithin(text: string, bytes: number): string {
   let fits = 0
   // A UTF-16 unit takes at least one byte.

@@ -1,6 +1,5 @@
 /**
- * Reads what a span says about its trace. All of it also stays among the span's attributes, because a span has no
- * field for it.
+ * Reads a span's hints about its trace. The attributes with the hints are kept, because spans have no fields for them.
  */
 import { MAX_NAME, MAX_TAG, MAX_TEXT } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
@@ -21,7 +20,7 @@ const ROOT_NAMES = traceNamesOf(({ rootName }) => rootName)
 const ROOTS = traceNamesOf(({ root }) => root)
 const INPUTS = traceNamesOf(({ input }) => input)
 const OUTPUTS = traceNamesOf(({ output }) => output)
-/** How the attributes with these names, or with these prefixes, are written. */
+/** Encodings of attributes, by name or prefix. */
 const FORMS = new Map<string, TextForm>(
   dialects.flatMap(({ trace }) =>
     [...(trace?.input ?? []), ...(trace?.output ?? []), ...(trace?.metadataPrefixes ?? [])].map(
@@ -35,9 +34,9 @@ const USER_IDS = traceNamesOf(({ userId }) => userId)
 const TAGS = traceNamesOf(({ tags }) => tags)
 const METADATA = traceNamesOf(({ metadata }) => metadata)
 const METADATA_PREFIXES = traceNamesOf(({ metadataPrefixes }) => metadataPrefixes)
-/** Attributes that have fields of their own in a trace, and so are not metadata. */
+/** Attributes that become other fields of a trace, so they are not metadata. */
 const ELSEWHERE = new Set([...SESSION_IDS, ...USER_IDS, ...TAGS])
-/** The key of the metadata that holds the sender's resource. */
+/** Metadata key of the sender's resource. */
 const RESOURCE = 'otel.resource'
 
 export function readHints(
@@ -72,7 +71,7 @@ const CLOCKS_DIFFER_MS = 600_000
 /** How providers begin the ids of their answers: OpenAI, Anthropic, OpenRouter. */
 const RESPONSE_ID = /"id"\s*:\s*"((?:chatcmpl|cmpl|resp|msg|gen)[-_][\w-]{6,100})"/
 
-/** The id of the provider's answer: OpenInference has it only in the raw response. */
+/** Returns the provider's response id. OpenInference has the id only in the raw response. */
 function readResponseId(fields: Fields): string | undefined {
   const stated = shortAttribute(fields.get('gen_ai.response.id'), MAX_TEXT)
   if (stated !== undefined) return stated
@@ -80,7 +79,7 @@ function readResponseId(fields: Fields): string | undefined {
   return typeof raw === 'string' ? RESPONSE_ID.exec(raw)?.[1] : undefined
 }
 
-/** Flags of a span: the sender knows whether the parent is in another process; and the parent is in one. */
+/** Span flags: the sender knows whether the parent is remote, and the parent is remote (in another process). */
 const KNOWS_REMOTE = 0x100
 const IS_REMOTE = 0x200
 
@@ -103,7 +102,7 @@ function findJson(fields: Fields, names: readonly string[]): string | undefined 
   return (found && freeForm(found.value, formOf(found.name)).stored) ?? undefined
 }
 
-/** Reads tags, which come as an array, as the JSON text of one, or as a text with commas. */
+/** Reads tags from an array, an array as JSON text, or a comma-separated string. */
 const readTags = (value: Json): readonly string[] => (typeof value === 'string' ? tagsOfText(value) : tagsOf(value))
 
 const tagsOfText = remembering(text => tagsOf(parseJson(text) ?? text.split(',')))
@@ -115,8 +114,7 @@ function tagsOf(list: Json): readonly string[] {
 }
 
 /**
- * The metadata of the trace: from attributes that hold an object, from attributes with a prefix, and from the
- * resource.
+ * Collects the trace's metadata from attributes that hold an object, from prefixed attributes, and from the resource.
  */
 function readMetadata(fields: Fields, resource: FreeJson | undefined): Readonly<Record<string, string>> {
   const metadata: Record<string, string> = {}

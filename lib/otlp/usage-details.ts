@@ -1,6 +1,6 @@
 /**
- * Reads an object of token counts, as senders write the usage of a call in one attribute. The keys of a whole differ.
- * Beside it there may be parts, such as cached or reasoning tokens.
+ * Reads the token counts of a call from an object in a single attribute. Senders name the input and output totals
+ * differently, and may list parts, such as cached or reasoning tokens, beside them.
  */
 import type { Json } from '../trace/json/exact-json.ts'
 
@@ -11,16 +11,15 @@ export interface Counts {
   readonly totalTokens: number | undefined
 }
 
-/** The names of wholes besides `input` and `output`, which are Langfuse's. */
+/** Names of the input and output totals, besides Langfuse's `input` and `output`. */
 const INPUTS = ['prompt_tokens', 'input_tokens']
 const OUTPUTS = ['completion_tokens', 'output_tokens']
-/** Anthropic does not count these among its `input_tokens`. */
+/** Anthropic's `input_tokens` excludes these counts. */
 const CACHED = ['cache_creation_input_tokens', 'cache_read_input_tokens']
 
 /**
- * The counts that `details` state; `countOf` reads one, and returns undefined for a value that is no count. Parts are
- * added to their whole, since senders take them out of it. They are not added if the total is the sum of the wholes
- * alone.
+ * Returns the counts in `details`. `countOf` returns undefined for a value that is not a count. Parts are added to
+ * their total because senders subtract them from it, unless `total` equals input plus output without the parts.
  */
 export function readUsageCounts(details: Details, countOf: (value: Json) => number | undefined): Counts {
   const first = (names: readonly string[]) =>
@@ -43,7 +42,10 @@ export function readUsageCounts(details: Details, countOf: (value: Json) => numb
   }
 }
 
-/** The keys of parts, which are named after Langfuse's whole. A whole of another name has its parts in an object. */
+/**
+ * Returns the keys of the parts. Only parts of Langfuse's `input` and `output` have prefixed keys; other totals list
+ * their parts in a nested object.
+ */
 function partsOf(details: Details, whole: 'input' | 'output', wholes: readonly string[]): readonly string[] {
   if (!Object.hasOwn(details, whole) && wholes.some(name => Object.hasOwn(details, name))) return []
   return Object.keys(details).filter(key => key.startsWith(`${whole}_`) && !wholes.includes(key))

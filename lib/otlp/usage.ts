@@ -1,4 +1,4 @@
-/** Reads the token counts and the cost of a span. A value that is no valid count or cost stays an attribute. */
+/** Reads a span's token counts and cost. An invalid count or cost stays an attribute. */
 import type { SpanInput } from '../schema/input.ts'
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 import { dialects, namesOf } from './dialects.ts'
@@ -29,7 +29,7 @@ export function readUsage(fields: Fields): Usage | undefined {
   return Object.keys(usage).length === 0 ? undefined : usage
 }
 
-/** In US dollars. */
+/** Returns the cost in US dollars. */
 export function readCost(fields: Fields): number | undefined {
   const details = readDetails(fields, COST_DETAILS)
   const whole = costOf(details?.total) ?? costOf(details?.total_cost) ?? takeFirst(fields, COSTS, costOf)
@@ -43,8 +43,7 @@ export function readCost(fields: Fields): number | undefined {
 }
 
 /**
- * Reads an attribute that holds an object of counts. It stays an attribute, since it may hold more than spoor has
- * fields for.
+ * Reads an attribute that holds counts or costs. The attribute is kept, because spoor may lack fields for some values.
  */
 function readDetails(fields: Fields, names: readonly string[]): Details | undefined {
   const found = fields.find(names)
@@ -72,7 +71,7 @@ function sumOf(values: readonly Json[]): number | undefined {
   return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost, 0)
 }
 
-/** Some senders write numbers as text. */
+/** Some senders encode numbers as strings. */
 function numberOf(value: Json): number {
   const plain = plainNumber(value)
   if (typeof plain === 'number') return plain

@@ -1,7 +1,6 @@
 /**
- * Limits how often passwords may be tried: for an address, and from a network, because an attacker tries many
- * addresses. A browser in which the person has signed in before has a count of its own, so that strangers who guess
- * lock no user out.
+ * Limits password attempts per address, and per network because attackers try many addresses. A browser in which the
+ * person has signed in before has its own count, so that guessing strangers cannot lock a user out.
  */
 import { hash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
@@ -11,22 +10,22 @@ import { plainAddress } from '../network-list.ts'
 import { countAttempt, readWait, type Subject } from '../store/people/attempts.ts'
 import { isPassword, refuseIfFull } from './passwords.ts'
 
-/** Within a quarter of an hour (lib/store/people/attempts.ts). */
+/** Limits per quarter of an hour (lib/store/people/attempts.ts). */
 const MOST_FOR_ADDRESS = 5
 const MOST_FROM_DEVICE = 5
 const MOST_FROM_NETWORK = 50
 
-/** Whose attempts are counted together. */
+/** The subjects that an attempt counts against. */
 export interface Subjects {
-  /** The address, or the device. */
+  /** The address or the device. */
   readonly own: Subject
-  /** Undefined for a device: others in its network may guess. */
+  /** Undefined for a device, because strangers in its network may be guessing. */
   readonly network: Subject | undefined
 }
 
 /**
- * The subjects whose attempts are counted when a client tries a password of `email`. `device` names a browser in which
- * this person has signed in; undefined for any other.
+ * Returns the subjects that count when a client tries a password for `email`. `device` names a browser in which this
+ * person has signed in; undefined for any other browser.
  */
 export function subjectsOf(email: string, client: string, device: string | undefined): Subjects {
   if (device !== undefined)
@@ -38,8 +37,8 @@ export function subjectsOf(email: string, client: string, device: string | undef
 }
 
 /**
- * Whether the password is the stored one. An attempt counts once it is looked at. Throws `too_many_attempts`: what is
- * over a limit, or beyond the queue, writes nothing.
+ * Whether the password matches the stored one. An attempt counts once its check starts. Throws `too_many_attempts`; an
+ * attempt beyond a limit or a full queue writes nothing.
  */
 export async function tryPassword(
   sql: Pick<SqlAccess, 'read' | 'write'>,
@@ -49,7 +48,7 @@ export async function tryPassword(
 ): Promise<boolean> {
   const subjects = network === undefined ? [own] : [own, network]
   const party = (network ?? own).name
-  // Before the limits are read.
+  // A full queue is checked first, because reading the limits costs a query.
   refuseIfFull(party)
   refuse(await sql.read(each => readWait(each, subjects)))
   const count = async () => refuse(await sql.write(each => countAttempt(each, subjects)))
@@ -62,7 +61,7 @@ function refuse(waitS: number | undefined): void {
   throw new Refusal('too_many_attempts', message, { 'Retry-After': String(waitS) })
 }
 
-/** The first 24 bits of an address of IPv4, and the first 48 of one of IPv6: what one customer has. */
+/** Returns the first 24 bits of an IPv4 address or 48 bits of an IPv6 address, which is one customer's range. */
 export function networkOf(client: string): string {
   const address = plainAddress(client)
   if (isIPv4(address)) return address.split('.').slice(0, 3).join('.')
@@ -76,5 +75,5 @@ export function networkOf(client: string): string {
     .join(':')
 }
 
-/** Subjects are stored hashed, so that all have one length and reveal no addresses. */
+/** Subjects are stored hashed, so that they have equal length and reveal no addresses. */
 const nameOf = (kind: string, of: string): string => hash('sha256', `${kind} ${of}`, 'hex')

@@ -1,27 +1,24 @@
 /**
- * A fresh sign-in: proof that the person is there now. What would make a stolen session last (a first password, keys,
- * members) asks for one.
+ * Defines a fresh sign-in: proof that the person is present now. Changes that would make a stolen session last (a first
+ * password, keys, members) require one.
  */
 import { Refusal } from '../errors.ts'
 import type { Visitor } from './visit.ts'
 
-/** For how long a sign-in is fresh. */
+/** Time for which a sign-in stays fresh. */
 const FRESH_MINUTES = 15
 
-/**
- * If a provider is asked for a fresh sign-in, the person may have signed in there this long ago, so that most of the
- * time above is left.
- */
+/** Maximum age of an earlier provider sign-in that counts as fresh, which leaves most of FRESH_MINUTES. */
 export const FRESH_SIGN_IN_S = 60
 
-/** How long the way back from the provider may take, beside clocks that differ. */
+/** Allowance for the redirect back from the provider and for clock differences. */
 const WAY_BACK_S = 300
 
-/** Whether a provider says that the person has just proved their identity. */
+/** Whether a provider says that the person has just authenticated. */
 export const isJustProven = (authTime: number | undefined, nowMs: number): boolean =>
   authTime !== undefined && authTime + FRESH_SIGN_IN_S + WAY_BACK_S >= nowMs / 1000
 
-/** Throws `fresh_sign_in_required`. A trusted proxy answers for how people sign in, so it is not asked. */
+/** Throws `fresh_sign_in_required`. Visitors from a trusted proxy are exempt, because the proxy controls sign-ins. */
 export function requireFresh({ session, provenAt }: Pick<Visitor, 'session' | 'provenAt'>, nowMs = Date.now()): void {
   if (session === null) return
   if (provenAt !== null && Date.parse(provenAt) + FRESH_MINUTES * 60_000 > nowMs) return

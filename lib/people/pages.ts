@@ -1,18 +1,18 @@
-/** The page to which a person goes after signing in. */
+/** Checks the page to which a person is redirected after signing in. */
 
-/** Far below what a cookie takes. */
+/** Far below the size limit of a cookie. */
 const MOST_LENGTH = 1500
 
-/** Any address: only how others resolve against it is looked at. */
+/** An arbitrary base, used only to resolve the page's URL. */
 const BASE = 'http://own/app/'
 
 /**
- * The page of the dashboard that was asked for, relative to `/app/` and encoded; empty if it is none: no text leads
- * elsewhere.
+ * Returns the requested dashboard page, relative to `/app/` and encoded; empty for anything else, so that no input
+ * redirects elsewhere.
  */
 export function ownPage(asked: string | undefined): string {
   if (asked === undefined || !/^(?:[pt]\/[^\\\p{Cc}\p{Cs}]*|account)$/u.test(asked)) return ''
-  // Browsers resolve `..`, also where it is encoded.
+  // Browsers resolve `..` even if it is encoded.
   const { href } = new URL(asked, BASE)
   const page = href.slice(BASE.length)
   const isOwn = href.startsWith(BASE) && page.length <= MOST_LENGTH && /^(?:[pt]\/|account$)/.test(page)

@@ -1,7 +1,8 @@
 /**
- * Passwords, stored as `scrypt$N$r$p$salt$hash`. The parameters stand with each, so that they can be raised later. One
- * takes 32 MiB and a third of a second of a core, so few are looked at together. The others wait in a short queue, in
- * which no party has more than a share, and those beyond it are refused.
+ * Hashes and checks passwords, stored as `scrypt$N$r$p$salt$hash`. The parameters are stored with each password, so
+ * that they can be raised later. A hash takes 32 MiB and a third of a second of a core, so only a few run at a time.
+ * Further passwords wait in a short queue with a maximum share per party. Passwords beyond the queue's limits are
+ * rejected.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -17,19 +18,18 @@ const HASH_BYTES = 32
 /** Twice what scrypt needs (128 * N * r bytes). */
 const MAX_MEMORY = 64 * 1024 * 1024
 const AT_ONCE = 2
-/** How many may wait for their turn, and of one party; the last one waits for about five seconds. */
+/** Maximum number of waiting passwords, in total and per party. The last one waits about five seconds. */
 const MOST_WAITING = 30
 const MOST_OF_ONE = 10
 const RETRY_AFTER_S = 5
 
 const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt)
 const gate = new FairGate(AT_ONCE)
-/** How many of each party wait. */
 const waiting = new Map<string, number>()
-/** Whose new passwords wait. They have proved who they are. */
+/** Party for new passwords, whose owners have already proved their identity. */
 const KNOWN = 'known'
 
-/** The rule that a new password breaks; undefined if it breaks none. */
+/** Returns the rule that a new password breaks; undefined if it breaks none. */
 export function faultOfPassword(password: string): string | undefined {
   const length = [...password].length
   if (length < MIN_PASSWORD) return `must have at least ${MIN_PASSWORD} characters`
@@ -37,7 +37,6 @@ export function faultOfPassword(password: string): string | undefined {
   return undefined
 }
 
-/** The stored form of a password. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
   const hash = await stretch(password, salt, COST, KNOWN)
@@ -45,10 +44,10 @@ export async function hashPassword(password: string): Promise<string> {
   return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
 }
 
-/** A stored password of no user. If a user has none, this one is compared, so that it takes the same time. */
+/** A stored password of no user, compared for users without a password so that the check takes the same time. */
 const NOBODY = ['scrypt', COST.N, COST.r, COST.p, 'A'.repeat(22), 'A'.repeat(43)].join('$')
 
-/** Whether a text is a stored password, at least as costly as ours and no costlier than what one may take. */
+/** Whether a string is a stored password, at least as costly as COST and within the cost limits. */
 export function isStoredPassword(text: string): boolean {
   const [, N, r, p] = (/^scrypt\$(\d{1,9})\$(\d{1,2})\$(\d{1,2})\$[\w-]{22}\$[\w-]{43}$/.exec(text) ?? []).map(Number)
   if (N === undefined || r === undefined || p === undefined) return false
@@ -57,9 +56,9 @@ export function isStoredPassword(text: string): boolean {
 }
 
 /**
- * Whether the password is the stored one. Takes as long if there is none. It waits for earlier ones of its party (a
- * network, a device). `onTurn` is awaited just before the password is checked, and not called for one that is refused
- * earlier; if it throws, the password is not checked.
+ * Whether the password matches the stored one. Takes equally long if none is stored. The check waits for earlier checks
+ * of its party (a network, a device). `onTurn` is awaited just before the check, but not called for a password rejected
+ * earlier. If `onTurn` throws, the password is not checked.
  */
 export async function isPassword(
   password: string,
@@ -68,7 +67,7 @@ export async function isPassword(
   onTurn?: () => Promise<void>
 ): Promise<boolean> {
   const [, N, r, p, salt = '', hash = ''] = (stored ?? NOBODY).split('$')
-  // No stored password is longer, and scrypt would go through all of it.
+  // Overlong input matches no stored password, but scrypt would process all of it.
   const given = password.slice(0, 2 * MAX_PASSWORD)
   const cost = { N: Number(N), r: Number(r), p: Number(p) }
   const stretched = await stretch(given, Buffer.from(salt, 'base64url'), cost, party, onTurn)
@@ -90,7 +89,7 @@ async function stretch(
   else waiting.set(party, left)
   try {
     await onTurn?.()
-    // Keyboards make different forms of one Unicode text; all of them give the same hash.
+    // Keyboards encode the same text in different ways. Normalization gives them the same hash.
     return await scryptAsync(password.normalize('NFKC'), salt, HASH_BYTES, { ...cost, maxmem: MAX_MEMORY })
   } finally {
     gate.leave()
@@ -99,7 +98,7 @@ async function stretch(
 
 const countWaiting = (party: string): number => waiting.get(party) ?? 0
 
-/** Throws `too_many_attempts` if the queue has no room for this party. */
+/** Throws `too_many_attempts` if the queue is full for this party. */
 export function refuseIfFull(party: string): void {
   const all = [...waiting.values()].reduce((sum, count) => sum + count, 0)
   if (all < MOST_WAITING && countWaiting(party) < MOST_OF_ONE) return

@@ -1,15 +1,15 @@
 /**
- * Tokens, which prove something by being known: the token of a session, in a cookie, and the token of a sign-in link.
- * They have 256 random bits, so a plain SHA-256 is enough to store: nobody can try that many.
+ * Creates session tokens for cookies, and tokens of sign-in links. A token has 256 random bits, which nobody can guess,
+ * so a plain SHA-256 is safe to store.
  */
 import { hash, randomBytes } from 'node:crypto'
 
 const TOKEN = /^[\w-]{43}$/
 
-/** A new token: 43 characters that need no escape in an address or a cookie. */
+/** Returns a new token: 43 characters that need no escaping in a URL or a cookie. */
 export const makeToken = (): string => randomBytes(32).toString('base64url')
 
-/** The stored form of a token, as hexadecimal digits; undefined if the text does not have the form of one. */
+/** Returns a token's stored form in hexadecimal digits; undefined if the string is not a well-formed token. */
 export function digestToken(token: string): string | undefined {
   return TOKEN.test(token) ? hash('sha256', token, 'hex') : undefined
 }

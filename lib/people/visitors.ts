@@ -1,7 +1,4 @@
-/**
- * Finds out who a visitor of the dashboard is. An answer is remembered for some seconds. Everything else is looked up
- * in the database. Wrong tokens are not remembered.
- */
+/** Identifies the dashboard's visitors. Results are cached for a few seconds, but wrong tokens are not. */
 import type { SqlAccess } from '../database/sql-access.ts'
 import { FailureLog } from '../failure-log.ts'
 import { Remembered } from '../limits/remembered.ts'
@@ -17,15 +14,15 @@ import type { Credentials, Visit } from './visit.ts'
 export interface VisitorsOptions {
   readonly sql: SqlAccess
   readonly log: Logger
-  /** The role of a person whom a trusted proxy vouches for and nobody has added; undefined: they are refused. */
+  /** Role for people whom a trusted proxy vouches for but nobody has added. If undefined, they are rejected. */
   readonly roleOfUnknown: Role | undefined
 }
 
-/** The most that one lookup asks for. */
+/** Maximum number of visits in one lookup. */
 const MAX_BATCH = 500
-/** The last use of a session is written no more often than this. */
+/** Minimum interval between writes of a session's last use. */
 const TOUCH_INTERVAL_MS = 5 * 60_000
-/** Every lookup tries, so a failure is logged no more often than this. */
+/** Every lookup retries the write, so a failure is logged at most once per interval. */
 const REMIND_MS = 60_000
 
 interface Lookup extends LookupOf<Visit> {
@@ -45,7 +42,7 @@ export class Visitors {
     this.#untouched = new FailureLog(options.log, { failed, remindMs: REMIND_MS })
   }
 
-  /** The user of these credentials, and their role in the project with this slug. Undefined for nobody. */
+  /** Returns the user with these credentials, and their role in the project with this slug; undefined if unknown. */
   async find(credentials: Credentials, slug: string | undefined): Promise<Visit | undefined> {
     const asked = askingFor(credentials, slug)
     if (asked === undefined) return undefined
@@ -54,12 +51,12 @@ export class Visitors {
     return this.#welcome(asked)
   }
 
-  /** Forgets everybody: sessions, roles or projects may have changed. */
+  /** Clears the cache, because sessions, roles or projects may have changed. */
   forget(): void {
     this.#remembered.forget()
   }
 
-  /** Makes a user of an unknown person whom the proxy vouches for, if the configuration says so. */
+  /** Creates a user for an unknown person whom the proxy vouches for, if configured. */
   async #welcome(asked: Visiting): Promise<Visit | undefined> {
     const { roleOfUnknown, sql } = this.#options
     if (roleOfUnknown === undefined) return undefined
@@ -94,16 +91,16 @@ export class Visitors {
     if (due.size > 0) void this.#touch([...due])
   }
 
-  /** No request waits for it: a session whose last use could not be written is valid all the same. */
+  /** No request waits for this write, because a session is valid even if the write fails. */
   async #touch(digests: readonly string[]): Promise<void> {
     const { sql } = this.#options
     await sql.write(sql => touchSessions(sql, digests)).catch(error => this.#untouched.fail(error))
   }
 }
 
-/** Undefined if the credentials cannot belong to anybody. */
+/** Returns undefined if the credentials cannot belong to anybody. */
 function askingFor({ token, vouched }: Credentials, slug: string | undefined): Visiting | undefined {
-  // No text of PostgreSQL holds U+0000, so no project has such a name.
+  // PostgreSQL strings cannot contain U+0000, so no project has such a slug.
   const project = slug === undefined || slug.includes('\0') ? null : slug
   if (vouched !== undefined) {
     const email = readEmail(vouched)

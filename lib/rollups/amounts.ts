@@ -1,4 +1,4 @@
-/** The amounts that one ended trace adds to each sum of rollups: for the write path, and as SQL for stored traces. */
+/** Amounts that an ended trace adds to each rollup sum, for the write path and as SQL for stored traces. */
 import { latencyInSql } from './latency.ts'
 
 export interface CountedTrace {
@@ -6,28 +6,28 @@ export interface CountedTrace {
   readonly userId: string | null
   readonly status: string
   readonly startedAt: string
-  /** Null while the trace is running. It does not count then. */
+  /** Null while the trace is running and therefore not counted. */
   readonly endedAt: string | null
   readonly inputTokens: number | null
   readonly outputTokens: number | null
   readonly costUsd: number | null
 }
 
-/** A trace that costs more counts with this, in dollars, so that its cost is an exact whole number. */
+/** Maximum cost counted per trace, in dollars. The cap keeps the cost an exact integer in billionths of a dollar. */
 const MOST_USD = 100_000
 const NANOS = 1_000_000_000
 
-/** In billionths of a dollar. */
+/** Returns a cost in billionths of a dollar, capped at MOST_USD. */
 export const nanoDollars = (costUsd: number | null): number =>
   costUsd === null ? 0 : Math.floor(Math.min(costUsd, MOST_USD) * NANOS + 0.5)
 
 export const toDollars = (nanos: number): number => nanos / NANOS
 
-/** The columns that are added up, in rollup_news as in rollups. */
+/** Summed columns, with the same names in rollup_news and rollups. */
 export const AMOUNTS = ['traces', 'errors', 'priced', 'input_tokens', 'output_tokens', 'cost', 'latency'] as const
 export type Amount = (typeof AMOUNTS)[number]
 
-/** SQL of the same from the columns of a stored trace. `one` is 1, or -1 to take it away. */
+/** Returns SQL for a stored trace's amounts. `one` is 1 to add the trace, or -1 to subtract it. */
 export const amountsInSql = (trace: string, one: 1 | -1): Readonly<Record<Amount, string>> => ({
   traces: `${one}`,
   errors: `${one} * (${trace}.status = 'error')::int`,

@@ -1,10 +1,10 @@
 /**
- * Histograms of durations. A bucket is a quarter of an octave of milliseconds, so the middle of a bucket differs from
- * any duration in it by 9.1 % at most.
+ * Histograms of durations. A bucket spans a quarter of an octave of milliseconds, so its middle differs from any
+ * duration in the bucket by at most 9.1 %.
  *
- * A histogram is one decimal number. Each bucket has DIGITS digits of it, and the bucket of the shortest durations has
- * the last ones. PostgreSQL therefore adds histograms with `+` and `sum`, much faster than arrays of counts
- * (test/bench/RESULTS.md, "Rollups"). For example, three traces below 1 ms and two from 1 to below 2 ms are
+ * A histogram is one decimal number with DIGITS digits per bucket, the shortest durations last. PostgreSQL therefore
+ * adds histograms with `+` and `sum`, much faster than arrays of counts (test/bench/RESULTS.md, "Rollups"). For
+ * example, three traces below 1 ms and two from 1 to below 2 ms are
  *
  *   000000000002 000000000003 = 2000000000003
  *
@@ -13,16 +13,16 @@
 
 const OCTAVES = 27
 const STEPS = 4
-/** A multiple of four, which are the digits that PostgreSQL's numeric has in a place. */
+/** A multiple of four, because PostgreSQL stores a numeric in groups of four decimal digits. */
 const DIGITS = 12
 
-/** The least duration in ms of each bucket but the first, which has durations under 1 ms. The last has no end. */
+/** Lower bounds in ms of all buckets except the first, which starts at 0. The last bucket has no upper bound. */
 export const BOUNDS: readonly number[] = [
   ...new Set(Array.from({ length: OCTAVES * STEPS + 1 }, (_, step) => Math.ceil(2 ** (step / STEPS))))
 ]
 export const BUCKETS = BOUNDS.length + 1
 
-/** The bucket of a duration in ms: PostgreSQL's width_bucket(ms, BOUNDS). */
+/** Returns a duration's bucket, like PostgreSQL's width_bucket(ms, BOUNDS). */
 export function bucketOf(ms: number): number {
   let [low, high] = [0, BOUNDS.length]
   while (low < high) {
@@ -33,19 +33,19 @@ export function bucketOf(ms: number): number {
   return low
 }
 
-/** The power of ten that counts one trace in a bucket. */
+/** Returns the power of ten that counts one trace in a bucket. */
 export const exponentOf = (bucket: number): number => bucket * DIGITS
 
-/** SQL of the number that one trace of a duration in ms is; 0 if it is null. */
+/** Returns SQL for the histogram of one trace with a duration in ms; 0 if the duration is null. */
 export const latencyInSql = (ms: string): string =>
   `coalesce(('1e' || ${DIGITS} * width_bucket(${ms}, '{${BOUNDS.join(',')}}'::bigint[]))::numeric, 0)`
 
-/** Counts by bucket. */
+/** Trace counts by bucket. */
 export type Histogram = readonly number[]
 
 /**
- * The counts of a histogram, from its decimal digits. A count may be negative, where traces were taken away: in the
- * digits it has borrowed from the next higher count, and this function gives that back.
+ * Reads a histogram's counts from its decimal digits. A count may be negative after traces were subtracted. In the
+ * digits, a negative count has borrowed from the next higher count; this function reverses the borrow.
  */
 export function readHistogram(digits: string): Histogram {
   const isNegative = digits.startsWith('-')
@@ -62,7 +62,7 @@ export function readHistogram(digits: string): Histogram {
 }
 const HALF = 10 ** DIGITS / 2
 
-/** Adds the counts of one histogram to those of another, in place. */
+/** Adds one histogram to another in place. */
 export function addHistogram(sum: number[], counts: Histogram): void {
   for (const [bucket, count] of counts.entries()) sum[bucket] = (sum[bucket] ?? 0) + count
 }
@@ -70,14 +70,14 @@ export function addHistogram(sum: number[], counts: Histogram): void {
 export const PERCENTILES = { p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99 } as const
 export type Percentiles = Readonly<Record<keyof typeof PERCENTILES, number | null>>
 
-/** In ms; null if nothing has a duration. */
+/** Returns percentiles in ms; null if the histogram is empty. */
 export function percentilesOf(counts: Histogram): Percentiles {
   const total = counts.reduce((sum, count) => sum + count, 0)
   const at = (share: number) => (total > 0 ? middleOf(bucketAt(counts, Math.ceil(share * total))) : null)
   return { p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99) }
 }
 
-/** The bucket of the trace with this rank, the first being 1. */
+/** Returns the bucket of the trace with this rank, counted from 1. */
 function bucketAt(counts: Histogram, rank: number): number {
   let sum = 0
   for (const [bucket, count] of counts.entries()) {
@@ -87,7 +87,7 @@ function bucketAt(counts: Histogram, rank: number): number {
   return counts.length - 1
 }
 
-/** The geometric middle of the durations of a bucket, in ms; of the last one its least. */
+/** Returns the geometric middle of a bucket's durations in ms; for the last bucket, its lower bound. */
 function middleOf(bucket: number): number {
   if (bucket === 0) return 0
   const least = BOUNDS[bucket - 1] as number

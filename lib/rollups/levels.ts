@@ -1,10 +1,10 @@
 /**
- * The levels of rollups. A rollup sums the traces of one group in one span of time. The table stores each level as one
- * character (sql/0006-rollups.sql, sql/0011-fortnights.sql); code uses the names.
+ * Rollup levels. A rollup sums the traces of one group in one time span. The table stores each level as one character
+ * (sql/0006-rollups.sql, sql/0011-fortnights.sql); code uses the names.
  */
 
 export const GROUPS = ['environment', 'family', 'nameInEnvironment', 'nameInFamily'] as const
-/** A rollup sums the traces of an environment, of a family, or those of one name in either. */
+/** A rollup sums the traces of an environment or a family, in total or for one name. */
 export type RollupGroup = (typeof GROUPS)[number]
 
 export const LEVELS = {
@@ -15,9 +15,7 @@ export const LEVELS = {
 export type RollupLength = keyof typeof LEVELS
 export type RollupLevel = (typeof LEVELS)[RollupLength][RollupGroup]
 
-/** The levels of these lengths. */
 export const levelsOf = (...lengths: readonly RollupLength[]): RollupLevel[] =>
   lengths.flatMap(length => GROUPS.map(group => LEVELS[length][group]))
 
-/** SQL of an array of levels. */
 export const levelArray = (levels: readonly string[]): string => `'{${levels.join(',')}}'::"char"[]`

@@ -1,7 +1,7 @@
 /**
- * The time that charts of traces and of scores are about, in steps. Short times go by five minutes, which are read from
- * the traces themselves; up to two weeks by the hour, longer ones by days of the visitor. A period begins and ends with
- * a step: the last one may still be going on.
+ * Periods of trace and score charts, divided into steps. Short periods use steps of five minutes, read from the traces
+ * themselves; periods up to two weeks use hours; longer periods use days in the visitor's time zone. A period starts
+ * and ends on a step boundary, so its last step may still be in progress.
  */
 
 const MINUTE = 60_000
@@ -21,24 +21,24 @@ export const RANGES = {
   '1y': 365 * DAY
 } as const
 export type Range = keyof typeof RANGES
-/** The ranges that have at least a week: users are added up by days. */
+/** Ranges of at least a week, for user counts, which are summed by day. */
 export const DAY_RANGES = ['7d', '30d', '90d', '1y'] as const satisfies readonly Range[]
 
-/** The zones of the world, in minutes east of UTC. */
+/** Westernmost and easternmost time zones, in minutes east of UTC. */
 export const ZONES = { west: -12 * 60, east: 14 * 60 } as const
 
-/** The longest times that go by five minutes, and by hours. */
+/** Longest periods with five-minute and with hourly steps, in milliseconds. */
 const MOST_MINUTES = 6 * HOUR
 const MOST_HOURS = 14 * DAY
-/** The longest time of all, ten years. */
+/** Maximum length of a period in days (ten years). */
 export const MOST_DAYS = 3660
 
-/** In milliseconds since 1970; `to` is no part of it. */
+/** A time range in milliseconds since 1970, excluding `to`. */
 export interface Period {
   readonly from: number
   readonly to: number
   readonly step: PeriodStep
-  /** Minutes east of UTC of the zone whose midnights begin days. */
+  /** Time zone whose midnights start days, in minutes east of UTC. */
   readonly offset: number
 }
 
@@ -46,12 +46,12 @@ const stepOf = (length: number): PeriodStep =>
   length <= MOST_MINUTES ? 'minute5' : length <= MOST_HOURS ? 'hour' : 'day'
 
 /**
- * Sums are kept by hours of UTC, so a zone of half hours has the days of the nearest zone of whole hours. The offset is
- * the same all over a period: days do not change their beginning with summer time.
+ * Rounds an offset to whole hours. Sums are kept by UTC hour, so a half-hour time zone uses the days of the nearest
+ * whole-hour zone. The offset is constant throughout a period, regardless of daylight saving time.
  */
 const wholeHours = (offset: number): number => Math.round(offset / 60) * 60
 
-/** The steps that a time touches. */
+/** Extends a time range to whole steps. */
 function aligned(from: number, to: number, step: PeriodStep, offset: number): Period {
   const length = STEPS[step]
   const shift = offset * MINUTE
@@ -63,32 +63,31 @@ function aligned(from: number, to: number, step: PeriodStep, offset: number): Pe
   }
 }
 
-/** `offset` is the zone of the visitor, in minutes east of UTC. */
+/** Returns the period that covers a time range. `offset` is the visitor's time zone, in minutes east of UTC. */
 export const periodBetween = (from: number, to: number, offset = 0): Period =>
   aligned(from, to, stepOf(to - from), wholeHours(offset))
 
-/** The range that ends with the step that is going on, by the steps that suit it unless others are given. */
+/** Returns the range that ends with the current step. By default, the range's length determines the step. */
 export function periodOf(range: Range, now: number, offset = 0, step: PeriodStep = stepOf(RANGES[range])): Period {
-  // A moment that is itself the beginning of a step has begun it.
+  // At a step boundary, the step that begins there is the current step.
   const period = aligned(now, now + 1, step, wholeHours(offset))
   return { ...period, from: period.to - RANGES[range] }
 }
 
-/** The same period by the hour, for when there are too many traces to read. */
+/** Returns the period in hourly steps, for when there are too many traces to read. */
 export const byTheHour = ({ from, to, offset }: Period): Period => aligned(from, to, 'hour', offset)
 
-/** As long a time, just before it. */
+/** Returns the preceding period of the same length. */
 export const periodBefore = (period: Period): Period => ({
   ...period,
   from: 2 * period.from - period.to,
   to: period.from
 })
 
-/** Whether the steps are days of UTC, which sums are kept by as well. */
+/** Whether the steps are UTC days, for which sums are also stored. */
 export const hasUtcDays = ({ step, offset }: Period): boolean => step === 'day' && offset === 0
 
 export const countSteps = ({ from, to, step }: Period): number => (to - from) / STEPS[step]
 
-/** The beginnings of the steps. */
 export const startsOf = (period: Period): number[] =>
   Array.from({ length: countSteps(period) }, (_, i) => period.from + i * STEPS[period.step])

@@ -1,19 +1,19 @@
-/** A time in as few pieces as there are: hours and days at its ends, fortnights between. */
+/** Splits a period into as few pieces as possible: hours and days at its ends, fortnights in between. */
 import { type Period, STEPS } from './period.ts'
 
 const DAY = STEPS.day
 export const FORTNIGHT = 14 * DAY
-/** Fortnights begin at multiples of their length from here. */
+/** Fortnights begin at multiples of their length from this time. */
 export const ORIGIN_MS = Date.UTC(2000, 0, 1)
 
-/** All of a time that is added up from rows of this length. Milliseconds since 1970; `to` is no part of it. */
+/** Part of a period summed from rows of one length. Times are in milliseconds since 1970; `to` is excluded. */
 export interface PeriodPiece {
   readonly length: 'hour' | 'day' | 'fortnight'
   readonly from: number
   readonly to: number
 }
 
-/** The pieces of a period by hours or days. */
+/** Splits a period of hours or days into pieces. */
 export function piecesOf({ from, to }: Pick<Period, 'from' | 'to'>): PeriodPiece[] {
   return split(from, to, 'hour', (from, to) =>
     split(from, to, 'day', (from, to) => [{ length: 'fortnight', from, to }])
@@ -22,7 +22,7 @@ export function piecesOf({ from, to }: Pick<Period, 'from' | 'to'>): PeriodPiece
 
 const LONGER = { hour: DAY, day: FORTNIGHT } as const
 
-/** Splits a time into the longer steps that are wholly in it, and the rest before and after them. */
+/** Splits a time range into the longer steps wholly within it, and the remainders before and after. */
 function split(
   from: number,
   to: number,

@@ -1,11 +1,11 @@
 /**
- * Limits how many names an hour and a day count by themselves. Otherwise clients that make up a name for every trace
- * would make a row for every trace. A name beyond the limit is counted under its environment or its family, in the row
- * of all other names there.
+ * Limits the number of names counted separately per hour and per day. Otherwise, clients that invent a name for every
+ * trace would create a row for every trace. Names beyond the limit are counted in their environment's or family's row
+ * for all other names.
  */
 import { LEVELS } from './levels.ts'
 
-/** The rows of each level by name in an hour, and in a day. */
+/** Maximum number of rows per hour and per day, by level. */
 const { hour, day } = LEVELS
 export const ROOM = {
   [hour.nameInEnvironment]: 500,
@@ -16,7 +16,7 @@ export const ROOM = {
 type NameLevel = keyof typeof ROOM
 export const NAME_LEVELS = Object.keys(ROOM) as readonly NameLevel[]
 
-/** A row of rollups that is to be added up. Numbers of lists are texts, since they are exact to 64 bits. */
+/** Amounts to add to a row of rollups. List numbers are strings because they are 64-bit integers. */
 export interface RollupPart {
   readonly level: string
   readonly start: string
@@ -28,7 +28,7 @@ export interface RollupPart {
 const isNameLevel = (level: string): level is NameLevel => level in ROOM
 const keyOf = ({ level, start }: Pick<RollupPart, 'level' | 'start'>) => `${level}/${start}`
 
-/** The hours and days that may lack room for what is new. `rows` says how many rows each has. */
+/** Returns the hours and days that may lack capacity for the new parts. `rows` has their current row counts. */
 export function findFull<T extends RollupPart>(
   parts: readonly T[],
   rows: readonly { readonly level: string; readonly start: string; readonly rows: number }[]
@@ -47,9 +47,9 @@ export function findFull<T extends RollupPart>(
 }
 
 /**
- * Puts each part into the row that counts it: its own row, if that exists or has room, or else the row of its
- * environment or family. So what is taken away later is taken from where it was added, as long as rows stay. `full` are
- * the rows of the hours and days that may lack room.
+ * Assigns each part to its own row if the row exists or capacity remains, otherwise to the row of its environment or
+ * family. An amount is therefore later subtracted from the row it was added to, as long as rows are kept. `full` lists
+ * the rows of the hours and days that may lack capacity.
  */
 export function findRoom<T extends RollupPart>(
   parts: readonly T[],

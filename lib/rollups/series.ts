@@ -1,4 +1,4 @@
-/** Sums as PostgreSQL gives them → the numbers that charts and tables show. */
+/** Converts sums read from PostgreSQL to the numbers that charts and tables show. */
 import { toDollars } from './amounts.ts'
 import { addHistogram, type Percentiles, percentilesOf, readHistogram } from './latency.ts'
 
@@ -10,16 +10,16 @@ export interface Sums {
   readonly outputTokens: number
   /** In billionths of a dollar. */
   readonly cost: number
-  /** Decimal digits (lib/rollups/latency.ts). */
+  /** Histogram of durations, as decimal digits (lib/rollups/latency.ts). */
   readonly latency: string
 }
 
-/** The sums of the traces that began in one step. `at` is its number, from 0. */
+/** Sums of the traces that started in one step. `at` is the step's index, from 0. */
 export interface StepSums extends Sums {
   readonly at: number
 }
 
-/** The sums of the traces of one group, or of all groups that are not shown by themselves. */
+/** Sums of one group's traces, or of all groups that are not shown separately. */
 export interface GroupSums extends Sums {
   readonly key: string | null
   readonly isOther: boolean
@@ -31,14 +31,14 @@ const QUANTILES = ['p50', 'p90', 'p95', 'p99'] as const
 
 export type SeriesTotal = Readonly<Counts> & Percentiles
 
-/** A number for each step, of each count and percentile. */
+/** One number per step for each count and percentile. */
 export type Lists = Readonly<Record<(typeof COUNTS)[number], number[]>> &
   Readonly<Record<(typeof QUANTILES)[number], (number | null)[]>>
-/** All traces of a period. */
+/** The series of all traces in a period. */
 export type Series = { readonly key: null } & Lists & { readonly total: SeriesTotal }
 export type SeriesGroup = { readonly key: string | null; readonly total: SeriesTotal }
 
-/** The key of the group that all that are not shown by themselves are in. */
+/** Key of the group that combines all groups not shown separately. */
 const OTHER = '(other)'
 
 const countsOf = ({ traces, errors, inputTokens, outputTokens, cost, priced }: Sums): Counts => ({
@@ -70,7 +70,7 @@ export function seriesOf(rows: readonly StepSums[], steps: number): Series {
 
 const histogramsOf = (rows: readonly Sums[]) => rows.map(({ latency }) => readHistogram(latency))
 
-/** The total of rows. `histograms` are the histograms of the rows. */
+/** `histograms` must be the histograms of `rows`. */
 export function totalOf(rows: readonly Sums[], histograms = histogramsOf(rows)): SeriesTotal {
   const sum: Counts = { traces: 0, errors: 0, inputTokens: 0, outputTokens: 0, costUsd: 0, priced: 0 }
   let cost = 0

@@ -1,6 +1,5 @@
 /**
- * The value of each column (lib/rows/columns.ts), as a function of the trace, span, tag, score or change that is
- * written.
+ * Defines each column's value (lib/rows/columns.ts) as a function of the trace, span, tag, score or change to write.
  */
 
 import { type CountedTrace, nanoDollars } from '../rollups/amounts.ts'
@@ -26,7 +25,7 @@ import type {
 } from './columns.ts'
 import type { TagLists, TraceLists } from './list-numbers.ts'
 
-/** For each column, the function that gives an item's value. */
+/** For each column, the function that returns an item's value. */
 type ValuesFor<Columns extends readonly { readonly name: string }[], Item> = Readonly<
   Record<Columns[number]['name'], (item: Item) => Value>
 >
@@ -49,14 +48,14 @@ export const spanHeadValues: ValuesFor<typeof SPAN_HEAD_COLUMNS, PreparedSpan> =
   call_details: span => span.callDetails ?? null
 }
 
-/** The duration in ms; null while the trace is running. */
+/** Returns the duration in ms, or null while the trace is running. */
 export const traceDuration = ({ startedAt, endedAt }: Pick<PreparedTrace, 'startedAt' | 'endedAt'>) =>
   endedAt === null ? null : durationMs(startedAt, endedAt)
 
 /** A trace to record, or to restore with its past. */
 export type NewTrace = PreparedTrace & { readonly past?: Past }
 
-/** The bytes of the trace's document and of its spans' documents. */
+/** Returns the total bytes of the trace's document and its spans' documents. */
 export const estimatedBytes = ({ past, bytes, spans }: NewTrace): number =>
   past?.estimatedBytes ?? bytes + countBytes(spans)
 
@@ -99,7 +98,7 @@ export const listValues: ValuesFor<typeof LIST_COLUMNS, TraceLists> = {
   user_named_family: lists => lists.userNamedFamily
 }
 
-/** The fields of a trace that its place in lists, its tags and its counts are made from. */
+/** The fields that determine a trace's lists, tags and counts. */
 export interface ListedTrace extends CountedTrace {
   readonly traceId: string
   readonly model: string | null
@@ -107,7 +106,7 @@ export interface ListedTrace extends CountedTrace {
   readonly tags: readonly string[]
 }
 
-/** A tag and the trace that has it, with the lists of both. */
+/** A tag on a trace, with the lists of both. */
 export interface TaggedTrace {
   readonly trace: ListedTrace
   readonly lists: TraceLists
@@ -129,14 +128,14 @@ export const tagValues: ValuesFor<typeof TAG_BODY_COLUMNS, TaggedTrace> = {
   tag: ({ tag }) => tag
 }
 
-/** A trace that is counted in the sums over time, or taken out of them. */
+/** A trace to add to, or subtract from, the sums over time. */
 export interface News {
   readonly sign: 1 | -1
   readonly trace: CountedTrace
   readonly lists: TraceLists
 }
 
-/** A news row; the project is filled in when it is written. */
+/** The project is filled in when the row is written. */
 export const newsValues: ValuesFor<typeof NEWS_COLUMNS, News> = {
   project_id: () => 0,
   traces: ({ sign }) => sign,
@@ -165,14 +164,14 @@ export const scoreValues: ValuesFor<typeof SCORE_BODY_COLUMNS, PastScore> = {
   run_id: score => score.runId
 }
 
-/** An append, an end, a growth or an advance of a stored trace. */
+/** An append, end, growth or advance of a stored trace. */
 export interface Changed<Sums = TraceChange | Growth | Advance> {
   readonly state: Pick<TraceState, 'seq' | 'version'>
-  /** The version that the trace has after the change. */
+  /** The trace's version after the change. */
   readonly version: number
   readonly sums: Sums
 }
-/** The fields that an end, a growth or an advance sets too, and the lists that the trace is in afterwards. */
+/** A change that also sets fields (an end, growth or advance), with the trace's lists after the change. */
 export interface Done<T extends Ending | Growth | Advance> extends Changed {
   readonly done: T
   readonly lists: TraceLists
@@ -188,7 +187,7 @@ export const appendValues: ValuesFor<typeof APPEND_COLUMNS, Changed> = {
   estimated_bytes: ({ sums }) => sums.estimatedBytes
 }
 
-/** The values that an end, a growth and an advance have in common. */
+/** Values common to an end, a growth and an advance. */
 const doneValues: Omit<ValuesFor<typeof END_COLUMNS, Done<Ending | Growth | Advance>>, 'end_hash' | 'sets_metadata'> = {
   ...appendValues,
   family: ({ lists }) => lists.family,
@@ -218,7 +217,7 @@ export const endValues: ValuesFor<typeof END_COLUMNS, Done<Ending>> = {
   sets_metadata: ({ done }) => done.metadata !== undefined
 }
 
-/** The values that a growth and an advance have in common. */
+/** Values common to a growth and an advance. */
 const allValues: Omit<ValuesFor<typeof GROWTH_COLUMNS, Done<Growth | Advance>>, 'ranks'> = {
   ...doneValues,
   started_at: ({ done }) => done.startedAt,

@@ -1,30 +1,29 @@
 /**
- * The columns that the write path fills. The rows of COPY, the statements that change a trace and the offsets of
- * fields in a row all follow from these lists. A new field of a trace is a line here, one in column-values.ts and one
- * in sql/.
+ * Lists the columns that the write path fills. COPY rows, statements that change a trace, and field offsets in rows all
+ * derive from these lists. A new trace field needs a line here, in column-values.ts and in sql/.
  */
 import type { ListNumber } from './list-numbers.ts'
 
 export interface Column {
   readonly name: string
   readonly type: string
-  /** The value is never null and always of one width, so that the next column begins at a fixed offset. */
+  /** Set if the value is never null and has a constant width, so that the next column's offset is fixed. */
   readonly fixed?: true
 }
 
 const column = <N extends string>(name: N, type: string) => ({ name, type })
 const fixed = <N extends string>(name: N, type: keyof typeof WIDTHS) => ({ name, type, fixed: true as const })
 
-/** A numeric that is a power of ten; the exponent is a multiple of four. */
+/** A numeric that is a power of ten. The exponent is a multiple of four. */
 export interface PowerOfTen {
   readonly isNegative: boolean
   readonly exponent: number
 }
 
-/** A value of a column: bytea as hexadecimal digits or bytes, json as its text, a time in canonical form. */
+/** A column value: bytea as hexadecimal digits or bytes, json as text, timestamps in canonical form. */
 export type Value = string | number | boolean | readonly string[] | Uint8Array | ListNumber | PowerOfTen | null
 
-/** The numbers of the lists that a trace is in (lib/rows/list-numbers.ts). */
+/** Numbers of a trace's lists (lib/rows/list-numbers.ts). */
 export const LIST_COLUMNS = [
   fixed('family', 'bigint'),
   fixed('named_family', 'bigint'),
@@ -32,7 +31,7 @@ export const LIST_COLUMNS = [
   column('user_named_family', 'bigint')
 ] as const
 
-/** The columns of a new trace that are known only when it is written. `ranked` says which rankings the trace is in. */
+/** New-trace columns known only when the trace is written. `ranked` states which rankings include the trace. */
 export const TRACE_STAMP_COLUMNS = [
   column('project_id', 'int'),
   column('seq', 'bigint'),
@@ -43,7 +42,7 @@ export const TRACE_STAMP_COLUMNS = [
   column('ranked', 'smallint')
 ] as const
 
-/** The columns of a new trace that follow from its body, and from its past if the trace is restored. */
+/** New-trace columns that derive from the body, and from the past of a restored trace. */
 export const TRACE_BODY_COLUMNS = [
   column('id', 'uuid'),
   column('span_count', 'int'),
@@ -76,10 +75,10 @@ export const TRACE_BODY_COLUMNS = [
 
 export const TRACE_COLUMNS: readonly Column[] = [...TRACE_STAMP_COLUMNS, ...LIST_COLUMNS, ...TRACE_BODY_COLUMNS]
 
-/** The trace that a span or a score belongs to. It is known only when the row is written. */
+/** The trace that owns a span or score. Known only when the row is written. */
 export const OWNER_COLUMNS = [fixed('project_id', 'int'), fixed('trace_seq', 'bigint')] as const
 
-/** The free JSON of a span. */
+/** A span's free-form JSON. */
 export const SPAN_TEXT_COLUMNS = [
   column('input', 'json'),
   column('output', 'json'),
@@ -87,15 +86,12 @@ export const SPAN_TEXT_COLUMNS = [
   column('events', 'json')
 ] as const
 
-/**
- * The texts are stored in their four columns, or packed with other spans' texts in the fifth
- * (lib/rows/packed-texts.ts).
- */
+/** Span texts, stored in four columns or packed with other spans' texts in `packed` (lib/rows/packed-texts.ts). */
 export const STORED_TEXT_COLUMNS = [...SPAN_TEXT_COLUMNS, column('packed', 'bytea')] as const
 
 export const SPAN_ID_COLUMN = column('id', 'bytea')
 
-/** The other columns of a span that follow from its body. */
+/** Span columns, besides the texts, that derive from the body. */
 export const SPAN_HEAD_COLUMNS = [
   SPAN_ID_COLUMN,
   column('parent_id', 'bytea'),
@@ -116,10 +112,10 @@ export const SPAN_HEAD_COLUMNS = [
 
 export const SPAN_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...STORED_TEXT_COLUMNS, ...SPAN_HEAD_COLUMNS]
 
-/** The columns of a tag's row that are known only when it is written. */
+/** Columns of a tag row that are known only when the row is written. */
 export const TAG_STAMP_COLUMNS = [fixed('project_id', 'int'), fixed('ranked', 'smallint')] as const
 
-/** The other columns of a tag's row: the tag, its lists, and what lists show of the trace that has the tag. */
+/** The remaining tag columns: the tag, its lists, and the trace fields that lists show. */
 export const TAG_BODY_COLUMNS = [
   fixed('tag_family', 'bigint'),
   fixed('tag_named_family', 'bigint'),
@@ -136,7 +132,7 @@ export const TAG_BODY_COLUMNS = [
 
 export const TAG_COLUMNS: readonly Column[] = [...TAG_STAMP_COLUMNS, ...TAG_BODY_COLUMNS]
 
-/** The amounts that a trace adds to the sums over time, or takes away from them (lib/rollups/amounts.ts). */
+/** Amounts that a trace adds to, or subtracts from, the sums over time (lib/rollups/amounts.ts). */
 export const NEWS_COLUMNS = [
   fixed('project_id', 'int'),
   column('traces', 'int'),
@@ -152,7 +148,7 @@ export const NEWS_COLUMNS = [
   column('user_id', 'text')
 ] as const
 
-/** A score of a restored trace. Its number counts insertions and comes from the table's default. */
+/** A restored trace's score. The table's default assigns its number, which counts insertions. */
 export const SCORE_BODY_COLUMNS = [
   column('id', 'bytea'),
   column('span_id', 'bytea'),
@@ -168,17 +164,17 @@ export const SCORE_BODY_COLUMNS = [
 
 export const SCORE_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...SCORE_BODY_COLUMNS]
 
-/** A write to a trace whose words are searched (lib/store/search). */
+/** A write to a trace with searchable words (lib/store/search). */
 export const INDEXED_COLUMNS = [
   column('project_id', 'int'),
   column('seq', 'bigint'),
   column('version', 'bigint')
 ] as const
 
-/** The stored trace that a change is for, and the version that the trace must still have. */
+/** The stored trace to change, and the version it must still have. */
 export const TARGET_COLUMNS = [column('seq', 'bigint'), column('old_version', 'bigint')] as const
 
-/** Every change sets these columns. */
+/** Columns that every change sets. */
 export const APPEND_COLUMNS = [
   ...TARGET_COLUMNS,
   column('version', 'bigint'),
@@ -187,7 +183,7 @@ export const APPEND_COLUMNS = [
   column('estimated_bytes', 'bigint')
 ] as const
 
-/** An end and a growth set these columns too. A column `sets_x` says whether x is set or keeps its stored value. */
+/** Columns that ends and growths also set. A column `sets_x` states whether x is set or keeps its stored value. */
 const DONE_COLUMNS = [
   ...APPEND_COLUMNS,
   ...LIST_COLUMNS,
@@ -210,7 +206,7 @@ const DONE_COLUMNS = [
 
 export const END_COLUMNS = [...DONE_COLUMNS, column('end_hash', 'bytea'), column('sets_metadata', 'boolean')] as const
 
-/** A growth sets these columns: more spans from OpenTelemetry can change nearly every field of their trace. */
+/** Columns that a growth sets. New OpenTelemetry spans can change nearly every field of their trace. */
 export const GROWTH_COLUMNS = [
   ...DONE_COLUMNS,
   column('started_at', 'timestamptz'),
@@ -223,7 +219,7 @@ export const GROWTH_COLUMNS = [
   column('user_id', 'text')
 ] as const
 
-/** An advance sets these columns. It takes a stored trace to the later state that a line of an export has. */
+/** Columns that an advance sets. An advance moves a stored trace to the later state of an export line. */
 export const ADVANCE_COLUMNS = [
   ...GROWTH_COLUMNS,
   column('end_hash', 'bytea'),
@@ -231,16 +227,16 @@ export const ADVANCE_COLUMNS = [
   column('score_count', 'int')
 ] as const
 
-/** Bytes of a value in COPY's binary format. */
+/** Bytes per value in COPY's binary format. */
 const WIDTHS = { smallint: 2, int: 4, bigint: 8 } as const
 
-/** A row begins with the number of its fields, and a field begins with its length. */
+/** Bytes of a row's leading field count. Each field begins with its length, in LENGTH_BYTES bytes. */
 const COUNT_BYTES = 2
 const LENGTH_BYTES = 4
 
 /**
- * The offset, in bytes, at which the value of a column begins in a row of these columns. With `fields`, the row has no
- * number of fields in front. Throws if a column before it has no fixed width.
+ * Returns the byte offset of a column's value in a row of these columns. If `fields` is set, the row has no leading
+ * field count. Throws if a preceding column has a variable width.
  */
 export function offsetIn(columns: readonly Column[], name: string, fields = false): number {
   let at = fields ? 0 : COUNT_BYTES

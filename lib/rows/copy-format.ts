@@ -1,7 +1,7 @@
 /**
- * Writes rows in the binary format of COPY
- * (https://www.postgresql.org/docs/current/sql-copy.html#SQL-COPY-FILE-FORMATS-BINARY). A row is a count of fields,
- * then each field as its length and its bytes. Numbers are big-endian, times are microseconds since 2000.
+ * Writes rows in COPY's binary format
+ * (https://www.postgresql.org/docs/current/sql-copy.html#SQL-COPY-FILE-FORMATS-BINARY). A row is a field count followed
+ * by fields, each with a length prefix. Numbers are big-endian. Timestamps are microseconds since 2000.
  */
 
 import { epochMs, microsOf } from '../trace/timestamp.ts'
@@ -10,42 +10,42 @@ import type { ListNumber } from './list-numbers.ts'
 import { type Allocate, threadBytes } from './thread-bytes.ts'
 
 const FIRST_BYTES = 65_536
-/** Bytes that one UTF-16 code unit takes in UTF-8 at most. */
+/** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UNIT_BYTES = 3
-/** A loop writes texts of up to this length, which is faster than a call of Buffer's own method. */
+/** Maximum length of strings written by a loop, which is faster for short strings than Buffer's own method. */
 const SHORT_TEXT = 64
 const NULL_LENGTH = -1
 const TWO_32 = 4_294_967_296
-/** PostgreSQL counts time from 2000-01-01T00:00:00Z. */
+/** PostgreSQL's epoch, 2000-01-01T00:00:00Z. */
 const POSTGRES_EPOCH_MS = 946_684_800_000
-/** PostgreSQL's number for the type text, which an array names as the type of its elements. */
+/** OID of type text, which an array declares as its element type. */
 const TEXT_OID = 25
 
-/** PostgreSQL's numeric has digits of base 10,000. */
+/** PostgreSQL stores numerics as base-10,000 digits. */
 const NUMERIC_BASE = 10_000
 const NUMERIC_POWER = 4
 const NUMERIC_SIGN = { plus: 0, minus: 0x4000 } as const
 
-/** Writes one field with its length. The value must not be null. */
+/** Writes one field with its length prefix. The value must not be null. */
 type WriteField = (rows: CopyWriter, value: never) => void
 
-/** The values of hexadecimal digits, by their character codes. */
+/** Values of hexadecimal digits, indexed by character code. */
 const NIBBLES = Uint8Array.from({ length: 128 }, (_, code) => Number.parseInt(String.fromCharCode(code), 16))
 
 /**
- * A buffer of rows, one after another. Numbers, digits and short texts are written byte by byte, which is faster than a
- * call of Buffer's own methods.
+ * A buffer of consecutive rows. Numbers, digits and short strings are written byte by byte, which is faster than
+ * calling Buffer's methods.
  */
 export class CopyWriter {
   bytes = Buffer.allocUnsafe(FIRST_BYTES)
   length = 0
 
-  /** Forgets all earlier bytes, including those that an error has left half written. */
+  /** Discards all bytes, including partial data left by an error. */
   reset(): void {
     this.length = 0
   }
 
-  /** Makes room for `bytes` more bytes. */
+  /** Ensures capacity for `count` more bytes. */
   makeRoom(count: number): void {
     if (this.length + count <= this.bytes.length) return
     const larger = Buffer.allocUnsafe((this.length + count) * 2)
@@ -87,9 +87,9 @@ export class CopyWriter {
     this.length = this.bytes.writeDoubleBE(value, this.length)
   }
 
-  /** Writes a text as a field: its length in bytes, then UTF-8. */
+  /** Writes a string as a field: its length in bytes, then UTF-8. */
   text(text: string): void {
-    // V8 has many kinds of strings, and asking one of any kind for its length costs as much as writing ten bytes.
+    // Read `length` only once: V8 has many kinds of strings, and a length look-up costs as much as writing ten bytes.
     const units = text.length
     this.makeRoom(4 + units * UNIT_BYTES)
     const from = this.length + 4
@@ -98,7 +98,7 @@ export class CopyWriter {
     this.length = end
   }
 
-  /** Writes hexadecimal digits as a field: their length in bytes, then the bytes. */
+  /** Writes hexadecimal digits as a binary field with a length prefix. */
   hex(digits: string): void {
     const count = digits.length / 2
     this.int32(count)
@@ -124,21 +124,20 @@ export class CopyWriter {
     bytes[at + 3] = value
   }
 
-  /** Integers from -2^53 to 2^53. */
+  /** Accepts integers from -2^53 to 2^53. */
   putInt64(value: number, at: number): void {
     const high = Math.floor(value / TWO_32)
     this.putInt32(high, at)
     this.putInt32(value - high * TWO_32, at + 4)
   }
 
-  /** Returns a copy of the bytes. */
   take(allocate: Allocate = threadBytes): Uint8Array {
     const taken = allocate(this.length)
     taken.set(this.bytes.subarray(0, this.length))
     return taken
   }
 
-  /** Writes a short ASCII text. False if the text is long or not ASCII; any bytes written then do not count. */
+  /** Writes a short ASCII string. Returns false for other strings; the caller then ignores the written bytes. */
   #putAscii(text: string, units: number, at: number): boolean {
     if (units > SHORT_TEXT) return false
     const { bytes } = this
@@ -202,15 +201,14 @@ const FIELDS: Readonly<Record<string, WriteField>> = {
   json: (rows, value: string) => rows.text(value),
   'text[]'(rows, value: readonly string[]) {
     const start = rows.length
-    // The length, filled in at the end; one dimension; no nulls; the type of the elements; how many; the first index
-    // is 1.
+    // Length (filled in below), one dimension, no nulls, element type, element count, lower bound 1.
     for (const number of [0, 1, 0, TEXT_OID, value.length, 1]) rows.int32(number)
     for (const text of value) rows.text(text)
     rows.putInt32(rows.length - start - 4, start)
   }
 }
 
-/** A whole number that is exact as a double. */
+/** Writes an integer that a double represents exactly. */
 function writeWhole(rows: CopyWriter, value: number): void {
   let rest = Math.abs(value)
   let weight = 0
@@ -226,8 +224,8 @@ function writeWhole(rows: CopyWriter, value: number): void {
 }
 
 /**
- * Writes the header of a numeric. `weight` is the power of NUMERIC_BASE of the first digit. The caller writes the
- * digits; none is a fraction.
+ * Writes a numeric's header. `weight` is the first digit's power of NUMERIC_BASE. The caller writes the digits.
+ * Fractional digits are not supported.
  */
 function beginNumeric(rows: CopyWriter, isNegative: boolean, weight: number, digits: number): void {
   rows.int32(8 + 2 * digits)
@@ -237,7 +235,7 @@ function beginNumeric(rows: CopyWriter, isNegative: boolean, weight: number, dig
   rows.int16(0)
 }
 
-/** Returns a function that writes the fields of these columns, in their order. */
+/** Returns a function that writes an item's fields in column order. */
 export function fieldWriter<T, N extends string>(
   columns: readonly (Column & { readonly name: N })[],
   values: Readonly<Record<N, (item: T) => Value>>
@@ -253,7 +251,7 @@ export function fieldWriter<T, N extends string>(
   }
 }
 
-/** The field that begins at this offset: its bytes (undefined for null), and the offset at which it ends. */
+/** Reads the field at this offset. Returns its bytes (undefined for null) and its end offset. */
 export function readField(bytes: Buffer, at: number): { readonly bytes: Buffer | undefined; readonly end: number } {
   const length = bytes.readInt32BE(at)
   const from = at + 4

@@ -1,9 +1,8 @@
 /**
- * Renders rows in the format of COPY, for a trace to record, spans to add, and the tags of a changed trace. Some fields
- * are known only when a row is written, such as the project and the number of the trace. They are left blank here, and
- * lib/store/write/copy-batch.ts fills them in.
+ * Renders COPY rows for a new trace, added spans, and a changed trace's tags. Fields known only when a row is written,
+ * such as the project and the trace's number, stay blank until lib/store/write/copy-batch.ts fills them in.
  *
- * `hurries` says that only those texts are packed that PostgreSQL would compress otherwise (lib/rows/packed-texts.ts).
+ * If `hurries` is set, only texts that PostgreSQL would otherwise compress are packed (lib/rows/packed-texts.ts).
  */
 import { UNASSIGNED } from '../trace/environment.ts'
 import type { PreparedSpan, SpanHead } from '../trace/prepared.ts'
@@ -41,40 +40,37 @@ import { listsOf, type TraceLists, tagListsOf } from './list-numbers.ts'
 import { packTexts, type SpanTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
 import type { Allocate } from './thread-bytes.ts'
 
-/** Rows of spans, one after another, and the offset in `bytes` at which each begins. */
+/** Consecutive span rows, with each row's offset in `bytes`. */
 export interface SpanRows {
   readonly bytes: Uint8Array
   readonly spans: readonly number[]
 }
 
-/** The values that a trace is ranked by. A trace is not in a ranking whose value is null. */
+/** The values that rank a trace. A trace is absent from a ranking if its value is null. */
 export interface RankingKeys {
   readonly durationMs: number | null
   readonly costUsd: number | null
 }
 
 /**
- * `bytes` begins with the fields of the trace's lists (in TraceRows: with all fields from the lists on). The rows of
- * the trace's tags follow, then the rows of news for the sums over time.
+ * `bytes` begins with the trace's list fields (in TraceRows, followed by the rest of its row), followed by its tag rows
+ * and the news rows for the sums over time.
  */
 export interface ListedRows {
   readonly bytes: Uint8Array
-  /** The offset at which the row of each tag begins. */
+  /** Offset of each tag's row. */
   readonly tags: readonly number[]
-  /** The offset at which the last of them ends. */
+  /** Offset at which the last tag row ends. */
   readonly tagsEnd: number
-  /** The offset at which each row of news begins, and at which the last one ends. */
+  /** Offset of each news row. `newsEnd` is the offset at which the last row ends. */
   readonly news: readonly number[]
   readonly newsEnd: number
-  /** The number of the trace's family, as a text for use as a key. */
+  /** The number of the trace's family, as a map key. */
   readonly family: string
   readonly keys: RankingKeys
 }
 
-/**
- * A new trace: the fields of its row from the lists on, then the rows of its tags, of its news, its scores and its
- * spans.
- */
+/** A new trace: its row from the list fields on, then the rows of its tags, news, scores and spans. */
 export interface TraceRows extends ListedRows, SpanRows {
   readonly scores: readonly number[]
   readonly scoresEnd: number
@@ -83,7 +79,7 @@ export interface TraceRows extends ListedRows, SpanRows {
 const rows = new CopyWriter()
 const writeLists = fieldWriter(LIST_COLUMNS, listValues)
 const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
-/** These zeros are filled in when the batch is written. */
+/** The zeros are replaced when the batch is written. */
 const writeTagStamp = fieldWriter(TAG_STAMP_COLUMNS, { project_id: () => 0, ranked: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
 const writeTag = fieldWriter(TAG_BODY_COLUMNS, tagValues)
@@ -92,10 +88,7 @@ const writeScore = fieldWriter(SCORE_BODY_COLUMNS, scoreValues)
 const writeTexts = fieldWriter(STORED_TEXT_COLUMNS, textValues)
 const writeHead = fieldWriter(SPAN_HEAD_COLUMNS, spanHeadValues)
 
-/**
- * `environment` is the environment of the key that records the trace; null if the key has none. A restored trace has
- * its own.
- */
+/** `environment` is the recording key's environment, or null if the key has none. A restored trace keeps its own. */
 export function renderTraceRows(
   trace: NewTrace,
   environment: string | null,
@@ -122,14 +115,13 @@ export function renderTraceRows(
   return { family, keys, tags, tagsEnd, news, newsEnd, scores, scoresEnd, spans, bytes: rows.take(allocate) }
 }
 
-/** The rows of spans that are added to a stored trace. */
 export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean): SpanRows {
   rows.reset()
   const starts = writeSpans(spans, hurries)
   return { bytes: rows.take(), spans: starts }
 }
 
-/** The list fields and the tags of a stored trace that a change has moved to these lists, and the news of that. */
+/** Renders list fields, tags and news for a stored trace that a change has moved to these lists. */
 export function renderListedRows(trace: ListedTrace, lists: TraceLists, all: readonly News[] = []): ListedRows {
   rows.reset()
   writeLists(rows, lists)
@@ -146,7 +138,7 @@ const listed = (trace: ListedTrace, { family: { high, low } }: TraceLists) => ({
   keys: { durationMs: traceDuration(trace), costUsd: trace.costUsd }
 })
 
-/** Returns the offset at which the row begins. */
+/** Starts a row and returns its offset. */
 function beginRow(columns: readonly Column[]): number {
   const from = rows.length
   rows.int16(columns.length)
@@ -182,8 +174,8 @@ function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] 
 }
 
 /**
- * Picks the rows of the `added` spans from the rows of all `heads`. Spans that were packed together can be read only
- * together, so the picked rows have their texts unpacked.
+ * Picks the rows of `added` from the rows of all `heads`. Packed spans can be read only together, so the picked rows
+ * contain unpacked texts.
  */
 export function pickRows(all: SpanRows, heads: readonly SpanHead[], added: readonly SpanHead[]): SpanRows {
   if (added.length === heads.length) return all
@@ -208,7 +200,7 @@ export function pickRows(all: SpanRows, heads: readonly SpanHead[], added: reado
   return { bytes: rows.take(), spans: starts }
 }
 
-/** The texts of the spans of these rows, by the ids of the spans. */
+/** Returns the texts in these rows, by span id. */
 export function textsOfRows(rows: SpanRows): ReadonlyMap<string, SpanTexts> {
   const parts = partsOf(rows)
   const texts = new Map(unpackTexts(parts.flatMap(part => packedIn(part) ?? [])))
@@ -222,7 +214,7 @@ export function textsOfRows(rows: SpanRows): ReadonlyMap<string, SpanTexts> {
   return texts
 }
 
-/** The bytes of the text columns, and of the column after them, which is the id. */
+/** Returns the bytes of the text columns and of the next column, which is the id. */
 function fieldsOfTexts(row: Buffer): readonly (Buffer | undefined)[] {
   let at = TEXTS_AT
   return [...STORED_TEXT_COLUMNS, SPAN_ID_COLUMN].map(() => {
@@ -237,13 +229,13 @@ function partsOf({ bytes, spans }: SpanRows): Buffer[] {
   return spans.map((start, i) => from.subarray(start, spans[i + 1]))
 }
 
-/** The offset at which the field of the first text begins; a field begins with its length. */
+/** Offset of the first text field, including its length prefix. */
 const TEXTS_AT = offsetIn(SPAN_COLUMNS, STORED_TEXT_COLUMNS[0].name) - 4
 
-/** The value of a row's column `packed`, which is the last of the text columns. */
+/** Returns the `packed` value, which is the last of a row's text columns. */
 const packedIn = (row: Buffer) => readField(row, endOfFields(row, STORED_TEXT_COLUMNS.length - 1)).bytes
 
-/** The offset at which the first `count` fields end, counted from the first text. */
+/** Returns the offset at which `count` fields end, starting with the first text. */
 function endOfFields(row: Buffer, count: number): number {
   let at = TEXTS_AT
   for (let i = 0; i < count; i++) at = readField(row, at).end

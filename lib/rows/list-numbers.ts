@@ -1,18 +1,18 @@
 /**
- * Computes the numbers of the lists that a trace is in (lib/store/lists/trace-merge.ts). A trace has the number of its
- * family (status, environment and model together) and of its named family (the family and the name). With its user,
- * and with each of its tags, it has a number of both again. A number is the hash of a text, seeded with another
- * number: hashtextextended in PostgreSQL.
+ * Computes the numbers of a trace's lists (lib/store/lists/trace-merge.ts). A trace has a number for its family
+ * (status, environment and model) and for its named family (family and name). Further numbers combine its user, and
+ * each of its tags, with both families. A number is a string's hash, seeded with another number, as computed by
+ * PostgreSQL's hashtextextended.
  *
- * The write path computes the numbers here. Maintenance that changes many rows has PostgreSQL compute them. Generated
- * columns would serve both, but PostgreSQL plans their expressions anew for every COPY and every update, even if no
- * column they depend on changes (test/bench/RESULTS.md, "Generated columns").
+ * The write path computes the numbers here. Maintenance that changes many rows lets PostgreSQL compute them. Generated
+ * columns would serve both, but PostgreSQL plans their expressions again for every COPY and update, even if no
+ * underlying column changes (test/bench/RESULTS.md, "Generated columns").
  *
- * If two families of a project shared a number, each would be found by the filters of the other. Among 1,000 families
- * the odds of that are 1 in 10^13.
+ * If two families of a project shared a number, filters for either family would find both. Among 1,000 families, the
+ * probability is 1 in 10^13.
  */
 
-/** A signed number of 64 bits as its two halves of 32 bits, each signed. */
+/** A signed 64-bit number as two signed 32-bit halves. */
 export interface ListNumber {
   readonly high: number
   readonly low: number
@@ -20,10 +20,9 @@ export interface ListNumber {
 
 const NO_SEED: ListNumber = { high: 0, low: 0 }
 
-/** The number in decimal digits. */
 export const digitsOf = ({ high, low }: ListNumber): string => String((BigInt(high) << 32n) | BigInt(low >>> 0))
 
-/** The fields that determine a trace's lists, together with its environment. */
+/** The fields that, together with the environment, determine a trace's lists. */
 interface Listed {
   readonly status: string
   readonly model: string | null
@@ -64,8 +63,8 @@ export function tagListsOf(tag: string, { family, namedFamily, userFamily }: Tra
 }
 
 /**
- * SQL that computes the numbers of `listsOf`, for statements that change stored traces. The arguments are SQL
- * expressions. The environment may be null: it was not recorded with every restored trace.
+ * Returns SQL for the numbers of `listsOf`, for statements that change stored traces. Arguments are SQL expressions.
+ * The environment may be null, because some restored traces have none.
  */
 export function listsInSql({
   status,
@@ -84,7 +83,7 @@ export function listsInSql({
   }
 }
 
-/** SQL that computes the numbers of `tagListsOf`. */
+/** Returns SQL for the numbers of `tagListsOf`. */
 export function tagListsInSql(
   tag: string,
   { family, namedFamily, userFamily }: Readonly<Record<keyof Omit<TraceLists, 'userNamedFamily'>, string>>
@@ -96,18 +95,18 @@ export function tagListsInSql(
   }
 }
 
-/** SQL of the hash; it is null if the text is null. */
+/** Returns SQL for the hash, which is null if the text is null. */
 export const hashInSql = (text: string, seed: string): string => `hashtextextended(${text}, ${seed})`
 
-/** The text that is being hashed, in UTF-8, padded with zeros. */
+/** The string being hashed, as UTF-8 padded with zeros. */
 let bytes = Buffer.alloc(1024)
-/** Bytes that one UTF-16 code unit takes in UTF-8 at most. */
+/** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UNIT_BYTES = 3
-/** The hash takes in this many bytes at a time, as three words. */
+/** Number of bytes hashed per step, as three words. */
 const BLOCK = 12
 
 /**
- * PostgreSQL's hashtextextended: Bob Jenkins's lookup3 (https://burtleburtle.net/bob/c/lookup3.c) as
+ * Implements PostgreSQL's hashtextextended: Bob Jenkins's lookup3 (https://burtleburtle.net/bob/c/lookup3.c), as
  * hash_bytes_extended in src/common/hashfn.c computes it on little-endian machines.
  */
 export function hashText(text: string, seed: ListNumber): ListNumber {
@@ -136,7 +135,7 @@ export function hashText(text: string, seed: ListNumber): ListNumber {
   }
   a = (a + word(at)) | 0
   b = (b + word(at + 4)) | 0
-  // As in PostgreSQL, the lowest byte of the last word stays free.
+  // As in PostgreSQL, the lowest byte of the last word stays unused.
   c = (c + (word(at + 8) << 8)) | 0
   c = ((c ^ b) - rotated(b, 14)) | 0
   a = ((a ^ c) - rotated(c, 11)) | 0
@@ -148,7 +147,7 @@ export function hashText(text: string, seed: ListNumber): ListNumber {
   return { high: b, low: c }
 }
 
-/** Puts the text into `bytes`, and returns its length there. */
+/** Encodes the string into `bytes` and returns its length in bytes. */
 function encode(text: string): number {
   const units = text.length
   const most = units * UNIT_BYTES + BLOCK

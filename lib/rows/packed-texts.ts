@@ -1,15 +1,15 @@
 /**
- * Packs the texts of spans: compresses the free JSON of all spans that were recorded together as one. The steps of a
- * run repeat what was said before, and packed together the repeated text is stored once. A span alone is often too
- * short for PostgreSQL to compress.
+ * Packs span texts: compresses the free-form JSON of all spans recorded together as one block. The steps of a run
+ * repeat earlier messages, and a block stores repeated text once. A single span is often too short for PostgreSQL to
+ * compress.
  *
- * The compressed data (Brotli, RFC 7932) are fields in the format of COPY (lib/rows/copy-format.ts), five for each
- * span: id, input, output, attributes and events. They are cut into slices of equal length, one for each span's row,
- * in the column `packed`. A slice begins with its number (2 bytes) and the id of the first span (8 bytes), which names
- * the group.
+ * A block is compressed with Brotli (RFC 7932). It contains five fields in COPY format (lib/rows/copy-format.ts) for
+ * each span: id, input, output, attributes and events. The compressed bytes are split into slices of equal length, one
+ * for the `packed` column of each span row. A slice begins with its number (2 bytes) and the first span's id (8 bytes),
+ * which identifies the group.
  *
- * The reason for slices is that PostgreSQL moves a long value out of its row, which costs CPU (test/bench/RESULTS.md,
- * "Packed texts"). If even the slices would be too long for a row, there is only one.
+ * Slices avoid long values, which PostgreSQL moves out of their rows at the cost of CPU time (test/bench/RESULTS.md,
+ * "Packed texts"). If even slices would be too long for a row, the block is stored as a single slice.
  */
 import { promisify } from 'node:util'
 import { brotliCompressSync, brotliDecompress, brotliDecompressSync, constants } from 'node:zlib'
@@ -17,50 +17,47 @@ import type { PreparedSpan } from '../trace/prepared.ts'
 import { SPAN_ID_COLUMN, SPAN_TEXT_COLUMNS, type STORED_TEXT_COLUMNS, type Value } from './columns.ts'
 import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
 
-/** The free JSON of a span, each value as JSON text. Null is the value that the answer shows without it. */
+/** A span's free-form JSON, each value as JSON text. Null represents the empty value: null, {} or []. */
 export type SpanTexts = Pick<PreparedSpan, 'input' | 'output' | 'attributes' | 'events'>
 type Span = SpanTexts & Pick<PreparedSpan, 'id'>
 
-/** The texts as a row stores them. All of them are null if they are packed. */
+/** The texts as stored in a row. All of them are null if packed. */
 export interface StoredTexts extends SpanTexts {
   readonly packed?: Uint8Array | null
 }
 
 /**
- * Which texts are packed, by their length in characters (test/bench/RESULTS.md, "Packed texts").
+ * Limits that decide which texts are packed, in characters (test/bench/RESULTS.md, "Packed texts").
  *
- * - Fewer than `least` in all are not packed: they would save little disk.
- * - With `compressed` or more for each span, PostgreSQL would compress the texts, and would take longer than packing
- *   does. So they are packed even in a hurry.
- * - More than `most` in all are left to PostgreSQL, although packed they would be recorded faster: a read of them
- *   would be slower, because PostgreSQL undoes its own compression in its own processes, not in node.
+ * - Fewer than `least` in total are not packed, because packing would save little disk space.
+ * - At `compressed` or more per span, PostgreSQL would compress the texts, which takes longer than packing. These texts
+ *   are packed even if `hurries` is set.
+ * - More than `most` in total are left to PostgreSQL. Packing would speed up recording but slow down reading, because
+ *   PostgreSQL decompresses values in its own processes rather than in Node.
  */
 const LENGTH = { least: 2048, compressed: 4096, most: 262_144 }
 /**
- * Brotli at its fastest. Higher qualities and deflate take much longer and leave only a little less
- * (test/bench/RESULTS.md, "Packed texts"). Node has zstd only from 22.15 on.
+ * Brotli's fastest setting. Higher qualities and deflate take much longer and save little more (test/bench/RESULTS.md,
+ * "Packed texts"). Node has zstd only since 22.15.
  */
 const COMPRESSION = { params: { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 18 } }
 /**
- * The most bytes of a slice, unless it is the only one: four such rows fit on a page, and PostgreSQL leaves their
- * values in the row.
+ * Maximum bytes per slice, unless the block has a single slice. Four rows of this size fit on a page, so PostgreSQL
+ * keeps their values in the row.
  */
 const MAX_SLICE = 1800
 
-/**
- * More compressed bytes than this are unpacked on another thread, since they would hold up the main thread for too
- * long.
- */
+/** More compressed bytes than this would block the main thread for too long, so another thread unpacks them. */
 const LARGE = 65_536
-/** Memory for the usual unpacked size: Brotli's decoder takes a third longer if it has to ask for more. */
+/** Output buffer for the usual unpacked size. Brotli's decoder takes a third longer if it must allocate more. */
 const UNPACKING = { chunkSize: 32_768 }
 const decompress = promisify(brotliDecompress)
 
-/** Offsets in a slice: its number, then the id of the first span, then the compressed bytes. */
+/** Offsets in a slice: its number, the first span's id, then the compressed bytes. */
 const GROUP_AT = 2
 const SLICE_AT = GROUP_AT + 8
 
-/** For each column that stores texts, the function that gives its value. */
+/** For each text column, the function that returns its value. */
 export const textValues: Readonly<Record<(typeof STORED_TEXT_COLUMNS)[number]['name'], (texts: StoredTexts) => Value>> =
   {
     input: texts => texts.input,
@@ -75,8 +72,8 @@ const writeId = fieldWriter<Span, 'id'>([SPAN_ID_COLUMN], { id: span => span.id 
 const writeTexts = fieldWriter(SPAN_TEXT_COLUMNS, textValues)
 
 /**
- * Returns what the row of each span stores: packed if that is worth it, the texts themselves otherwise. With
- * `hurries`, texts are packed only if PostgreSQL would compress them otherwise.
+ * Returns the texts to store in each span's row, packed if worthwhile. If `hurries` is set, texts are packed only if
+ * PostgreSQL would otherwise compress them.
  */
 export function packTexts(spans: readonly Span[], hurries: boolean): readonly StoredTexts[] {
   const length = lengthOf(spans)
@@ -94,7 +91,7 @@ export function packTexts(spans: readonly Span[], hurries: boolean): readonly St
   return spans.map((_, i) => packedAs(i < count ? sliceOf(group, i, packed.subarray(i * each, (i + 1) * each)) : null))
 }
 
-/** The text columns of a row whose texts are packed. `packed` is the row's slice; null if the row has none. */
+/** Returns the text columns of a packed row. `packed` is the row's slice, or null if it has none. */
 export const packedAs = (packed: Uint8Array | null): StoredTexts => ({
   input: null,
   output: null,
@@ -119,7 +116,7 @@ function sliceOf(group: string, number: number, part: Buffer): Uint8Array {
   return slice
 }
 
-/** Joins the slices of each group. All slices of a group must be there, in any order. */
+/** Joins the slices of each group. Every group must be complete; slices may be in any order. */
 function joinSlices(slices: readonly Buffer[]): Buffer[] {
   const groups = new Map<string, Buffer[]>()
   for (const slice of slices) {
@@ -131,7 +128,7 @@ function joinSlices(slices: readonly Buffer[]): Buffer[] {
   return Array.from(groups.values(), group => Buffer.concat(group))
 }
 
-/** The texts that these slices hold, by the ids of their spans. */
+/** Returns the texts in these slices, by span id. */
 export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, SpanTexts> {
   const texts = new Map<string, SpanTexts>()
   for (const packed of joinSlices(slices)) readFields(brotliDecompressSync(packed, UNPACKING), texts)
@@ -163,18 +160,18 @@ function readFields(
   }
 }
 
-/** A row as it is read from the database; `packed` is in hexadecimal digits. */
+/** A row as read from the database. `packed` is in hexadecimal digits. */
 interface StoredRow {
   readonly id: string
   readonly packed: string | null
 }
 
-/** How texts are read. With latin1 each character is a byte of the UTF-8 (lib/store/answers/export-page.ts). */
+/** Encoding of texts. In latin1, each character is one byte of UTF-8 (lib/store/answers/export-page.ts). */
 type TextEncoding = 'utf8' | 'latin1'
 
 /**
- * Unpacks the texts of spans, of those that are wanted. `rows` must be all spans of one trace. `pause` is called
- * between groups, which have LENGTH.most characters each at most.
+ * Unpacks the texts of the wanted spans. `rows` must contain all spans of one trace. `pause` is called before each
+ * group, which has at most LENGTH.most characters.
  */
 export async function unpackSpans<T extends StoredRow>(
   rows: readonly T[],

@@ -1,13 +1,13 @@
-/** Rows of scores as COPY takes them, among those that lib/rows/copy-rows.ts renders of a restored trace. */
+/** Selects score rows from the COPY rows that lib/rows/copy-rows.ts renders for a restored trace. */
 
-/** Rows of scores, one after another, with the offset at which each begins, and at which the last one ends. */
+/** Consecutive score rows, with each row's offset and the offset at which the last row ends. */
 export interface ScoreRows {
   readonly bytes: Uint8Array
   readonly scores: readonly number[]
   readonly scoresEnd: number
 }
 
-/** The rows with these indexes, in this order. */
+/** Returns the rows with these indexes, in the given order. */
 export function pickScores({ bytes, scores, scoresEnd }: ScoreRows, places: readonly number[]): ScoreRows {
   const parts = places.map(place => bytes.subarray(scores[place], scores[place + 1] ?? scoresEnd))
   const starts: number[] = []

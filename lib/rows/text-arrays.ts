@@ -1,15 +1,14 @@
 /**
- * Joins the values of a column into one text, which travels as one parameter of a statement. The statement takes it
- * apart.
+ * Joins a column's values into one string, which is sent as one statement parameter and split by the statement.
  *
- * - Numbers, times, JSON and hexadecimal digits never hold a control character. They are joined by U+0001, null is
- *   U+0002, and nothing is escaped on either side, which costs less CPU than an array literal (test/bench/RESULTS.md,
- *   "How parameters travel").
- * - Other texts can hold any character that a client sends. They are elements of an array literal. So are lists of
- *   texts: each list is joined by a character that none of its texts has, and begins with that character.
+ * - Numbers, timestamps, JSON and hexadecimal digits never contain control characters. They are joined by U+0001, null
+ *   is U+0002, and nothing is escaped, which costs less CPU than an array literal (test/bench/RESULTS.md, "How
+ *   parameters travel").
+ * - Other strings may contain any character and are sent as elements of an array literal. A list of strings is one
+ *   element, which begins with the list's separator, a character that none of its strings contains.
  *
- * A column is cast as a whole, before its rows are taken apart: not every server takes an update that casts a
- * column to a type such as timestamptz, since the result depends on settings of the session.
+ * A column is cast as a whole before it is split into rows. Some servers reject updates that cast a column to a type
+ * such as timestamptz, because the result depends on session settings.
  */
 import type { Column, Value } from './columns.ts'
 import { digitsOf } from './list-numbers.ts'
@@ -22,7 +21,7 @@ const isQuoted = ({ type }: Column): boolean => type === 'text' || type === 'tex
 const escaped = (text: string): string => (/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text)
 const element = (text: string | null): string => (text === null ? 'null' : `"${escaped(text)}"`)
 
-/** A list as one text, which `typed` takes apart. */
+/** Joins a list into one string, which the SQL of `typed` splits. */
 function joined(texts: readonly string[]): string {
   let separator = SEPARATOR
   while (texts.some(text => text.includes(separator))) separator = String.fromCharCode(separator.charCodeAt(0) + 1)
@@ -42,13 +41,13 @@ function cell(column: Column, value: Value): string {
   return column.type === 'bytea' ? `\\x${text}` : text
 }
 
-/** The values of a column as one parameter. */
+/** Returns a column's values as one parameter. */
 export function parameter(column: Column, values: readonly Value[]): string {
   const cells = values.map(value => cell(column, value))
   return isQuoted(column) ? `{${cells.join(',')}}` : cells.join(SEPARATOR)
 }
 
-/** SQL for a `from` clause that gives the rows of `columns`. Their parameters are numbered from `first`. */
+/** Returns SQL for a `from` clause that yields the rows of `columns`. `first` is the first parameter number. */
 export function rowSource(columns: readonly Column[], first: number, alias: string): string {
   const arrays = columns.map((column, i) =>
     isQuoted(column)
@@ -58,6 +57,6 @@ export function rowSource(columns: readonly Column[], first: number, alias: stri
   return `unnest(${arrays.join(', ')}) as ${alias} (${columns.map(({ name }) => name).join(', ')})`
 }
 
-/** SQL for a column of such a source, in its own type. */
+/** Returns SQL for a column of `rowSource`, in the column's own type. */
 export const typed = ({ name, type }: Column, alias: string): string =>
   type === 'text[]' ? `string_to_array(substr(${alias}.${name}, 2), left(${alias}.${name}, 1))` : `${alias}.${name}`

@@ -1,31 +1,30 @@
-/** Memory for bytes that go from one thread to another. */
+/** Allocates memory for bytes that are sent between threads. */
 
-/** The bytes of a body, or of its rows, are put into shared memory if they are no more than this. */
+/** Maximum size, in bytes, of a body or its rows in shared memory. */
 const MOST_SHARED = 65_536
 
 /**
- * New memory for `length` bytes, which belong to one or several bodies. If the bodies are small, the memory is shared:
- * both threads use it as it is. Otherwise the caller must move it to the other thread (`moved`), or it is copied on the
- * way.
+ * Allocates `length` bytes for one or more bodies. Memory for small bodies is shared between threads. Any other memory
+ * must be transferred to the other thread (`moved`), otherwise it is copied.
  *
- * The reason for shared memory is the garbage collector. V8 counts the bytes of an ArrayBuffer against the old heap,
- * and many of them make it collect that heap often. It does not count shared memory (test/bench/RESULTS.md, "Shared
- * memory"). Shared memory is freed together with the small objects that hold it, and V8 does not hurry with that. So it
- * must stay small beside everything else that a request allocates.
+ * Shared memory reduces garbage collection. V8 counts an ArrayBuffer's bytes towards the old heap, so many ArrayBuffers
+ * trigger frequent collections. V8 does not count shared memory (test/bench/RESULTS.md, "Shared memory"), but frees it
+ * only when it collects the small objects that refer to it, which may take long. Shared memory must therefore stay
+ * small compared with a request's other allocations.
  */
 export function threadBytes(length: number, bodies = 1): Uint8Array {
   return length <= bodies * MOST_SHARED ? new Uint8Array(new SharedArrayBuffer(length)) : new Uint8Array(length)
 }
 
-/** Allocates bytes that go to another thread. */
+/** Allocates bytes that are sent to another thread. */
 export type Allocate = (length: number) => Uint8Array
 
-/** The shared memory that the bytes of several traces are put into together, unless a single one has more. */
+/** Maximum bytes of shared memory for several traces, unless a single trace needs more. */
 const MOST_TOGETHER = 2 * MOST_SHARED
 
 /**
- * Memory for the bytes of many traces that go to another thread in one message, `length` in all, or somewhat more or
- * less. They have their memory together, since it takes 5 µs to make. It is freed when the last of them is.
+ * Returns an allocator for the bytes of many traces that are sent in one message, about `length` bytes in total. The
+ * traces share memory, because each allocation takes 5 µs. The memory is freed with the last trace.
  */
 export function togetherBytes(length: number): Allocate {
   let memory = new SharedArrayBuffer(0)
@@ -41,5 +40,5 @@ export function togetherBytes(length: number): Allocate {
   }
 }
 
-/** The transfer list for memory that is sent to another thread: shared memory must not be in it. */
+/** Returns the transfer list for memory sent to another thread. Shared memory must not be listed. */
 export const moved = (memory: ArrayBufferLike): ArrayBuffer[] => (memory instanceof ArrayBuffer ? [memory] : [])

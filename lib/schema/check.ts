@@ -1,10 +1,10 @@
 /**
- * Validates values. A compiled check of typebox decides whether a value is valid. If it is not, one plain sentence
+ * Validates values. A compiled typebox check decides whether a value is valid. For an invalid value, one plain sentence
  * names the field and the rule (`trace.spans[3].name: must have at most 500 characters`).
  *
- * The sentence comes from a walk of our own over the schema, which stops at the first error. typebox's Errors() goes
- * on through the whole value, and takes far too long for a large array of wrong items (test/bench/RESULTS.md, "Wrong
- * bodies"). The walk knows only the keywords that lib/schema uses. A test compares it with the compiled check.
+ * The sentence comes from a custom walk over the schema, which stops at the first error. typebox's Errors() checks the
+ * whole value and takes far too long for a large array of invalid items (test/bench/RESULTS.md, "Wrong bodies"). The
+ * walk supports only the keywords that lib/schema uses. A test compares it with the compiled check.
  */
 import { LosslessNumber } from 'lossless-json'
 import type { Static, TSchema } from 'typebox'
@@ -14,21 +14,21 @@ import { tagOf } from './variants.ts'
 
 export interface Checker<T> {
   /**
-   * `exact` is the same value with a LosslessNumber for each number that was not written as JavaScript writes it. The
-   * rules hold for numbers as they were written: 1.00000000000000000001 is no integer, though its double is.
+   * Checks a value. `exact` is the value with a LosslessNumber for each number not spelled as JavaScript writes it.
+   * Rules apply to numbers as written: 1.00000000000000000001 is not an integer, although its double is.
    */
   check(value: unknown, exact?: unknown): value is T
   /**
-   * The sentence for a value that `check` refused; `exact` if that was given. `root` is the name of the value as a
-   * whole in that sentence.
+   * Returns the sentence for a value that `check` rejected. Pass `exact` if `check` received it. `root` names the value
+   * as a whole.
    */
   explain(value: unknown, root?: string): string
 }
 
 /**
- * Checks by a schema. To compile it takes a millisecond or more, so it is done once, with the first value: a server
- * that starts has some forty schemas, and needs few at once. The compiler is that of plain schemas: `typebox/compile`
- * makes the same check, but loads conversions as well, which takes each process and thread 55 ms.
+ * Creates a checker for a schema. The schema is compiled on first use, because compiling takes a millisecond or more,
+ * and a starting server needs few of its roughly forty schemas. `typebox/compile` would build the same check, but also
+ * loads conversions, which takes 55 ms in each process and thread.
  */
 export function checker<T extends TSchema>(schema: T): Checker<Static<T>> {
   let used: { readonly rules: Rules; readonly compiled: Validator } | undefined
@@ -51,7 +51,7 @@ export function checker<T extends TSchema>(schema: T): Checker<Static<T>> {
   }
 }
 
-/** A JSON schema, with the keywords that lib/schema uses. */
+/** A JSON schema, limited to the keywords that lib/schema uses. */
 export interface Rules {
   readonly type?: TypeName
   readonly anyOf?: readonly Rules[]
@@ -66,14 +66,14 @@ export interface Rules {
   readonly minLength?: number
   readonly maxLength?: number
   readonly pattern?: string
-  /** The rule that `pattern` states, in words. */
+  /** The rule that `pattern` expresses, in words. */
   readonly patternRule?: string
   readonly minimum?: number
   readonly maximum?: number
 }
 type TypeName = 'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean' | 'null'
 
-/** The path in the value (`.trace.spans[3]`), and the rule that is broken there. */
+/** The path of the invalid value (`.trace.spans[3]`) and the rule that it breaks. */
 interface Fault {
   readonly path: string
   readonly rule: string
@@ -96,8 +96,8 @@ const PATTERN_WORDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * The schema without `format`. typebox would refuse times without an offset, but the service accepts more forms of
- * time than RFC 3339 allows; lib/trace reads them.
+ * Returns the schema without `format`. typebox would reject times without an offset, but the service accepts more forms
+ * than RFC 3339 allows, which lib/trace parses.
  */
 function withoutFormats(schema: TSchema): Rules {
   return JSON.parse(
@@ -105,7 +105,7 @@ function withoutFormats(schema: TSchema): Rules {
   )
 }
 
-/** The first rule that a value breaks: first known fields, in the order of the schema, then unknown fields. */
+/** Returns the first rule that a value breaks. Checks known fields in schema order, then unknown fields. */
 function fault(rules: Rules, value: unknown): Fault | undefined {
   if (rules.anyOf !== undefined) return faultOfUnion(rules.anyOf, value)
   if (value instanceof LosslessNumber) return faultOfWritten(rules, value)
@@ -121,8 +121,8 @@ function fault(rules: Rules, value: unknown): Fault | undefined {
 }
 
 /**
- * The fault of a value that may have several types. If one branch has the value's type, the rule of that branch is
- * named.
+ * Returns the fault of a value that may have several types. Names the rule of the branch that matches the value's type,
+ * if any.
  */
 function faultOfUnion(branches: readonly Rules[], value: unknown): Fault | undefined {
   const tag = tagOf(branches)
@@ -138,9 +138,7 @@ function faultOfUnion(branches: readonly Rules[], value: unknown): Fault | undef
   return nullable ? { path: first.path, rule: `${first.rule}, or null` } : first
 }
 
-/**
- * The broken rule of the variant that the value's tag names. If the value fits another variant, the sentence says so.
- */
+/** Returns the fault in the variant that the value's tag selects. Names the tag if it decides the field's type. */
 function faultOfVariants(variants: readonly Rules[], tag: string, value: unknown): Fault | undefined {
   const tags = variants.map(({ properties }) => properties?.[tag]?.const)
   const fields = isOfType('object', value) ? (value as Record<string, unknown>) : {}
@@ -173,7 +171,7 @@ function faultOfString(rules: Rules, value: string): Fault | undefined {
   return undefined
 }
 
-/** The fault of a number as it was written. One that a double holds is that double. */
+/** Returns the fault of a number as written. A number that a double represents exactly is checked as a double. */
 function faultOfWritten(rules: Rules, number: LosslessNumber): Fault | undefined {
   const { value: literal } = number
   const { const: constant, type, minimum, maximum } = rules
@@ -186,7 +184,7 @@ function faultOfWritten(rules: Rules, number: LosslessNumber): Fault | undefined
   return faultOfNumber({}, Number(literal))
 }
 
-/** Whether a number, which a double need not hold, obeys the rules. */
+/** Whether a number as written obeys the rules, even if no double represents it exactly. */
 export const obeysAsWritten = (rules: Rules, literal: string): boolean =>
   faultOfWritten(rules, new LosslessNumber(literal)) === undefined
 
@@ -240,7 +238,7 @@ function isOfType(type: TypeName, value: unknown): boolean {
       return Array.isArray(value)
     case 'null':
       return value === null
-    // JSON.parse makes Infinity of a number that is too large for a double. It is a number, but too large.
+    // JSON.parse turns numbers too large for a double into Infinity, which has the right type but exceeds a bound.
     case 'integer':
       return Number.isInteger(value) || value === Infinity || value === -Infinity
     case 'number':
@@ -250,14 +248,14 @@ function isOfType(type: TypeName, value: unknown): boolean {
   }
 }
 
-/** Whether a text has fewer than `length` code points. Does not count the characters of a long text. */
+/** Whether a string has fewer than `length` code points. Avoids counting the characters of long strings. */
 function isShorter(text: string, length: number): boolean {
   if (text.length < length) return true
   if (text.length >= 2 * length) return false
   return [...text].length < length
 }
 
-/** A field's name in a path. A name that the client made up is quoted if it is unusual, and cut if it is long. */
+/** Formats a field name for a path. Client-defined names are quoted if unusual and truncated if long. */
 function step(name: string): string {
   if (/^[A-Za-z_][\w-]{0,99}$/.test(name)) return `.${name}`
   return `[${JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)}]`

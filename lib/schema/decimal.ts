@@ -1,18 +1,18 @@
 /**
- * JSON numbers as they are written. Two spellings are one number if they have the same decimal. All of this takes time
- * in proportion to the length of the spelling, since a body may be one number of two million digits.
+ * Compares JSON numbers as written. Two spellings denote the same number if their decimals are equal. All functions run
+ * in linear time, because a body may be a single number of two million digits.
  */
 
 const ZERO = 48
-/** Integers of this many digits, and sums of two of them, are exact as doubles. */
+/** Integers with at most this many digits, and sums of two of them, are exact as doubles. */
 const EXACT_DIGITS = 15
 
-/** The value of a number is digits × 10^exponent. */
+/** A number whose absolute value is digits × 10^exponent. */
 export interface Decimal {
   readonly isNegative: boolean
-  /** Significant digits, with no zero at either end; empty for 0. */
+  /** Significant digits without leading or trailing zeros; empty for 0. */
   readonly digits: string
-  /** The power of ten of the last digit, as a decimal integer: an exponent can be too large for a double. */
+  /** The last digit's power of ten, as a string because the exponent may be too large for a double. */
   readonly exponent: string
 }
 
@@ -26,7 +26,7 @@ export function decimalOf(literal: string): Decimal {
   return { isNegative, digits, exponent: sum(exponent, all.length - digits.length - fraction.length) }
 }
 
-/** Whether a double holds the number that a JSON literal spells. */
+/** Whether a double represents a JSON literal exactly. */
 export function isHeld(literal: string): boolean {
   const number = Number(literal)
   return Number.isFinite(number) && isSameSize(decimalOf(literal), decimalOf(String(number)))
@@ -37,10 +37,10 @@ const isSameSize = (one: Decimal, other: Decimal): boolean =>
 
 export const isInteger = ({ digits, exponent }: Decimal): boolean => digits === '' || !exponent.startsWith('-')
 
-/** Less than 0 if the number that a literal spells is less than a double, and 0 if it equals the double. */
+/** Returns a negative number if the literal is less than the double, 0 if equal, or a positive number if greater. */
 export function compareWritten(literal: string, bound: number): number {
   const number = Number(literal)
-  // Rounding to a double keeps the order, so only a number that is rounded to the bound can lie on its other side.
+  // Rounding preserves order, so only a number that rounds to the bound needs an exact comparison.
   if (number !== bound) return number < bound ? -1 : 1
   const one = decimalOf(literal)
   if (one.digits === '') return 0
@@ -55,16 +55,16 @@ function comparePositive(one: Decimal, other: Decimal): number {
 }
 
 /**
- * One spelling for all spellings of a number. ECMAScript, and so RFC 8785, would write it if its numbers had any
- * precision, with one difference: there is no exponent if the point is within the digits or after them. So an integer
- * of any length is spelled as most clients write it.
+ * Returns one spelling for all spellings of a number. Follows ECMAScript, and therefore RFC 8785, as if its numbers had
+ * unlimited precision, but writes no exponent if the decimal point is within or right after the digits. Integers of any
+ * length are thus spelled as most clients write them.
  */
 export function normalForm(literal: string): string {
   const { isNegative, digits, exponent } = decimalOf(literal)
   if (digits === '') return '0'
   const sign = isNegative ? '-' : ''
   const shift = Number(exponent)
-  /** The number of digits in front of the point. */
+  /** Number of digits before the decimal point. */
   const point = digits.length + shift
   if (shift >= 0 && (shift === 0 || point <= 21)) return sign + digits + '0'.repeat(shift)
   if (shift < 0 && point > 0) return `${sign}${digits.slice(0, point)}.${digits.slice(point)}`
@@ -74,12 +74,12 @@ export function normalForm(literal: string): string {
   return `${sign}${digits[0]}${rest}e${power.startsWith('-') ? '' : '+'}${power}`
 }
 
-/** The sum of a decimal integer of any length and a number of few digits. */
+/** Adds a small number to a decimal integer of any length. */
 function sum(integer: string, addend: number): string {
   const isNegative = integer.startsWith('-')
   const digits = withoutFirstZeros(integer.replace(/^[+-]/, ''))
   if (digits.length <= EXACT_DIGITS) return String((isNegative ? -1 : 1) * Number(digits) + addend)
-  // The addend is too small to change the sign: only the last digits change, and what they carry.
+  // The addend is too small to change the sign. Only the last digits change, plus a carry.
   const split = digits.length - EXACT_DIGITS
   const last = Number(digits.slice(split)) + (isNegative ? -addend : addend)
   const base = 10 ** EXACT_DIGITS
@@ -89,7 +89,7 @@ function sum(integer: string, addend: number): string {
   return isNegative ? `-${size}` : size
 }
 
-/** A positive integer with 1 added or taken away. */
+/** Adds `carry` to a positive integer. */
 function carried(digits: string, carry: -1 | 0 | 1): string {
   if (carry === 0) return digits
   const [over, from, to] = carry === 1 ? ['9', '9', '0'] : ['0', '0', '9']
@@ -106,7 +106,7 @@ function withoutFirstZeros(digits: string): string {
   return digits.slice(from)
 }
 
-/** A regular expression would take quadratic time if many zeros precede a last digit. */
+/** Removes trailing zeros. A regular expression would take quadratic time for many zeros before a last digit. */
 function withoutLastZeros(digits: string): string {
   let end = digits.length
   while (digits.charCodeAt(end - 1) === ZERO) end--

@@ -1,8 +1,7 @@
 /**
- * The schema of a line of an export: the trace detail as the API answers it, and what only a restore needs. In `trace`
- * and `spans` this schema checks the fields that the service added. The fields that the client recorded are checked
- * like the body of a recording. Fields that follow from others (counts, durations, the summary of scores) are allowed
- * but not read.
+ * Schema of an export line: the trace detail as the API returns it, plus data that only a restore needs. In `trace` and
+ * `spans`, this schema checks the fields added by the service. Fields recorded by the client are checked like a request
+ * body. Derived fields (counts, durations, the score summary) are allowed but not read.
  */
 import Type, { type Static, type TSchema } from 'typebox'
 import { DATA_TYPES, MAX_SCORES, MAX_SPANS, SCORE_VALUES, ScoreName, SpanId, SpanInput, Timestamp } from './input.ts'
@@ -14,12 +13,12 @@ const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' })
 const { usage: Usage } = SpanInput.properties
 
 const ExportedTrace = Type.Object({
-  /** Left out if it was never recorded; null for unassigned. */
+  /** Omitted if never recorded; null means unassigned. */
   environment: orNull(Type.String()),
   keyId: orNull(Type.String({ pattern: '^[0-9A-Za-z_-]{1,64}$' })),
   ingestedAt: orNull(Timestamp),
   metadataUpdatedAt: orNull(Timestamp),
-  /** If it is left out, it is made from the line, as if the trace had been recorded whole. */
+  /** If omitted, computed from the line as if the trace had been recorded whole. */
   bodyHash: Type.Optional(Hash),
   estimatedBytes: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 })
@@ -54,16 +53,16 @@ export const ExportLine = closed({
   spans: Type.Optional(Type.Array(Type.Object({}), { maxItems: MAX_SPANS })),
   /** Newest first. */
   scores: Type.Optional(Type.Array(ExportedScore, { maxItems: MAX_SCORES })),
-  /** Facts that were recorded but that answers do not show. */
+  /** Recorded facts that responses do not show. */
   recorded: Type.Optional(
     closed({
-      /** The usage as it was sent, if `trace.usage` shows something else. */
+      /** The usage as sent, if different from `trace.usage`. */
       usage: Usage,
-      /** The same for spans, by their ids. */
+      /** The usage of spans as sent, by span id. */
       spanUsage: Type.Optional(Type.Object({})),
-      /** The hash of the end body, if the trace was streamed. */
+      /** The end body's hash, if the trace was streamed. */
       endHash: Type.Optional(Hash),
-      /** The ranks of the trace's fields, if OpenTelemetry recorded it (lib/trace/states/gathered.ts). */
+      /** Ranks of the trace's fields, if OpenTelemetry recorded it (lib/trace/states/gathered.ts). */
       ranks: Type.Optional(Type.Object({})),
       /** Facts of model calls by the ids of their spans (lib/trace/call-details.ts). */
       callDetails: Type.Optional(Type.Object({})),

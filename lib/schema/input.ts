@@ -1,7 +1,7 @@
 /**
- * The bodies that clients may send (specification 2.1 to 2.3 and 2.7), as typebox schemas. Validation, the OpenAPI
- * document, the tools and the types all follow from them. Rules that a schema cannot express (the order of times,
- * U+0000 in text columns, 100 levels) are in lib/trace.
+ * Schemas of request bodies (specification 2.1 to 2.3 and 2.7). Validation, the OpenAPI document, the tools and the
+ * types all derive from them. lib/trace checks rules that a schema cannot express (the order of times, U+0000 in text
+ * columns, nesting depth).
  */
 import Type, { type Static } from 'typebox'
 import { named } from './object.ts'
@@ -9,90 +9,88 @@ import { named } from './object.ts'
 export const MAX_SPANS = 200
 export const MAX_TAGS = 20
 export const MAX_EVENTS = 50
-/** The most characters of a name, of a short text such as a model, and of a tag. */
+/** Maximum number of characters in a name, a short string such as a model, and a tag. */
 export const MAX_NAME = 500
 export const MAX_TEXT = 200
 export const MAX_TAG = 64
-/** The most scores of a trace: section 8 of the specification sets it. The detail of a trace shows all of them. */
+/** Maximum number of scores per trace (specification, section 8). A trace's detail shows all of them. */
 export const MAX_SCORES = 100
-/** The most bytes of a request body, decoded. */
+/** Maximum size of a request body, in decoded bytes. */
 export const MAX_BODY_BYTES = 2_097_152
-/** Bodies of more bytes, decoded, are read and made ready few at a time. Only exports in OTLP may have as many. */
+/** Bodies with more decoded bytes are read and prepared a few at a time. Only OTLP exports may be this large. */
 export const LARGE_BODY_BYTES = 8 * 1024 * 1024
-/** The most bytes of one stored document: a trace without its spans, or one span. */
+/** Maximum bytes of a stored document: a trace without its spans, or a span. */
 export const MAX_DOCUMENT_BYTES = 768_000
-/** The most levels of nesting in a body. The outermost object is level 1. */
+/** Maximum nesting depth of a body. The outermost object is level 1. */
 export const MAX_JSON_DEPTH = 100
 
 export const SPAN_KINDS = ['llm', 'agent', 'tool', 'chain', 'retriever', 'embedding', 'reranker', 'custom'] as const
 export const STATUSES = ['ok', 'error', 'unset'] as const
 export const DATA_TYPES = ['numeric', 'categorical', 'boolean'] as const
 type DataType = (typeof DATA_TYPES)[number]
-/** The type of a score's value for each data type, as typeof has it. */
+/** The `typeof` type of a score's value, by data type. */
 export const VALUE_TYPES = { numeric: 'number', categorical: 'string', boolean: 'boolean' } as const
 
-/** A text of 1 to `maxLength` characters (Unicode code points). */
+/** A string of 1 to `maxLength` characters (Unicode code points). */
 const text = (maxLength: number, description: string) => Type.String({ minLength: 1, maxLength, description })
-/** Any JSON value, kept exactly. */
 const json = (description: string) =>
-  Type.Unknown({ description: `${description} Any JSON value, kept exactly as sent.` })
+  Type.Unknown({ description: `${description} Any JSON value is allowed and kept exactly as sent.` })
 const jsonObject = (description: string) =>
   Type.Object(
     {},
-    { additionalProperties: true, description: `${description} An object of any JSON values, kept exactly as sent.` }
+    { additionalProperties: true, description: `${description} Values can be any JSON, kept exactly as sent.` }
   )
-const timestamp = (description = '') =>
+const timestamp = (description = 'A date and time.') =>
   Type.String({
     format: 'date-time',
-    description:
-      `${description} ISO 8601; without \`Z\` or an offset it is read as UTC. Kept to the microsecond.`.trim()
+    description: `${description} ISO 8601, UTC by default, kept to the microsecond.`
   })
 export const Timestamp = timestamp()
 export const TraceId = Type.String({
   pattern: '^[0-9a-fA-F]{32}$',
-  description: '32 hexadecimal characters, folded to lower case.'
+  description: 'A trace id has 32 hexadecimal characters, which are folded to lower case.'
 })
-const spanId = (description = '') =>
+const spanId = (description = 'The id of a span.') =>
   Type.String({
     pattern: '^[0-9a-fA-F]{16}$',
-    description: `${description} 16 hexadecimal characters, folded to lower case.`.trim()
+    description: `${description} It has 16 hexadecimal characters, folded to lower case.`
   })
 export const SpanId = spanId()
-const SchemaVersion = Type.Literal(1, { description: 'The version of this body: always 1.' })
-const Provider = text(MAX_TEXT, 'Who runs the model: `anthropic`, `openai` and the like.')
-const Model = text(MAX_TEXT, 'The model, as its provider names it.')
+const SchemaVersion = Type.Literal(1, { description: 'The version of this body, which is always 1.' })
+const Provider = text(MAX_TEXT, 'The provider of the model, such as `anthropic` or `openai`.')
+const Model = text(MAX_TEXT, "The provider's name for the model.")
 const TokenCount = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Usage = named('UsageInput', {
   inputTokens: Type.Optional(TokenCount),
   outputTokens: Type.Optional(TokenCount),
   totalTokens: Type.Optional(TokenCount)
 })
-const Cost = Type.Number({ minimum: 0, description: 'US dollars.' })
+const Cost = Type.Number({ minimum: 0, description: 'The cost in US dollars.' })
 const tags = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: MAX_TAG }), { maxItems: MAX_TAGS, description })
 
 export const EventInput = named('SpanEventInput', {
-  name: text(MAX_NAME, 'What happened.'),
+  name: text(MAX_NAME, "The event's name."),
   timestamp: timestamp(),
-  attributes: Type.Optional(jsonObject('What is known of it.'))
+  attributes: Type.Optional(jsonObject("The event's attributes."))
 })
 
 export const SpanInput = named('SpanInput', {
-  id: spanId('Unique in its trace.'),
+  id: spanId("The span's id, unique in its trace."),
   parentSpanId: Type.Optional(
-    Type.Union([spanId(), Type.Null()], { description: 'The span that this one is part of; it may arrive later.' })
+    Type.Union([spanId(), Type.Null()], { description: 'The parent span, which may arrive later.' })
   ),
-  name: text(MAX_NAME, 'What the step is called.'),
-  kind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: 'What the step does; left out: `custom`.' })),
-  status: Type.Optional(Type.Enum([...STATUSES], { description: 'How the step ended; left out: `unset`.' })),
+  name: text(MAX_NAME, "The step's name."),
+  kind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: "The step's kind. The default is `custom`." })),
+  status: Type.Optional(Type.Enum([...STATUSES], { description: "The step's outcome. The default is `unset`." })),
   startedAt: timestamp(),
-  endedAt: timestamp('Not before `startedAt`.'),
+  endedAt: timestamp('The end, not before `startedAt`.'),
   provider: Type.Optional(Provider),
   model: Type.Optional(Model),
-  input: Type.Optional(json('What the step was given.')),
-  output: Type.Optional(json('What the step gave.')),
-  attributes: Type.Optional(jsonObject('Whatever else is known of the step.')),
-  events: Type.Optional(Type.Array(EventInput, { maxItems: MAX_EVENTS, description: 'Moments within the step.' })),
+  input: Type.Optional(json("The step's input.")),
+  output: Type.Optional(json("The step's output.")),
+  attributes: Type.Optional(jsonObject('Additional attributes of the step.')),
+  events: Type.Optional(Type.Array(EventInput, { maxItems: MAX_EVENTS, description: 'Events within the step.' })),
   usage: Type.Optional(Usage),
   costUsd: Type.Optional(Cost)
 })
@@ -102,20 +100,20 @@ const spans = (description: string) => Type.Array(SpanInput, { maxItems: MAX_SPA
 
 export const TraceInput = named('TraceInput', {
   id: TraceId,
-  name: text(MAX_NAME, 'What the run is called.'),
+  name: text(MAX_NAME, "The run's name."),
   status: Type.Optional(
-    Type.Enum([...STATUSES], { description: 'How the run ended; must be absent when `endedAt` is absent.' })
+    Type.Enum([...STATUSES], { description: "The run's outcome. It must be absent if `endedAt` is absent." })
   ),
   startedAt: timestamp(),
-  endedAt: Type.Optional(timestamp('Present: a complete trace; absent: a running one. Not before `startedAt`.')),
+  endedAt: Type.Optional(timestamp('The end, not before `startedAt`; absent while running.')),
   provider: Type.Optional(Provider),
   model: Type.Optional(Model),
   sessionId: Type.Optional(text(MAX_TEXT, 'The conversation or session that the run belongs to.')),
-  userId: Type.Optional(text(MAX_TEXT, 'On whose behalf the run was made.')),
-  tags: Type.Optional(tags('Labels to find the trace by.')),
-  input: Type.Optional(json('What the run was given.')),
-  output: Type.Optional(json('What the run gave.')),
-  metadata: Type.Optional(jsonObject('Whatever else is known of the run; can be merged into later.')),
+  userId: Type.Optional(text(MAX_TEXT, 'The user on whose behalf the run was made.')),
+  tags: Type.Optional(tags('Labels for finding the trace.')),
+  input: Type.Optional(json("The run's input.")),
+  output: Type.Optional(json("The run's output.")),
+  metadata: Type.Optional(jsonObject('Additional data about the run. Later requests can merge keys.')),
   usage: Type.Optional(Usage),
   costUsd: Type.Optional(Cost),
   spans: Type.Optional(spans('The steps of the run.'))
@@ -133,30 +131,30 @@ export type SpansBody = Static<typeof SpansBody>
 
 export const EndBody = named('EndBody', {
   schemaVersion: SchemaVersion,
-  endedAt: timestamp("Not before the trace's `startedAt`."),
-  status: Type.Optional(Type.Enum([...STATUSES], { description: 'How the run ended; left out: `unset`.' })),
+  endedAt: timestamp("The end, not before the trace's `startedAt`."),
+  status: Type.Optional(Type.Enum([...STATUSES], { description: "The run's outcome. The default is `unset`." })),
   provider: Type.Optional(Provider),
   model: Type.Optional(Model),
-  output: Type.Optional(json('What the run gave.')),
+  output: Type.Optional(json("The run's output.")),
   usage: Type.Optional(Usage),
   costUsd: Type.Optional(Cost),
-  metadata: Type.Optional(jsonObject("Merged into the trace's metadata, key by key.")),
-  tags: Type.Optional(tags("Added to the trace's tags.")),
-  spans: Type.Optional(spans('A last batch of finished steps.'))
+  metadata: Type.Optional(jsonObject("An object that is merged into the trace's metadata, key by key.")),
+  tags: Type.Optional(tags('Tags to add to the trace.')),
+  spans: Type.Optional(spans('A final batch of finished steps.'))
 })
 export type EndBody = Static<typeof EndBody>
 
 export const MetadataPatch = named('MetadataPatch', {
-  metadata: jsonObject('Each key replaces the key of that name outright; the others are untouched.')
+  metadata: jsonObject('Each key replaces the stored key of the same name. Other keys are unchanged.')
 })
 export type MetadataPatch = Static<typeof MetadataPatch>
 
 export const ScoreName = Type.String({
   pattern: '^[A-Za-z0-9_-]+$',
   maxLength: 64,
-  description: 'What is judged. A name may be scored again: the newest score counts.'
+  description: 'The name of the judged quality. If a name is scored again, the newest score counts.'
 })
-/** The schema of a score's value, by its data type. */
+/** The schema of a score's value, by data type. */
 export const SCORE_VALUES = {
   numeric: Type.Number(),
   categorical: Type.String({ maxLength: 200 }),
@@ -164,7 +162,7 @@ export const SCORE_VALUES = {
 }
 const scoreMore = {
   comment: Type.Optional(Type.String({ maxLength: 2000 })),
-  spanId: Type.Optional(spanId('The span that is judged; left out: the whole trace.'))
+  spanId: Type.Optional(spanId('The id of the judged span; absent for the whole trace.'))
 }
 const scoreInput = <D extends DataType>(title: string, dataType: D) =>
   named(title, { name: ScoreName, dataType: Type.Literal(dataType), value: SCORE_VALUES[dataType], ...scoreMore })

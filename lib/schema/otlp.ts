@@ -1,32 +1,32 @@
 /**
- * The schema of an OTLP export in JSON. It describes only the outermost fields; OpenTelemetry defines the rest, and
- * fields that it adds to the protocol are ignored.
+ * Schemas of OTLP exports in JSON. They describe only the outermost fields. OpenTelemetry defines the rest, and fields
+ * that it adds to the protocol are ignored.
  */
 import Type from 'typebox'
 
 /**
- * The most bytes of an export of spans, decoded. An exporter sends up to 512 spans at once, whatever is in them, and
- * drops all of them if they are too much.
+ * Maximum decoded bytes of a span export. An exporter sends up to 512 spans at once, regardless of their size, and
+ * drops all of them if the export is too large.
  */
 export const MAX_EXPORT_BYTES = 64 * 1024 * 1024
-/** The most bytes of other OTLP bodies, and of a message of gRPC, which does not say beforehand how long it is. */
+/** Maximum bytes of other OTLP bodies and of gRPC messages, whose size is not known beforehand. */
 export const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 
 /**
- * The most parts of an export: spans, events, links, attributes and values together. An empty part takes two bytes on
- * the wire, and a hundred times as much in memory. A full batch of an exporter has a tenth of this.
+ * Maximum number of spans, events, links, attributes and values in an export. An empty part takes two bytes on the wire
+ * and a hundred times as much in memory. An exporter's full batch has a tenth of this number.
  */
 export const MAX_EXPORT_PARTS = 500_000
 
 /**
- * The most values of a large export in JSON, which are counted before it is parsed. A span of ten attributes has 21
- * parts and about 55 values, so that most exports reach MAX_EXPORT_PARTS first.
+ * Maximum number of values in a large JSON export, counted before parsing. A span with ten attributes has 21 parts and
+ * about 55 values, so most exports reach MAX_EXPORT_PARTS first.
  */
 export const MAX_EXPORT_VALUES = 4 * MAX_EXPORT_PARTS
 
 /**
- * The most characters that describe the processes and libraries of an export. They are counted for each span, because
- * each span stores them. A full batch of an exporter has a hundredth of this.
+ * Maximum number of characters that describe an export's processes and libraries, counted once per span because each
+ * span stores them. An exporter's full batch has a hundredth of this number.
  */
 /** The most spans of a trace that OpenTelemetry records, if OTLP_MAX_SPANS does not say otherwise. */
 export const DEFAULT_MAX_SPANS = 10_000
@@ -38,11 +38,11 @@ export const ExportRequest = Type.Object(
   {
     resourceSpans: Type.Optional(
       Type.Array(Type.Object({}, { additionalProperties: true }), {
-        description: 'Spans, by the process and by the library that made them: `ResourceSpans` of opentelemetry-proto.'
+        description: 'The spans by process and library, as `ResourceSpans` of opentelemetry-proto.'
       })
     )
   },
-  { title: 'ExportTraceServiceRequest', description: 'An export as OpenTelemetry has it.' }
+  { title: 'ExportTraceServiceRequest', description: 'A span export of OpenTelemetry.' }
 )
 
 export const ExportReply = Type.Object(
@@ -50,10 +50,12 @@ export const ExportReply = Type.Object(
     partialSuccess: Type.Optional(
       Type.Object(
         {
-          rejectedSpans: Type.Optional(Type.String({ description: 'How many, as decimal text.' })),
-          errorMessage: Type.Optional(Type.String({ description: 'Why, with one span of each kind to look at.' }))
+          rejectedSpans: Type.Optional(
+            Type.String({ description: 'The number of rejected spans, as a decimal string.' })
+          ),
+          errorMessage: Type.Optional(Type.String({ description: 'The reasons, with an example span for each.' }))
         },
-        { description: 'Only where spans were refused. Sending them again changes nothing.' }
+        { description: 'This field is present only if spans were rejected. Resending changes nothing.' }
       )
     )
   },
@@ -64,11 +66,11 @@ export const LogsRequest = Type.Object(
   {
     resourceLogs: Type.Optional(
       Type.Array(Type.Object({}, { additionalProperties: true }), {
-        description: '`ResourceLogs` of opentelemetry-proto.'
+        description: 'The log records, as `ResourceLogs` of opentelemetry-proto.'
       })
     )
   },
-  { title: 'ExportLogsServiceRequest', description: 'Log records as OpenTelemetry has them.' }
+  { title: 'ExportLogsServiceRequest', description: 'A log export of OpenTelemetry.' }
 )
 
 export const LogsReply = Type.Object(
@@ -76,10 +78,14 @@ export const LogsReply = Type.Object(
     partialSuccess: Type.Optional(
       Type.Object(
         {
-          rejectedLogRecords: Type.Optional(Type.String({ description: 'How many, as decimal text.' })),
-          errorMessage: Type.Optional(Type.String({ description: 'Why.' }))
+          rejectedLogRecords: Type.Optional(
+            Type.String({ description: 'The number of rejected log records, as a decimal string.' })
+          ),
+          errorMessage: Type.Optional(Type.String({ description: 'The reason.' }))
         },
-        { description: 'Only where messages of model calls name no span. Sending them again changes nothing.' }
+        {
+          description: 'This field is present only if messages of model calls name no span. Resending changes nothing.'
+        }
       )
     )
   },
@@ -90,14 +96,14 @@ export const MetricsRequest = Type.Object(
   {
     resourceMetrics: Type.Optional(
       Type.Array(Type.Object({}, { additionalProperties: true }), {
-        description: '`ResourceMetrics` of opentelemetry-proto.'
+        description: 'The metrics, as `ResourceMetrics` of opentelemetry-proto.'
       })
     )
   },
-  { title: 'ExportMetricsServiceRequest', description: 'Metrics as OpenTelemetry has them.' }
+  { title: 'ExportMetricsServiceRequest', description: 'A metrics export of OpenTelemetry.' }
 )
 
 export const MetricsReply = Type.Object(
   {},
-  { title: 'ExportMetricsServiceResponse', description: 'Empty.', additionalProperties: true }
+  { title: 'ExportMetricsServiceResponse', description: 'An empty object.', additionalProperties: true }
 )

@@ -1,4 +1,4 @@
-/** The answers of the service (specification 2.4 to 2.10), as typebox schemas. */
+/** Schemas of the responses (specification 2.4 to 2.10). */
 import Type, { type Static } from 'typebox'
 import { DATA_TYPES, SPAN_KINDS, STATUSES } from './input.ts'
 import { closed, mapOf, named, nullable } from './object.ts'
@@ -8,19 +8,19 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 export const Count = Type.Integer({ minimum: 0 })
 export const AnyJson = Type.Unknown({ description: 'Any JSON value.' })
 export const AnyJsonObject = Type.Unsafe<{ [key: string]: unknown }>(
-  Type.Object({}, { additionalProperties: true, description: 'An object of any JSON values.' })
+  Type.Object({}, { additionalProperties: true, description: 'An object whose values can be any JSON.' })
 )
 export const DateTime = Type.String({
   format: 'date-time',
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.(\\d{3}|\\d{6})Z$',
-  description: 'ISO 8601 in UTC, with three or six fraction digits.'
+  description: 'An ISO 8601 time in UTC, with three or six fraction digits.'
 })
 export const ShownTraceId = Type.String({ pattern: '^[0-9a-f]{32}$' })
 export const ShownSpanId = Type.String({ pattern: '^[0-9a-f]{16}$' })
 export const Usage = named('Usage', { inputTokens: Count, outputTokens: Count, totalTokens: Count })
 
 export const ScoreValue = Type.Union([Type.Number(), Type.String(), Type.Boolean()], {
-  description: 'A number for `numeric`, a string for `categorical`, a boolean for `boolean`.'
+  description: 'The value is a number for `numeric`, a string for `categorical` and a boolean for `boolean`.'
 })
 
 const ScoreSummary = named('ScoreSummary', {
@@ -33,11 +33,11 @@ const ScoreSummary = named('ScoreSummary', {
 export const summaryFields = {
   id: ShownTraceId,
   name: Type.String(),
-  status: Type.Enum([...STATUSES, 'running'], { description: '`running` until the trace is ended.' }),
-  environment: nullable(Type.String(), 'The environment of the key that recorded the trace; null: unassigned.'),
+  status: Type.Enum([...STATUSES, 'running'], { description: 'The status is `running` until the trace ends.' }),
+  environment: nullable(Type.String(), 'The environment of the key that recorded the trace. Null means unassigned.'),
   startedAt: DateTime,
-  endedAt: nullable(DateTime, 'Null while the trace is running.'),
-  durationMs: nullable(Count, 'Null while the trace is running.'),
+  endedAt: nullable(DateTime, 'The end, which is null while the trace is running.'),
+  durationMs: nullable(Count, 'The duration, which is null while the trace is running.'),
   provider: nullable(Type.String()),
   model: nullable(Type.String()),
   sessionId: nullable(Type.String()),
@@ -46,9 +46,12 @@ export const summaryFields = {
   usage: Usage,
   costUsd: nullable(Type.Number({ minimum: 0 })),
   spanCount: Count,
-  errorCount: count('Spans whose status is `error`.'),
-  estimatedBytes: count('Serialised size of the trace and its spans.'),
-  ingestedAt: nullable(DateTime, 'When the service stored the trace; null: not known, for an imported one.'),
+  errorCount: count('The number of spans with status `error`.'),
+  estimatedBytes: count('The serialised size of the trace and its spans.'),
+  ingestedAt: nullable(
+    DateTime,
+    'The time at which the service stored the trace. An imported trace may have no known time (null).'
+  ),
   scores: mapOf(ScoreSummary, 'The newest score of each name, by name.')
 }
 
@@ -74,7 +77,7 @@ export const spanHead = {
   model: nullable(Type.String())
 }
 export const spanCost = {
-  usage: nullable(Usage, 'Null where none was recorded.'),
+  usage: nullable(Usage, "The span's usage, which is null if none was recorded."),
   costUsd: nullable(Type.Number({ minimum: 0 }))
 }
 
@@ -88,13 +91,13 @@ export const SpanOutput = named('Span', {
 })
 
 export const ScoreSource = Type.Enum(['api', 'annotation', 'eval'], {
-  description: '`api`: through this API or MCP; `annotation`: on the dashboard; `eval`: by an evaluator.'
+  description: 'The source is `api` for this API and MCP, `annotation` for the dashboard and `eval` for an evaluator.'
 })
 
 export const ScoreOutput = named('Score', {
   id: ShownSpanId,
   traceId: ShownTraceId,
-  spanId: nullable(ShownSpanId, 'The span that is judged; null: the whole trace.'),
+  spanId: nullable(ShownSpanId, 'The judged span. If null, the score judges the whole trace.'),
   name: Type.String(),
   dataType: Type.Enum([...DATA_TYPES]),
   value: ScoreValue,
@@ -108,56 +111,58 @@ export type ScoreOutput = Static<typeof ScoreOutput>
 
 export const traceFoot = {
   metadata: AnyJsonObject,
-  metadataUpdatedAt: nullable(DateTime, 'When the metadata was last changed after ingest; null: never.'),
+  metadataUpdatedAt: nullable(DateTime, 'The time of the last metadata change after ingest. Null means never.'),
   bodyHash: Type.String({
     pattern: '^[0-9a-f]{64}$',
-    description: 'Identifies the body as it was ingested; later changes of the metadata leave it as it is.'
+    description: 'The hash identifies the body as ingested. Later metadata changes do not affect it.'
   })
 }
 
 export const TraceDetail = named('TraceDetail', {
   trace: named('Trace', { ...summaryFields, input: AnyJson, output: AnyJson, ...traceFoot }),
-  spans: Type.Array(SpanOutput, { description: 'By `startedAt`, then id.' }),
-  scores: Type.Array(ScoreOutput, { description: 'Newest first.' })
+  spans: Type.Array(SpanOutput, { description: 'The spans, ordered by `startedAt`, then id.' }),
+  scores: Type.Array(ScoreOutput, { description: 'The scores, newest first.' })
 })
 
-export const RequestId = Type.String({ description: 'The same as the X-Request-Id header.' })
+export const RequestId = Type.String({ description: 'The value of the X-Request-Id header.' })
 
 export const TraceList = named('TraceList', {
   traces: Type.Array(TraceSummary),
-  nextCursor: nullable(Type.String(), 'Pass as `after` for the next page; null: this is the last.'),
-  prevCursor: nullable(Type.String(), 'Pass as `before` for the page before; null: this is the first.'),
-  pageSize: count('The limit in force.')
+  nextCursor: nullable(Type.String(), 'The value of `after` for the next page. The last page has none (null).'),
+  prevCursor: nullable(Type.String(), 'The value of `before` for the previous page. The first page has none (null).'),
+  pageSize: count('The limit in effect.')
 })
 export const TraceRecorded = named('TraceRecorded', {
   ok: Type.Boolean(),
   traceId: ShownTraceId,
   projectId: Type.String(),
   spanCount: Count,
-  duplicate: Type.Boolean({ description: 'The identical body was stored before; nothing was written.' }),
-  running: Type.Boolean({ description: 'The trace was started, not recorded whole.' }),
+  duplicate: Type.Boolean({
+    description: 'Whether the identical body was already stored. If so, nothing was written.'
+  }),
+  running: Type.Boolean({ description: 'Whether the trace was started rather than recorded whole.' }),
   requestId: RequestId
 })
 export const SpansAppended = named('SpansAppended', {
   ok: Type.Boolean(),
   traceId: ShownTraceId,
-  added: count('Spans that this request wrote.'),
-  duplicate: count('Spans that were stored before, identical.'),
-  spanCount: count('Spans of the trace after this request.'),
+  added: count('The number of spans that this request wrote.'),
+  duplicate: count('The number of spans that were already stored with identical content.'),
+  spanCount: count('The number of spans in the trace after this request.'),
   requestId: RequestId
 })
 export const TraceEnded = named('TraceEnded', {
   ok: Type.Boolean(),
   traceId: ShownTraceId,
-  duplicate: Type.Boolean({ description: 'The trace had ended before with this very body.' }),
-  spanCount: count('Spans of the trace after this request.'),
+  duplicate: Type.Boolean({ description: 'Whether the trace had already ended with the same body.' }),
+  spanCount: count('The number of spans in the trace after this request.'),
   requestId: RequestId
 })
 export const MetadataPatched = named('MetadataPatched', {
   ok: Type.Boolean(),
   traceId: ShownTraceId,
   metadata: AnyJsonObject,
-  changed: Type.Boolean({ description: 'False: this was stored already, and nothing was written.' }),
+  changed: Type.Boolean({ description: 'Whether the metadata changed. If not, nothing was written.' }),
   requestId: RequestId
 })
 export const TraceDeleted = named('TraceDeleted', { ok: Type.Boolean(), traceId: ShownTraceId })
@@ -166,17 +171,17 @@ export const ScoreDeleted = named('ScoreDeleted', { ok: Type.Boolean(), traceId:
 export const TraceScoreList = named('TraceScoreList', { traceId: ShownTraceId, scores: Type.Array(ScoreOutput) })
 export const ScoreList = named('ScoreList', {
   scores: Type.Array(ScoreOutput),
-  nextCursor: nullable(Type.String(), 'Pass as `after` for the next page; null: this is the last.'),
-  pageSize: count('The limit in force.')
+  nextCursor: nullable(Type.String(), 'The value of `after` for the next page. The last page has none (null).'),
+  pageSize: count('The limit in effect.')
 })
 
 export const KeyDescription = named('KeyDescription', {
   keyId: Type.String(),
   projectId: Type.String(),
   scopes: Type.Array(Type.Enum([...SCOPES])),
-  expiresAt: nullable(DateTime, 'Null: never.'),
+  expiresAt: nullable(DateTime, 'The expiry time. Null means never.'),
   lastUsedAt: DateTime,
-  environment: nullable(Type.String(), 'The environment stamped on what the key records; null: unassigned.')
+  environment: nullable(Type.String(), 'The environment of traces that the key records. Null means unassigned.')
 })
 
 export const Project = named('Project', {
@@ -187,7 +192,7 @@ export const Project = named('Project', {
   traceCount: Count,
   spanCount: Count,
   estimatedBytes: Count,
-  lastTraceAt: nullable(DateTime, 'When the newest trace was ingested.'),
+  lastTraceAt: nullable(DateTime, 'The time at which the newest trace was ingested.'),
   createdAt: DateTime,
   storage: closed({ limitBytes: Count, level: Type.Enum(['ok', 'warning', 'critical']) }),
   keyScopes: Type.Array(Type.Enum([...SCOPES]))
@@ -199,6 +204,6 @@ export const ApiIndex = named('ApiIndex', {
   openapi: Type.String(),
   docs: Type.String(),
   mcp: Type.String(),
-  endpoints: mapOf(Type.String(), 'Names of operations to `METHOD path`.'),
+  endpoints: mapOf(Type.String(), 'The operations by name, each as `METHOD path`.'),
   auth: Type.String()
 })

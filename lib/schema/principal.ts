@@ -1,22 +1,22 @@
-/** The key that a request comes with, and the key that a route asks for. */
+/** Defines the identity that a request acts with and the access that a route requires. */
 import type { Scope } from './scopes.ts'
 
-/** The holder of an API key, for whom a request acts. */
+/** The holder of an API key, on whose behalf a request acts. */
 export interface Principal {
   readonly keyId: string
-  /** The name of the key; may be empty. */
+  /** Name of the key; may be empty. */
   readonly label: string
   readonly projectId: number
   readonly scopes: readonly Scope[]
-  /** The environment label that is stored with what the key records; null for unassigned. */
+  /** Environment label stored with traces that the key records; null means unassigned. */
   readonly environment: string | null
-  /** The project's account if that is a trial account, otherwise null. */
+  /** Id of the project's account if it is a trial account; otherwise null. */
   readonly trialAccountId: number | null
-  /** ISO 8601, as in answers; null if the key never expires. */
+  /** ISO 8601, as in responses; null if the key never expires. */
   readonly expiresAt: string | null
-  /** A promise while the use of the key that is answered is being stored. It never rejects. */
+  /** A promise, which never rejects, while the current use of the key is being stored. */
   readonly lastUsedAt: string | Promise<string>
 }
 
-/** `public` asks for no key, `key` for any valid key, and a scope for a key that has it. */
+/** `public` requires no key, `key` requires any valid key, and a scope requires a key with that scope. */
 export type Access = 'public' | 'key' | Scope

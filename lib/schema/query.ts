@@ -1,4 +1,4 @@
-/** The query parameters of lists (specification 4.7 and 4.14), as typebox schemas. */
+/** Schemas of the list routes' query parameters (specification 4.7 and 4.14). */
 import Type, { type Static } from 'typebox'
 import { STATUSES, Timestamp } from './input.ts'
 
@@ -6,36 +6,37 @@ const DEFAULT_LIMIT = 50
 
 export const Environment = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$',
-  description: 'The environment of the trace, folded to lower case; `unassigned`: recorded by keys that have none.'
+  description:
+    "The trace's environment, folded to lower case. `unassigned` selects traces of keys without an environment."
 })
 const limitUpTo = (maximum: number) =>
-  Type.Integer({ minimum: 1, maximum, default: DEFAULT_LIMIT, description: 'How many a page has at most.' })
+  Type.Integer({ minimum: 1, maximum, default: DEFAULT_LIMIT, description: 'The maximum number of items per page.' })
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
 const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, description }))
 
 export const TraceListQuery = Type.Object(
   {
     status: Type.Optional(
-      Type.Enum([...STATUSES, 'running'], { description: '`running`: a streamed trace that has not ended.' })
+      Type.Enum([...STATUSES, 'running'], { description: 'A trace is `running` if it is streamed and has not ended.' })
     ),
-    model: text('Exact match.'),
-    name: text('Exact name of the trace.'),
+    model: text('The exact model.'),
+    name: text('The exact name of the trace.'),
     tag: text('A tag that the trace must carry.'),
     environment: Type.Optional(Environment),
-    sessionId: text('Exact match; with sort=newest only.'),
-    userId: text('Exact match; with sort=newest only.'),
-    from: time('Inclusive lower bound of startedAt; with sort=newest only.'),
-    to: time('Inclusive upper bound of startedAt; with sort=newest only.'),
+    sessionId: text('The exact session id. Requires sort=newest.'),
+    userId: text('The exact user id. Requires sort=newest.'),
+    from: time('The inclusive lower bound of startedAt. Requires sort=newest.'),
+    to: time('The inclusive upper bound of startedAt. Requires sort=newest.'),
     sort: Type.Optional(
       Type.Enum(['newest', 'slowest', 'costliest'], {
         default: 'newest',
         description:
-          '`slowest`: by durationMs, without running traces; `costliest`: by costUsd, without those that have none.'
+          '`slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits traces without it.'
       })
     ),
     limit: Type.Optional(limitUpTo(200)),
-    after: text('The nextCursor of a page under the same sort: what comes after it.'),
-    before: text('The prevCursor of a page under the same sort: what comes before it.')
+    after: text('The nextCursor of a page with the same sort. Returns the page after it.'),
+    before: text('The prevCursor of a page with the same sort. Returns the page before it.')
   },
   { additionalProperties: false }
 )
@@ -43,16 +44,15 @@ export type TraceListQuery = Static<typeof TraceListQuery>
 
 export const ScoreListQuery = Type.Object(
   {
-    name: text('Exact name of the score.'),
+    name: text('The exact name of the score.'),
     environment: Type.Optional(Environment),
-    from: time('Inclusive lower bound of createdAt.'),
-    to: time('Inclusive upper bound of createdAt.'),
+    from: time('The inclusive lower bound of createdAt.'),
+    to: time('The inclusive upper bound of createdAt.'),
     limit: Type.Optional(limitUpTo(500)),
-    after: text('The nextCursor of a page: older scores.')
+    after: text('The nextCursor of a page. Returns older scores.')
   },
   { additionalProperties: false }
 )
 export type ScoreListQuery = Static<typeof ScoreListQuery>
 
-/** The limit that is in force for a query. */
 export const pageSizeOf = (query: { readonly limit?: number }): number => query.limit ?? DEFAULT_LIMIT

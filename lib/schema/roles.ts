@@ -1,8 +1,8 @@
-/** The roles of people in an account: a role has the permissions of every role before it. */
+/** Account roles, in ascending order. Each role includes the permissions of the roles before it. */
 export const ROLES = ['viewer', 'member', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
 export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text)
 
-/** Whether a role is enough where `needed` is asked for. */
+/** Whether `role` includes the permissions of `needed`. */
 export const isEnough = (role: Role, needed: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(needed)

@@ -1,8 +1,8 @@
-/** The fields of a saved view, as the dashboard takes them and a backup has them. */
+/** Schemas of a saved view's fields, shared by the dashboard and backups. */
 import Type from 'typebox'
 
 export const ViewName = Type.String({ minLength: 1, maxLength: 80 })
-/** The pages that have views. */
+/** Pages that have saved views. */
 export const ViewPage = Type.Enum(['traces', 'overview', 'scores'])
-/** The search of the page's address: empty, or from its `?`. */
+/** The query string of the page's address: empty, or starting with `?`. */
 export const ViewQuery = Type.String({ maxLength: 4000 })

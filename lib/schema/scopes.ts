@@ -1,13 +1,11 @@
-/** The scopes of API keys. */
-
 export const SCOPES = ['traces:write', 'traces:read', 'traces:delete'] as const
-/** An action that a key allows its holder. */
+/** An action that a key permits. */
 export type Scope = (typeof SCOPES)[number]
 
-/** The scopes of a new key, unless others are asked for. */
+/** A new key's scopes, unless specified. */
 export const DEFAULT_SCOPES: readonly Scope[] = ['traces:write', 'traces:read']
 
-/** The scopes of a key. A key from before scopes existed has none stored, and may only write. */
+/** Returns a key's effective scopes. A key from before scopes existed has none stored and may only write. */
 export function effectiveScopes(stored: readonly Scope[] | null): readonly Scope[] {
   return stored ?? ['traces:write']
 }

@@ -1,6 +1,6 @@
 /**
- * Unions of objects that are told apart by a tag: a field that is a constant in each of them, another one in every
- * variant (`dataType` of a score).
+ * Handles unions of objects that are distinguished by a tag: a field with a different constant in every variant, such
+ * as a score's `dataType`.
  */
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
 
@@ -8,7 +8,7 @@ interface Variant {
   readonly properties?: Readonly<Record<string, { readonly const?: unknown }>>
 }
 
-/** The name of the tag; undefined if the branches of a union are not variants. */
+/** Returns the name of the tag, or undefined if the branches are not variants. */
 export function tagOf(branches: readonly Variant[]): string | undefined {
   return Object.keys(branches[0]?.properties ?? {}).find(name => {
     const constants = branches.map(({ properties }) => properties?.[name]?.const)
@@ -17,8 +17,8 @@ export function tagOf(branches: readonly Variant[]): string | undefined {
 }
 
 /**
- * The fields of an object, or of all variants together, for readers that do not understand unions, such as models that
- * call tools. A field that differs between variants allows the values of all of them.
+ * Returns the fields of an object, or of all variants combined, for readers that do not support unions, such as models
+ * that call tools. A field that differs between variants accepts the values of all of them.
  */
 export function fieldsOf(schema: TSchema): TProperties {
   if (!('anyOf' in schema)) return (schema as TObject).properties
@@ -44,7 +44,7 @@ export function fieldsOf(schema: TSchema): TProperties {
   function together(name: string, field: TSchema): TSchema {
     const fields = variants.map(({ properties }) => properties[name] as TSchema & { type?: string })
     if (fields.every(other => other === field)) return field
-    const description = `As \`${tag}\` says: ${constants()
+    const description = `The type depends on \`${tag}\`: ${constants()
       .map((tag, i) => `${tag} ${fields[i]?.type}`)
       .join(', ')}.`
     return Type.Union(fields, { description })

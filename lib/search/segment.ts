@@ -1,25 +1,26 @@
 /**
- * A segment of the index: which of its traces have a term. Its traces are numbered from the newest on. Their terms are
- * spread over buckets by their highest bits, so that a search reads one small row of each segment and term.
+ * Encodes a segment of the search index, which maps terms to the traces that contain them. Traces are numbered from the
+ * newest. Terms are spread over buckets by their highest bits, so that a search reads one small row per segment and
+ * term.
  *
- * A bucket is a list of entries in the order of their terms: the term (4 bytes), the length of what follows (a varint
- * of the length times two, plus one for a bitmap), and the traces: a bitmap, or the distances from one to the next as
- * varints, whichever is shorter.
+ * A bucket is a list of entries sorted by term. An entry contains the term (4 bytes), a header (a varint: twice the
+ * length of the remaining bytes, plus 1 for a bitmap) and the traces, as a bitmap or as varint distances between
+ * consecutive traces, whichever is shorter.
  */
 
 export const SEGMENT_BUCKETS = 512
 const TERM_BYTES = 4
 const MOST_VARINT_BYTES = 2
 const BUCKET_SHIFT = 32 - Math.log2(SEGMENT_BUCKETS)
-/** The most traces of a segment. */
+/** Maximum number of traces in a segment. */
 export const SEGMENT_TRACES = 2048
 
 export const segmentBucketOf = (term: number): number => term >>> BUCKET_SHIFT
 
-/** How many buckets are made before others get their turn: some milliseconds of work. */
+/** Number of buckets processed before yielding to other tasks, which takes some milliseconds. */
 const BUCKETS_AT_ONCE = 64
 
-/** Makes the buckets of a segment of traces with these terms, each once. A bucket without terms is empty. */
+/** Builds a segment's buckets from each trace's distinct terms. A bucket without terms is empty. */
 export async function makeBuckets(traces: readonly Int32Array[], rest: () => Promise<unknown>): Promise<Buffer[]> {
   const { terms, members } = await sortPairs(pairsOf(traces), rest)
   const entries = new Entries(traces.length, terms.length)
@@ -37,7 +38,7 @@ export async function makeBuckets(traces: readonly Int32Array[], rest: () => Pro
   return buckets
 }
 
-/** Terms and the traces that have them, side by side. */
+/** Parallel arrays of terms and the traces that contain them. */
 interface Pairs {
   readonly terms: Uint32Array
   readonly members: Uint16Array
@@ -45,7 +46,7 @@ interface Pairs {
 
 const emptyPairs = (count: number): Pairs => ({ terms: new Uint32Array(count), members: new Uint16Array(count) })
 
-/** In the order of the traces. */
+/** Returns the pairs in trace order. */
 function pairsOf(traces: readonly Int32Array[]): Pairs {
   const pairs = emptyPairs(traces.reduce((sum, { length }) => sum + length, 0))
   let at = 0
@@ -57,13 +58,10 @@ function pairsOf(traces: readonly Int32Array[]): Pairs {
   return pairs
 }
 
-/** The bits of a term by which one pass sorts: three passes are enough. */
+/** Number of term bits by which one pass sorts. Three passes cover 32 bits. */
 const DIGIT = { bits: 11, values: 2 ** 11 }
 
-/**
- * Sorts by terms, digit by digit from the lowest on. Each pass keeps the order of equals, so that traces stay in
- * theirs.
- */
+/** Sorts by term, from the lowest digit to the highest. Each pass is stable, so that a term's traces stay in order. */
 async function sortPairs(pairs: Pairs, rest: () => Promise<unknown>): Promise<Pairs> {
   let [from, to] = [pairs, emptyPairs(pairs.terms.length)]
   for (let shift = 0; shift < 32; shift += DIGIT.bits) {
@@ -87,22 +85,22 @@ function sortByDigit(from: Pairs, to: Pairs, shift: number): void {
   }
 }
 
-/** Writes the entries of one bucket after the other. */
+/** Writes the entries of one bucket at a time. */
 class Entries {
   readonly #bitmapBytes: number
   #bytes: Buffer
   #length = 0
 
   /**
-   * Makes segments of `traces` traces. `pairs` is the expected number of pairs of term and trace, for which memory is
-   * allocated.
+   * Writes entries for a segment of `traces` traces. `pairs`, the expected number of term-trace pairs, sets the initial
+   * capacity.
    */
   constructor(traces: number, pairs: number) {
     this.#bitmapBytes = Math.ceil(traces / 8)
     this.#bytes = Buffer.allocUnsafe(1024 + Math.ceil((pairs * 4) / SEGMENT_BUCKETS))
   }
 
-  /** Adds a term with the traces `members[from]` to `members[to - 1]`, which are in their order. */
+  /** Adds a term with the traces `members[from]` to `members[to - 1]`, in ascending order. */
   push(term: number, members: Uint16Array, from: number, to: number): void {
     let distanceBytes = 0
     for (let i = from, last = -1; i < to; last = members[i]!, i++) distanceBytes += members[i]! - last < 0x80 ? 1 : 2
@@ -135,7 +133,7 @@ class Entries {
     this.#bytes = larger
   }
 
-  /** The bytes that were added since the last call. */
+  /** Returns the bytes added since the last call. */
   take(): Buffer {
     const taken = Buffer.from(this.#bytes.subarray(0, this.#length))
     this.#length = 0
@@ -143,7 +141,7 @@ class Entries {
   }
 }
 
-/** The traces of a bucket that have a term, in their order. */
+/** Returns the traces in a bucket that contain a term, in ascending order. */
 export function findTraces(bucket: Buffer, term: number): number[] {
   const wanted = term >>> 0
   for (let at = 0; at < bucket.length; ) {
@@ -172,7 +170,7 @@ function* entriesOf(bucket: Buffer): Generator<Entry> {
   }
 }
 
-/** The buckets without the traces that are not kept, all of them: one that was not given is empty. */
+/** Removes the traces that are not kept. Returns all buckets; a bucket that was not passed in is empty. */
 export async function keepMembers(
   buckets: readonly { readonly bucket: number; readonly bytes: Buffer }[],
   isKept: readonly boolean[],
@@ -218,7 +216,7 @@ function readVarint(bytes: Buffer, from: number): { value: number; end: number }
   }
 }
 
-/** A trace of a segment: its inner number, and when it started, in whole milliseconds since 1970. */
+/** A trace in a segment: its internal number and its start time in whole milliseconds since 1970. */
 export interface SegmentMember {
   readonly seq: number
   readonly startedMs: number
@@ -227,7 +225,6 @@ export interface SegmentMember {
 /** Two doubles. */
 const MEMBER_BYTES = 16
 
-/** The traces of a segment as bytes. */
 export function packMembers(members: readonly SegmentMember[]): Buffer {
   const bytes = Buffer.alloc(members.length * MEMBER_BYTES)
   for (const [i, { seq, startedMs }] of members.entries()) {

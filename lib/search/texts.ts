@@ -1,27 +1,27 @@
 /**
- * Chooses the texts of a trace that are searched: its name, and the beginnings of the texts in its input and output and
- * in those of its model calls. Only the strings of the JSON count, not its keys, numbers and punctuation.
+ * Selects a trace's searchable texts: its name, and the beginnings of the strings in the input and output of the trace
+ * and its model calls. JSON keys, numbers and punctuation are not searched.
  */
 
-/** The bounds, in UTF-16 units. */
+/** Limits on searchable texts. All but `calls` are in UTF-16 code units. */
 export const SEARCHED = {
-  /** The most of one input or output. */
+  /** Maximum length per input or output. */
   each: 2000,
-  /** The most of a trace, without its name. A text that is repeated counts once. */
+  /** Maximum length per trace, excluding its name. A repeated string counts once. */
   all: 8000,
-  /** The most of a JSON text that is read for them. */
+  /** Maximum length of JSON text that is scanned for strings. */
   json: 8192,
-  /** The first model calls of a trace. */
+  /** Maximum number of model calls searched per trace, starting with the first. */
   calls: 40
 } as const
 
-/** JSON texts, or their beginnings; null if there is none. */
+/** JSON texts, possibly truncated. Null if absent. */
 interface Body {
   readonly input: string | null
   readonly output: string | null
 }
 
-/** A trace with its model calls in their order. */
+/** A trace with its model calls in order. */
 export interface SearchedTrace extends Body {
   readonly name: string
   readonly calls: readonly Body[]
@@ -53,12 +53,12 @@ export function searchedTexts({ name, calls, ...own }: SearchedTrace): SearchedT
 
 const BACKSLASH = 0x5c
 const COLON = 0x3a
-/** The values of these keys are words of protocols: `user`, `text`. */
+/** Keys whose values are protocol keywords, such as `user` and `text`, and are not searched. */
 const KEYS_LEFT_OUT: readonly (string | undefined)[] = ['role', 'type']
-/** The longest escape of one unit: `\u0041`. */
+/** Length of the longest escape for one code unit: `\u0041`. */
 const LONGEST_ESCAPE = 6
 
-/** The strings in a JSON text, or in its beginning, that are not keys: as many as have `most` UTF-16 units together. */
+/** Returns a JSON text's strings, except keys, up to `most` code units in total. The text may be truncated. */
 export function stringsOf(json: string, most: number): string[] {
   const whole = json.slice(0, SEARCHED.json)
   const strings: string[] = []
@@ -70,7 +70,7 @@ export function stringsOf(json: string, most: number): string[] {
     const isLeftOut = KEYS_LEFT_OUT.includes(key)
     const isKey = isColonNext(whole, end + 1)
     key = isKey ? inside : undefined
-    // Images and sounds are no texts.
+    // Skip embedded images and audio.
     if (isKey || isLeftOut || inside.startsWith('data:')) continue
     const text = decode(inside.slice(0, LONGEST_ESCAPE * left)).slice(0, left)
     left -= text.length
@@ -81,7 +81,7 @@ export function stringsOf(json: string, most: number): string[] {
   return strings
 }
 
-/** The end of the string that begins at `from`: its quote, or the end of a text that is cut off. */
+/** Returns the position of the quote that closes a string, or the text's length if truncated. */
 function endOf(json: string, from: number): number {
   for (let quote = json.indexOf('"', from); quote !== -1; quote = json.indexOf('"', quote + 1)) {
     let before = quote
@@ -91,7 +91,7 @@ function endOf(json: string, from: number): number {
   return json.length
 }
 
-/** Whether a colon follows, perhaps after white space. */
+/** Whether a colon follows, after optional white space. */
 function isColonNext(json: string, from: number): boolean {
   let at = from
   while (json.charCodeAt(at) <= 0x20) at++
@@ -99,10 +99,10 @@ function isColonNext(json: string, from: number): boolean {
 }
 
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
-/** A code unit in an escape: four hexadecimal digits. */
+/** Number of hexadecimal digits in a `\u` escape. */
 const HEX_DIGITS = 4
 
-/** Undoes the escapes. One that is cut off is left out. */
+/** Decodes escapes. Omits a truncated escape. */
 function decode(inside: string): string {
   let decoded = ''
   let at = 0

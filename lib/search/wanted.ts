@@ -1,37 +1,37 @@
-/** Reads a search query, and finds its words and phrases in texts. */
+/** Parses search queries and finds their words and phrases in texts. */
 
 import type { SearchedText } from './texts.ts'
 import { denseTerms, fold, runsOf, termOf, type WordRun } from './words.ts'
 
-/** A word of the query, or some characters of a script without spaces. */
+/** A word of the query, or characters of a script without spaces. */
 interface Unit {
   readonly folded: string
   readonly isDense: boolean
 }
 
-/** Units that must follow each other: mostly a single one; several for a phrase, or for `order-17`. */
+/** Consecutive units: usually one, but several for a quoted phrase or for `order-17`. */
 type Phrase = readonly Unit[]
 
 export interface Wanted {
-  /** All of them must be found, in any order. */
+  /** Phrases that must all be found, in any order. */
   readonly phrases: readonly Phrase[]
-  /** Every text that has the phrases has these terms. */
+  /** Terms that every text with these phrases contains. */
   readonly terms: readonly number[]
 }
 
 /**
- * The most terms that are looked up. They are those of the longest words, which are mostly the rarest. The traces that
- * have them are read to check the others.
+ * Maximum number of terms to look up, taken from the longest words, which are usually the rarest. Remaining terms are
+ * checked against the texts of the traces found.
  */
 const MOST_TERMS = 6
 
-/** Reads a query: words, and phrases in quotes. Undefined if there is neither a letter nor a digit in it. */
+/** Parses a query of words and quoted phrases. Returns undefined if it contains neither letters nor digits. */
 export function readWanted(query: string): Wanted | undefined {
   const pieces = Array.from(query.matchAll(/["“„]([^"“”„]*)["”“]?|[^\s"“”„]+/g), ([all, quoted]) => quoted ?? all)
   const named = pieces
     .map(unitsOf)
     .map((phrase): [string, Phrase] => [phrase.map(unit => unit.folded).join(' '), phrase])
-  // Repeated words add nothing, and cost as much as others, so each is kept once.
+  // Repeated words add no condition but cost as much as other words, so each is kept once.
   const phrases = [...new Map(named).values()].filter(({ length }) => length > 0)
   if (phrases.length === 0) return undefined
   const units = phrases.flat().sort((a, b) => b.folded.length - a.folded.length)
@@ -42,17 +42,17 @@ export function readWanted(query: string): Wanted | undefined {
 const unitsOf = (text: string): Unit[] =>
   runsOf(text).map(({ start, end, isDense }) => ({ folded: fold(text.slice(start, end)), isDense }))
 
-/** A piece of a text around the matches. `marks` are the begin and end of each match in it, in their order. */
+/** The part of a text around its matches. `marks` holds each match's start and end within `text`, in order. */
 export interface Excerpt {
   readonly place: SearchedText['place']
   readonly text: string
   readonly marks: readonly (readonly [number, number])[]
 }
 
-/** In UTF-16 units: the most before the first match, and in all. */
+/** Maximum length before the first match, and in total, in UTF-16 code units. */
 const EXCERPT = { before: 60, all: 240 }
 
-/** An excerpt of the first text that has something wanted, the name last. Undefined if not all is in the texts. */
+/** Returns an excerpt of the first matching text, checking the name last, or undefined if a phrase is missing. */
 export function findIn(texts: readonly SearchedText[], { phrases }: Wanted): Excerpt | undefined {
   let missing = phrases
   let best: SearchedText | undefined
@@ -67,10 +67,10 @@ export function findIn(texts: readonly SearchedText[], { phrases }: Wanted): Exc
   return undefined
 }
 
-/** Characters that are invisible, or change the direction of a line; each is one unit. */
+/** Matches characters that are invisible or change text direction. Each match is one code unit. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}]/gu
 
-/** The text in one line, in which nothing is hidden. */
+/** Returns the text as one line with hidden characters replaced. */
 const asLine = (text: string): string =>
   text
     .replace(/\s+/g, ' ')
@@ -79,12 +79,12 @@ const asLine = (text: string): string =>
 
 type Mark = readonly [start: number, end: number]
 
-/** The runs of a text, folded, and where each word is, so that many words are found in about the time of one. */
+/** A text's folded runs, indexed by word so that finding many words takes about as long as finding one. */
 class Folded {
   readonly #text: string
   readonly #runs: readonly WordRun[]
   readonly #folded: readonly string[]
-  /** The places of a word's runs. */
+  /** Indexes of a word's runs. */
   readonly #words = new Map<string, number[]>()
   readonly #dense: number[] = []
 
@@ -99,7 +99,7 @@ class Folded {
     }
   }
 
-  /** The places of the phrase in the text. */
+  /** Returns the ranges in the text that match the phrase. */
   find(phrase: Phrase): Mark[] {
     const { folded, isDense } = phrase[0]!
     const marks: Mark[] = []
@@ -123,7 +123,7 @@ class Folded {
     return undefined
   }
 
-  /** The place of a unit in a run. Within a phrase, a unit of a dense script must touch its neighbours. */
+  /** Returns the range of a unit in a run. Within a phrase, a dense unit must be adjacent to its neighbours. */
   #match({ folded, isDense }: Unit, at: number, isFirst: boolean, isLast: boolean): Mark | undefined {
     const run = this.#runs[at]!
     const own = this.#folded[at]!
@@ -135,8 +135,7 @@ class Folded {
   }
 
   /**
-   * The piece of the run of which these folded units were made, as near as can be told: characters are folded one by
-   * one.
+   * Maps a range of a run's folded units back to the text. Approximate, because characters are folded one at a time.
    */
   #unfold(run: WordRun, from: number, to: number): Mark {
     let folded = 0
@@ -152,7 +151,7 @@ class Folded {
   }
 }
 
-/** Hidden characters are never part of a word, so the search finds the same in the line. */
+/** Builds an excerpt. Hidden characters are never part of a word, so the single line has the same matches. */
 function excerptOf({ place, text: whole }: SearchedText, phrases: readonly Phrase[]): Excerpt {
   const text = asLine(whole)
   const folded = new Folded(text)
@@ -174,11 +173,11 @@ function excerptOf({ place, text: whole }: SearchedText, phrases: readonly Phras
   }
 }
 
-/** The first beginning of a word from `from` on, if there is one before `to`. */
+/** Returns the first word start between `from` and `to`, or `from` if there is none. */
 function wordAt(text: string, from: number, to: number): number {
   const space = text.slice(from, to).search(/\s/)
   return space === -1 ? from : from + space + 1
 }
 
-/** The same position, or the one before it if a surrogate pair would be cut. */
+/** Returns `at`, or the position before if `at` would split a surrogate pair. */
 const boundary = (text: string, at: number): number => (/[\udc00-\udfff]/.test(text[at] ?? '') && at > 0 ? at - 1 : at)

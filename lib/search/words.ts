@@ -1,13 +1,13 @@
 /**
- * Takes texts apart into words, for any script. A word is a run of letters and digits, without regard to case and
- * accents. Scripts that are written without spaces (Chinese, Japanese, Thai and others), and Korean, whose particles
- * stick to the words, have no such words: of a run in them, each character and each pair of neighbours counts.
+ * Splits texts into words in any script. A word is a run of letters and digits, ignoring case and accents. Scripts
+ * written without spaces (Chinese, Japanese, Thai and others), and Korean, whose particles attach to words, are dense:
+ * each character and each pair of adjacent characters is indexed.
  *
- * The index stores a number for each word, its term. Two words may share a term, so every trace that the index finds is
- * checked against its texts.
+ * The index stores a number for each word, its term. Two words may share a term, so every trace found is checked
+ * against its texts.
  */
 
-/** A run of a text: its place, and whether its script has no spaces between words. */
+/** A run of a text: its range, and whether its script is dense. */
 export interface WordRun {
   readonly start: number
   readonly end: number
@@ -15,7 +15,7 @@ export interface WordRun {
 }
 
 const [UNKNOWN, BETWEEN, WORD, DENSE, MARK] = [0, 1, 2, 3, 4]
-/** The class of each UTF-16 unit that is no surrogate, found out when it is first met. */
+/** Class of each UTF-16 code unit, except surrogates, cached on first use. */
 const classes = new Uint8Array(0x10000)
 
 const IN_DENSE =
@@ -26,13 +26,13 @@ function classOf(text: string, at: number): number {
   const known = classes[unit]!
   if (known !== UNKNOWN) return known
   const found = classify(String.fromCodePoint(text.codePointAt(at)!))!
-  // A surrogate says nothing by itself.
+  // A surrogate alone does not determine the character.
   if (unit < 0xd800 || unit > 0xdfff) classes[unit] = found
   return found
 }
 
 function classify(character: string) {
-  // Accents and vowel signs belong to what is before them.
+  // Accents and vowel signs belong to the preceding character.
   if (/\p{M}/u.test(character)) return MARK
   if (!/[\p{L}\p{N}]/u.test(character)) return BETWEEN
   return IN_DENSE.test(character) && !/\p{Nd}/u.test(character) ? DENSE : WORD
@@ -47,7 +47,6 @@ function goesOn(kind: number | undefined, text: string, at: number): boolean {
 
 const widthAt = (text: string, at: number): number => (text.codePointAt(at)! > 0xffff ? 2 : 1)
 
-/** The runs of a text, one after the other. */
 export function runsOf(text: string): WordRun[] {
   const runs: WordRun[] = []
   for (let at = 0; at < text.length; ) {
@@ -63,21 +62,18 @@ export function runsOf(text: string): WordRun[] {
 const ONLY_ASCII = /^[\u0000-\u007f]*$/
 const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]/g
 
-/**
- * The text without case, accents and the forms that Unicode has twice. Marks that are letters, as in the scripts of
- * India, stay.
- */
+/** Removes case, accents and alternative Unicode forms. Keeps marks that are letters, as in Indic scripts. */
 export function fold(text: string): string {
   if (ONLY_ASCII.test(text)) return text.toLowerCase()
   const bare = text.normalize('NFKD').replace(ACCENTS, '')
-  // Upper case first: it makes two letters of ß, and one of both small sigmas.
+  // Upper case comes first because it expands ß to two letters and unifies both lower-case sigmas.
   return bare.toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 }
 
-/** Longer runs, such as parts of Base64, are no words that people search for. */
+/** Maximum length of an indexed run. Longer runs, such as Base64 data, are not words that people search for. */
 const MOST_UNITS = 128
 
-/** The terms that a search for these characters of a dense run looks for: the one character, or all pairs. */
+/** Returns the terms for a search within a dense run: the only character, or all pairs of adjacent characters. */
 export function denseTerms(folded: string): number[] {
   const points = [...folded]
   if (points.length === 1) return [termOf(folded)]
@@ -87,22 +83,22 @@ export function denseTerms(folded: string): number[] {
 const SEED = 0x811c9dc5 | 0
 const PRIME = 0x01000193
 
-/** FNV-1a over UTF-16 units, signed 32 bits. */
+/** Computes FNV-1a over UTF-16 code units as a signed 32-bit number. */
 export function termOf(folded: string): number {
   let term = SEED
   for (let i = 0; i < folded.length; i++) term = Math.imul(term ^ folded.charCodeAt(i), PRIME)
   return term
 }
 
-/** The terms of texts, each once, in no order. */
+/** Returns the terms of the texts, each once, in no particular order. */
 export function termsOf(texts: readonly string[]): Int32Array {
   for (const text of texts) addTerms(text, found)
   return found.take()
 }
 
-/** Numbers of 32 bits, each once: a hash table whose memory is used again, since an index has many sets of hundreds. */
+/** A set of 32-bit numbers. The hash table is reused, because indexing builds many sets of hundreds of terms. */
 class Terms {
-  /** For each slot, the index of its term in `#terms`, plus one; 0 if the slot is empty. */
+  /** For each slot, one plus the index of its term in `#terms`, or 0 if the slot is empty. */
   #slots = new Uint32Array(2048)
   #terms = new Int32Array(1024)
   #count = 0
@@ -131,7 +127,7 @@ class Terms {
     for (const term of all) this.add(term)
   }
 
-  /** All of them; then there are none. */
+  /** Returns all terms and empties the set. */
   take(): Int32Array {
     const all = this.#terms.slice(0, this.#count)
     this.#slots.fill(0)
@@ -142,19 +138,19 @@ class Terms {
 
 const found = new Terms()
 
-/** The result of `fold` for each ASCII character of words, and 0 for those between words. */
+/** The folded code of each ASCII letter or digit, and 0 for all other ASCII characters. */
 const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
   const character = String.fromCharCode(unit)
   return /[\p{L}\p{N}]/u.test(character) ? fold(character).charCodeAt(0) : 0
 })
 
 /**
- * Texts are read as bytes, two a unit: V8 has several forms of texts, and takes twice as long if it has to tell them
- * apart at each unit (test/bench/RESULTS.md, "Search by words").
+ * Buffer for a text as UTF-16 bytes. Reading the string directly takes twice as long, because V8 determines its
+ * representation for each code unit (test/bench/RESULTS.md, "Search by words").
  */
 let units = Buffer.allocUnsafe(2 * 2048)
 
-/** Most words are ASCII, so their terms are made on the way, without `fold`. */
+/** Adds the terms of a text. Most words are ASCII, whose terms this loop computes without `fold`. */
 function addTerms(text: string, terms: Terms): void {
   const { length } = text
   if (units.length < 2 * length) units = Buffer.allocUnsafe(4 * length)
@@ -176,7 +172,7 @@ function addTerms(text: string, terms: Terms): void {
   if (length > start && length - start <= MOST_UNITS) terms.add(term)
 }
 
-/** Adds the terms of the run that begins at `start`, and returns where it ends. */
+/** Adds the terms of the run at `start`, and returns the run's end. */
 function addRun(text: string, start: number, terms: Terms): number {
   const kind = classOf(text, start)
   let end = start

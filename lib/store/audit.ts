@@ -1,23 +1,22 @@
 /**
- * The audit log: what people, commands and keys did other than recording. Each entry is a row, written in the statement
- * that does it, or in its transaction where that is about traces (lib/store/transactions.ts). Rows stay until somebody
- * deletes them.
+ * The audit log records what people, commands and keys did other than recording traces. The statement that performs an
+ * action also writes its entry. For actions on traces, the entry is written in the same transaction
+ * (lib/store/transactions.ts). Entries stay until somebody deletes them.
  */
 import type { Fragment, Sql } from 'postgres'
 
-/** One entry of the audit log. */
 export interface AuditEntry {
-  /** The user who did it; null for a command or a key; `source`: whom the rows of the statement name in user_id. */
+  /** The acting user's id; null for a command or a key; `source` for the user_id of the statement's rows. */
   readonly by: number | null | 'source'
   readonly action: Action
   readonly accountId?: number | null
-  /** `source`: that of the statement's rows, in project_id. */
+  /** The project's id; `source` for the project_id of the statement's rows. */
   readonly projectId?: number | null | 'source'
   /** Further facts about the change; never a secret. */
   readonly detail?: Readonly<Record<string, unknown>>
   /**
-   * The fact that the detail takes from the statement's rows: `user` is the user in user_id, with their address; any
-   * other is the column of that name.
+   * A fact that the detail takes from the statement's rows: `user` adds the user in user_id with their email address,
+   * and other values name a column.
    */
   readonly adding?: 'user' | 'proof' | 'reason'
 }
@@ -57,7 +56,7 @@ export type Action =
   | 'trace.import'
   | 'score.delete'
 
-/** A step of a statement that writes the entry, if `source`, the rows that an earlier step changed, has any. */
+/** Returns a step that writes the entry if `source`, the rows that an earlier step changed, is not empty. */
 export function auditOf(sql: Sql, audit: AuditEntry, source: ReturnType<Sql>) {
   const { by, action, accountId = null, projectId = null, detail, adding } = audit
   const given = sql`${detail === undefined ? null : JSON.stringify(detail)}`
@@ -70,30 +69,30 @@ export function auditOf(sql: Sql, audit: AuditEntry, source: ReturnType<Sql>) {
     from ${source} limit 1`
 }
 
-/** The address is looked up here, since a user who is gone later has none. */
+/** The address is read now, because a deleted user no longer has an address. */
 const addition = (sql: Sql, adding: NonNullable<AuditEntry['adding']>) =>
   adding === 'user'
     ? sql`jsonb_build_object('user', user_id, 'email', (select u.email from users u where u.id = user_id))`
     : sql`jsonb_build_object(${adding}::text, ${sql(adding)})`
 
-/** The setting of a command's connection that names the user of the system who gave the command. */
+/** Connection setting with the name of the operating system user who ran the command. */
 const SYSTEM_USER = 'spoor.system_user'
 
-/** Says to this connection for whom a command acts. */
+/** Records the operating system user who runs the command on this connection. */
 export async function noteSystemUser(sql: Sql, name: string): Promise<void> {
   await sql`select set_config(${SYSTEM_USER}, ${name}, false)`
 }
 
-/** The detail with the user of the system, where one was noted. */
+/** Adds the operating system user to the detail, if one is recorded. */
 const withSystemUser = (sql: Sql, detail: Fragment) => sql`nullif(
   coalesce(${detail}::jsonb, '{}') || jsonb_strip_nulls(jsonb_build_object(
     'systemUser', nullif(current_setting(${SYSTEM_USER}, true), ''))), '{}')::json`
 
-/** The same as the last step of a `with` whose step `source` has what was changed; nothing if there is no entry. */
+/** Like `auditOf`, but as the last step of a `with` clause. Empty if `audit` is undefined. */
 export const auditStep = (sql: Sql, audit: AuditEntry | undefined, source: ReturnType<Sql> = sql`gone`) =>
   audit === undefined ? sql`` : sql`, audited as (${auditOf(sql, audit, source)})`
 
-/** Writes the entry of what other statements do. Returns its number. */
+/** Writes an entry for changes by other statements. Returns its id. */
 export async function writeAudit(sql: Sql, audit: AuditEntry): Promise<number> {
   const [row] = await sql<[{ id: number }]>`
     ${auditOf(sql, audit, sql`(select ${null}::int as user_id) one`)} returning id`
@@ -101,37 +100,34 @@ export async function writeAudit(sql: Sql, audit: AuditEntry): Promise<number> {
 }
 
 /**
- * Adds what has been done so far to the entry of work that takes many transactions. Each of them amends the entry, so
- * that it is right wherever the work ends.
+ * Updates the counts in the entry of work that takes many transactions. Each transaction amends the entry, so the entry
+ * is correct wherever the work stops.
  */
 export async function amendAudit(sql: Sql, id: number, detail: Readonly<Record<string, number>>): Promise<void> {
   await sql`
     update audit set detail = (coalesce(detail::jsonb, '{}') || ${JSON.stringify(detail)}::jsonb)::json where id = ${id}`
 }
 
-/** An entry as it was written. What is gone since is null, and stays in `detail`. */
+/** A stored entry. Users, projects and accounts that have since been deleted are null here but remain in `detail`. */
 export interface AuditRow {
   readonly id: number
   readonly at: string
   readonly action: string
-  /** The address of the user; null for a command or a key, or if the user is gone. */
+  /** The user's email address; null for a command, a key or a deleted user. */
   readonly email: string | null
   readonly project: string | null
   readonly account: string | null
-  /** JSON text. */
+  /** A JSON string. */
   readonly detail: string | null
 }
 
-/** Which entries are read: those in a project, and those since a time. */
+/** Limits entries by project and by earliest time. */
 export interface AuditSelection {
   readonly projectId?: number | undefined
   readonly since?: string | undefined
 }
 
-/**
- * The newest entries, at most `most`, in the order of their times: a restored backup has older ones with higher
- * numbers.
- */
+/** Returns the newest `most` entries, oldest first. Ids may not follow time after a backup was restored. */
 export async function readAudit(sql: Sql, { projectId, since }: AuditSelection, most: number): Promise<AuditRow[]> {
   return sql<AuditRow[]>`
     select * from (

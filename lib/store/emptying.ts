@@ -1,7 +1,7 @@
-/** Deletes all that tables have of a project. */
+/** Deletes a project's rows from several tables. */
 import type { ProjectTable } from '../database/tables.ts'
 
-/** A statement that deletes the rows of the project $1 from these tables. */
+/** Returns a statement that deletes the rows of project $1 from these tables. */
 export function emptying(tables: readonly ProjectTable[]): string {
   const steps = tables.map(table => `delete from ${table} where project_id = $1`)
   const before = steps.slice(0, -1).map((step, i) => `emptied_${i} as (${step})`)

@@ -1,6 +1,6 @@
 /**
- * Finds the traces that an evaluator has not judged yet, and stores its verdicts, which are scores with the source
- * `eval`. A verdict is for one content of a trace: a trace that has grown since (from OpenTelemetry) is judged again.
+ * Finds traces that an evaluator has not judged yet, and stores its verdicts as scores with the source `eval`. A
+ * verdict applies to one content of a trace, so a trace that has grown since (from OpenTelemetry) is judged again.
  */
 import type { Sql } from 'postgres'
 import { MAX_SCORES } from '../schema/input.ts'
@@ -9,22 +9,22 @@ import { newScoreId } from './trace/scores.ts'
 import { fitting, started, type TraceConditions } from './trace/trace-conditions.ts'
 import { freshVersion } from './write/trace-numbers.ts'
 
-/** A trace to be judged, after which the search goes on. */
+/** A trace to judge; also the position after which the search continues. */
 export interface Unjudged {
   readonly id: string
   readonly startedAt: string
-  /** The content that will be judged, in hexadecimal. */
+  /** Hash of the content to judge, in hexadecimal. */
   readonly hash: string
 }
 
-/** Whether the evaluator has a verdict on what the trace holds now. */
+/** Returns SQL for whether the evaluator has a verdict on the trace's current content. */
 const judged = (sql: Sql, projectId: number, evaluatorId: string) => sql`exists (
   select from scores s
   where s.project_id = ${projectId} and s.trace_seq = t.seq and s.evaluator_id = ${evaluatorId}
     and (s.judged_hash is null or s.judged_hash = t.body_hash)
 )`
 
-/** The next traces that have ended, meet the conditions and are not judged, newest first, after `behind`. */
+/** Finds the next traces after `behind`, newest first, that have ended, meet the conditions and are not judged. */
 export async function findUnjudged(
   sql: Sql,
   projectId: number,
@@ -53,12 +53,12 @@ export interface EvalScore {
 }
 
 /**
- * The outcome of a verdict: it was added; another run was first; the trace has changed or is gone since it was read;
- * the trace has all the scores that it may have.
+ * Outcome of adding a verdict. `judged`: another run was first. `changed`: the trace was changed or deleted after it
+ * was read. `full`: the trace has the maximum number of scores.
  */
 export type Stored = 'added' | 'judged' | 'changed' | 'full'
 
-/** Adds a verdict on what a trace held, unless there is one already. */
+/** Adds a verdict on a trace's content unless the evaluator already has one. */
 export async function addVerdict(
   sql: Sql,
   projectId: number,
@@ -96,7 +96,7 @@ export async function addVerdict(
   })
 }
 
-/** A run, as its verdicts tell of it. */
+/** A run, summarized from its verdicts. */
 export interface EvaluationRun {
   readonly runId: string
   readonly evaluatorId: string
@@ -105,13 +105,13 @@ export interface EvaluationRun {
   readonly traces: number
   /** The mean of numbers, or the share of true among booleans; null for categories. */
   readonly mean: number | null
-  /** The category that was given most often; null for other types. */
+  /** The most frequent category; null for other types. */
   readonly mostFrequent: string | null
   readonly firstAt: string
   readonly lastAt: string
 }
 
-/** The runs of a project, the newest first. */
+/** Returns a project's runs, newest first. */
 export async function listRuns(sql: Sql, projectId: number, limit: number): Promise<EvaluationRun[]> {
   return sql<EvaluationRun[]>`
     select run_id as "runId", evaluator_id as "evaluatorId", name, data_type as "dataType",

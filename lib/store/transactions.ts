@@ -1,7 +1,7 @@
 /**
- * Several statements of one connection. A single statement is atomic by itself, and is what most writes are. A
- * statement writes either to a project's tables or to the others, which may be on another server
- * (lib/database/tables.ts), so what writes to both is two.
+ * Several statements on one connection. Most writes are a single statement, which is atomic by itself. A statement
+ * writes either to a project's tables or to the remaining tables, which may be on another server
+ * (lib/database/tables.ts), so a write to both takes two statements.
  */
 import type { Sql } from 'postgres'
 
@@ -13,16 +13,16 @@ export async function inTransaction<T>(sql: Sql, work: () => Promise<T>): Promis
     await sql.unsafe('commit')
     return result
   } catch (error) {
-    // A connection that is lost has undone it, and the error of the work says more.
+    // A lost connection has already rolled back the transaction, and the work's error says more.
     await sql.unsafe('rollback').catch(() => {})
     throw error
   }
 }
 
 /**
- * Awaits statements that were sent together, also those behind one that fails, whose error is thrown then. Each is to
- * be the promise of an async function: a statement on a lost connection throws at once, and those before it would have
- * nobody who hears of their failure, which ends the process.
+ * Awaits statements that were sent together. If any fails, throws the first failure after all have settled. Each item
+ * must be an async function's promise: on a lost connection, a statement throws synchronously, which would leave
+ * earlier statements' rejections unhandled and end the process.
  */
 export async function allAnswered<T>(statements: readonly PromiseLike<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(statements)

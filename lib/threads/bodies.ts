@@ -1,10 +1,10 @@
-/** Reads bodies that become no trace: patches, scores, log records, messages and long results of tools. */
+/** Reads bodies that do not become traces: patches, scores, log records, messages and long tool results. */
 import { FairGate } from '../limits/fair-gate.ts'
 import type { FairThreads } from './fair-threads.ts'
 import type { Parsed, ParsedName } from './parsing.ts'
 import type { ReadyValue } from './ready.ts'
 
-/** Bound of the bodies, in bytes, that are being read. What is read takes several times the memory of its body. */
+/** Bound of the bodies being read, in bytes. A parsed body takes several times its size in memory. */
 const MAX_PARSED_BYTES = 8 * 1024 * 1024
 
 export class Bodies {
@@ -15,7 +15,7 @@ export class Bodies {
     this.#threads = threads
   }
 
-  /** Reads a body of a project, on another thread if it is large. Rejects with a Refusal if it is not valid. */
+  /** Reads a project's body, on another thread if large. Rejects with a Refusal if the body is invalid. */
   async parse<K extends ParsedName>(name: K, body: Uint8Array, projectId: number): Promise<Parsed[K]> {
     await this.#gate.enter(projectId, body.byteLength)
     try {

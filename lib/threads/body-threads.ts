@@ -1,7 +1,7 @@
 /**
- * Chooses where a body is made ready: a small one on the main thread at once, a large one on a thread on which no
- * others wait, and any other on a worker thread. Bodies that arrive together go to a thread in one message, because a
- * message costs about the same however many bodies are in it.
+ * Chooses the thread that prepares a body: the main thread for a small body, a dedicated thread for a large one, and a
+ * pool thread otherwise. Bodies that arrive together go to a thread in one message, because a message costs about the
+ * same however many bodies it holds.
  */
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
@@ -14,18 +14,18 @@ import { makeReady, type Ready, type ReadyResult, type ReadyTask, type TaskName 
 import { makeHeaps, readHeap } from './thread-heaps.ts'
 
 /**
- * Bodies up to this size are made ready on the main thread: for so little work the way to another thread does not pay
- * (test/bench/RESULTS.md, "Worker threads").
+ * Bodies up to this size are prepared on the main thread, because their work does not justify the transfer to another
+ * thread (test/bench/RESULTS.md, "Worker threads").
  */
 export const INLINE_BYTES = 4096
 /**
- * A group is sent to a thread when the next body would make it larger than this, or when all requests that arrived
- * together are in it. The bound is one of bytes, because a bound on the number of bodies would spread small ones over
- * many messages (test/bench/RESULTS.md, "Worker threads").
+ * A group is sent when the next body would push it beyond this size, or once all requests that arrived together have
+ * joined it. The bound is in bytes because a bound on the body count would spread small bodies over many messages
+ * (test/bench/RESULTS.md, "Worker threads").
  */
 const GROUP_BYTES = 160 * 1024
 
-/** Bodies on their way to a thread, one after another in `bytes`. The arrays have an element for each body. */
+/** Bodies on their way to a thread, concatenated in `bytes`. The arrays have one element per body. */
 export interface BodyGroup {
   readonly operations: readonly TaskName[]
   readonly environments: readonly (string | null)[]
@@ -36,11 +36,11 @@ export interface BodyGroup {
 }
 
 /**
- * The heap of a thread in MiB. It is bounded so that no body can take the memory of the whole service, and several
- * times what the largest body takes (test/bench/RESULTS.md, "Worker threads").
+ * Heap limit of a thread, in MiB. The limit keeps one body from taking the whole service's memory, and is several times
+ * what the largest body needs (test/bench/RESULTS.md, "Worker threads").
  */
 const HEAP_MIB = 1024
-/** The thread for single bodies is ended when it has had none for so long. */
+/** Idle time after which the thread for single bodies ends. */
 const ALONE_IDLE_MS = 10_000
 
 interface Waiting {
@@ -51,24 +51,23 @@ interface Waiting {
 
 export class BodyThreads {
   readonly #pool: Piscina<BodyGroup, ReadyResult[]>
-  /** A thread that gets one body at a time: large ones, and retries of a group in which a thread died. */
+  /** A thread that gets one body at a time: large bodies, and retries of a group whose thread died. */
   readonly #alone: Piscina<BodyGroup, ReadyResult[]>
   #lastAlone: Promise<unknown> = Promise.resolve()
-  /** The ids of threads that have loaded their code. */
+  /** Ids of threads that have loaded their code. */
   readonly #loaded = new Set<number>()
   readonly #heaps = makeHeaps()
   #group: Waiting[] = []
   #groupBytes = 0
 
-  /** `heapMiB` is the heap of each thread. */
   constructor(workers: number, log: Logger, heapMiB = HEAP_MIB) {
     const each = {
       filename: new URL('../../workers/make-ready.js', import.meta.url).href,
       workerData: this.#heaps,
       resourceLimits: { maxOldGenerationSizeMb: heapMiB },
-      // A thread starts when there is a body for it: the start costs much CPU, and many services never need a thread.
+      // Threads start on demand, because a start costs much CPU time and many services never need a thread.
       minThreads: 0,
-      // The queue is bounded where requests are admitted.
+      // Request admission already bounds the queue.
       maxQueue: Number.POSITIVE_INFINITY,
       recordTiming: false
     }
@@ -76,20 +75,19 @@ export class BodyThreads {
       ...each,
       maxThreads: workers,
       idleTimeout: Number.POSITIVE_INFINITY,
-      // A busy main thread does not hand out the next group at once. A thread has up to eight, so that it need not
-      // wait.
+      // Each thread holds up to eight groups, because a busy main thread cannot hand out the next one immediately.
       concurrentTasksPerWorker: 8
     })
     this.#alone = new Piscina({ ...each, maxThreads: 1, idleTimeout: ALONE_IDLE_MS, concurrentTasksPerWorker: 1 })
     for (const pool of [this.#pool, this.#alone]) {
-      // Without a listener an error of a worker ends the process; its task is answered through its promise.
+      // Without a listener, a worker error would end the process. The task fails through its promise.
       pool.on('error', error => log.error({ err: error }, 'a worker thread failed'))
-      // Piscina emits this once the thread has loaded its code.
+      // Piscina emits this event once the thread has loaded its code.
       pool.on('workerCreate', ({ id }: { id: number }) => this.#loaded.add(id))
     }
   }
 
-  /** Makes a body ready: prepares it and renders its rows. Throws a Refusal if the body is not valid. */
+  /** Prepares a body and renders its rows. Throws a Refusal if the body is invalid. */
   async makeReady(task: ReadyTask): Promise<Ready> {
     const { byteLength } = task.body
     const result =
@@ -102,13 +100,12 @@ export class BodyThreads {
     return result.ready
   }
 
-  /** The bytes of its heap that each thread uses, by its latest report. */
+  /** Heap bytes that each thread uses, as last reported. */
   get heaps(): readonly number[] {
     const threads = [...this.#pool.threads, ...this.#alone.threads]
     return threads.map(({ threadId }) => readHeap(this.#heaps, threadId))
   }
 
-  /** Puts a body into the group that goes next. */
   #join(task: ReadyTask): Promise<ReadyResult> {
     return new Promise((resolve, reject) => {
       if (this.#groupBytes + task.body.byteLength > GROUP_BYTES) this.#send()
@@ -130,14 +127,12 @@ export class BodyThreads {
     try {
       const results = await this.#run(this.#pool, group)
       for (const [i, result] of results.entries()) group[i]?.resolve(result)
-      // Piscina's Map of tasks keeps this list, and with it the rows, for long after (lib/ingest/trace-locks.ts says
-      // why).
+      // Piscina's Map of tasks retains this list and its rows for a long time (lib/ingest/trace-locks.ts explains why).
       results.length = 0
     } catch {
-      // The thread died. Each body is tried once more, with no other at that thread, so that none fails with the body
-      // that kills threads.
+      // The thread died. Each body is retried alone, so that no body fails because of the one that kills threads.
       for (const each of group) this.#prepareAlone(each)
-      // Piscina starts no thread for a task that waits in its queue, until another task is added.
+      // Piscina starts no thread for a queued task until another task is added.
       if (this.#pool.queueSize > 0) void this.#run(this.#pool, []).catch(() => {})
     }
   }
@@ -164,12 +159,12 @@ export class BodyThreads {
   }
 
   /**
-   * Ends the threads. Waits for threads that are loading their code, because node 20 aborts the whole process
-   * (v8::Module::IsGraphAsync) when a thread is ended while it loads.
+   * Ends the threads. Waits for threads that are loading their code, because Node 20 aborts the process
+   * (v8::Module::IsGraphAsync) when a thread is ended while loading.
    */
   async close(): Promise<void> {
     for (let thread = this.#findLoading(); thread !== undefined; thread = this.#findLoading()) {
-      // The first message of a thread says that it has loaded its code.
+      // A thread's first message means that it has loaded its code.
       await Promise.race([once(thread, 'message'), once(thread, 'exit')]).catch(() => {})
     }
     await this.#pool.close()
@@ -182,7 +177,7 @@ export class BodyThreads {
   }
 }
 
-/** The bytes of a group, which its thread can have. */
+/** Returns the group's bytes in a buffer that a thread can receive. */
 function bytesOf(group: readonly Waiting[]): ArrayBufferLike {
   const [only] = group
   if (only !== undefined && group.length === 1) {

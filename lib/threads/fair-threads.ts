@@ -1,6 +1,6 @@
 /**
- * Has bodies made ready in turns of their projects, so that a project's bodies wait only for that project's earlier
- * ones. A body that needs no thread waits for none, and a large one goes to a thread of its own.
+ * Prepares bodies with projects taking turns, so that a project waits only for its own earlier bodies. Bodies that need
+ * no thread do not wait, and large bodies go to a dedicated thread.
  */
 import { FairGate } from '../limits/fair-gate.ts'
 import type { Logger } from '../log.ts'
@@ -10,9 +10,8 @@ import { BodyThreads, INLINE_BYTES } from './body-threads.ts'
 import type { Ready, ReadyTask } from './ready.ts'
 
 /**
- * The most bytes of bodies at each worker thread. A thread takes bodies in the order of their arrival, so a project
- * waits for this many bytes of other projects before its turn comes. With half of it, a thread would idle between two
- * large bodies.
+ * Maximum body bytes assigned to each worker thread. Threads work in order of arrival, so a project's turn waits for at
+ * most this many bytes of other projects. With half this bound, a thread would idle between two large bodies.
  */
 const THREAD_BYTES = 4 * 1024 * 1024
 
@@ -25,7 +24,7 @@ export class FairThreads {
     this.#turns = new FairGate(workers * THREAD_BYTES)
   }
 
-  /** Makes a body ready as BodyThreads does, when it is the project's turn. */
+  /** Prepares a body as BodyThreads does, when the project's turn comes. */
   async makeReady(task: ReadyTask, projectId: number): Promise<Ready> {
     const { byteLength } = task.body
     if (byteLength <= INLINE_BYTES || byteLength > LARGE_BODY_BYTES) return this.#threads.makeReady(task)
@@ -37,12 +36,10 @@ export class FairThreads {
     }
   }
 
-  /** How many bytes of its heap each thread uses. */
   get heaps(): readonly number[] {
     return this.#threads.heaps
   }
 
-  /** Adds the number of threads, and what they use, to the metrics. */
   watch(metrics: Metrics): void {
     metrics.watch('spoor_worker_threads', 'Worker threads that run.', () => this.heaps.length)
     metrics.watch('spoor_worker_heap_bytes', 'What is used of the heaps of worker threads, as each said last.', () =>

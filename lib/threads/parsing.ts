@@ -1,7 +1,6 @@
 /**
- * Reads bodies that are no traces and can be just as large. It is read on the threads that make traces ready, because
- * parsing a large body on the main thread would hold up the requests of others (test/bench/RESULTS.md, "Worker
- * threads").
+ * Reads bodies that are not traces but can be just as large, on the worker threads that prepare traces. Parsing a large
+ * body on the main thread would delay other requests (test/bench/RESULTS.md, "Worker threads").
  */
 import { Refusal } from '../errors.ts'
 import { MAX_TEXT_BYTES, type Result, shortResultText } from '../mcp/long-result.ts'
@@ -16,22 +15,22 @@ import { parseExact, stringifyExact } from '../trace/json/exact-json.ts'
 import { type Merged, mergeMetadata } from '../trace/metadata.ts'
 import { splitTexts } from '../trace/text-pair.ts'
 
-/** The names of what can be read, and the type of each result. */
+/** Maps each readable kind of body to its result type. */
 export interface Parsed {
-  /** From the body of a PATCH: its metadata as exact JSON text. */
+  /** From a PATCH body: its metadata as an exact JSON string. */
   patch: string
   /** From the body of POST …/scores. */
   score: ScoreInput
-  /** From two texts (`textsOf`), the stored metadata and the patch: the merged metadata. */
+  /** From two strings (`textsOf`), the stored metadata and a patch: the merged metadata. */
   merge: Merged
-  /** From an export of log records in OTLP: the messages in it. */
+  /** From an OTLP export of log records: its messages. */
   'logs-json': Logs
   'logs-protobuf': Logs
-  /** From a message of the Model Context Protocol. */
+  /** From a Model Context Protocol message. */
   message: LargeMessage
-  /** From two texts, the options of the tool get_trace and the answer of the operation getTrace: the tool's result. */
+  /** From two strings, the get_trace tool's options and the getTrace response: the tool's result. */
   view: Result
-  /** From the result of a tool that is too long to be given as text: what is given in its place. */
+  /** From a tool result too long to return as text: the text returned instead. */
   short: string
 }
 export type ParsedName = keyof Parsed
@@ -65,5 +64,5 @@ const PARSERS: { readonly [name in ParsedName]: (body: Uint8Array) => Parsed[nam
 
 export const isParsedName = (operation: string): operation is ParsedName => operation in PARSERS
 
-/** Reads a body. Throws a Refusal if it is not valid. */
+/** Reads a body. Throws a Refusal if the body is invalid. */
 export const parse = <K extends ParsedName>(name: K, body: Uint8Array): Parsed[K] => PARSERS[name](body)

@@ -1,7 +1,6 @@
 /**
- * Makes a body ready for the write path: prepares it, and renders the rows that COPY takes. An append and an end get
- * the rows of all their spans here, and an export those of every span that can find a place. Which of these rows are
- * written is decided later, when the stored state is known.
+ * Prepares a body for the write path and renders the rows for COPY. An append or an end gets rows for all its spans,
+ * and an export for every span that can be stored. Which rows are written is decided once the stored state is known.
  */
 import { Refusal, type RefusalCode } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
@@ -39,46 +38,46 @@ export type TaskName =
 export interface ReadyTask {
   readonly operation: TaskName
   readonly body: Uint8Array
-  /** The environment of the key that records; null if the key has none. */
+  /** The recording key's environment; null if the key has none. */
   readonly environment: string | null
-  /** Whether only those texts are packed that PostgreSQL would compress otherwise (lib/rows/packed-texts.ts). */
+  /** Whether to pack only texts that PostgreSQL would otherwise compress (lib/rows/packed-texts.ts). */
   readonly hurries: boolean
   /** The most spans that a trace of OpenTelemetry can have: DEFAULT_MAX_SPANS if it is left out. */
   readonly maxSpans?: number
 }
 
-/** A trace to record or restore: what decide() and the answer need, and its rows. */
+/** A trace to record or restore: its rows, and what decide() and the response need. */
 export interface ReadyRecord {
   readonly operation: 'record'
   readonly traceId: string
   readonly hash: string
-  /** Only if it differs, as with all former hashes: nearly all bodies have none. */
+  /** Set only if it differs from the current hash, which is rare. The same applies to every former hash. */
   readonly formerHash?: string | undefined
   readonly running: boolean
-  /** The message of the refusal if a document is too large to be stored. */
+  /** The refusal's message if a document is too large to store. */
   readonly oversize: string | undefined
   readonly spanCount: number
   readonly estimatedBytes: number
   /** Set if a body of POST /api/v1/traces started the trace without ending it. */
   readonly started: StartedState | undefined
-  /** Set if the trace is restored: what a stored trace is compared with, and who recorded it, and when. */
+  /** Set if the trace is restored: the data to compare a stored trace with, and who recorded the trace and when. */
   readonly restored: RestoredHead | undefined
   readonly rows: TraceRows
 }
 
-/** An append or an end: what decide() needs, and the rows of all the spans in the body. */
+/** An append or an end: what decide() needs, and the rows of all spans in the body. */
 export type ReadyAppend = Append & { readonly rows: SpanRows }
 export type ReadyEnd = End & { readonly rows: SpanRows }
 
-/** The spans that an export has for one trace. */
+/** The spans that an export holds for one trace. */
 export interface ReadySpans {
   readonly traceId: string
   readonly spanCount: number
   /** Encoded SpansToGather (lib/threads/sent-spans.ts). */
   readonly toGather: Uint8Array
-  /** The trace that these spans make if none is stored yet; undefined if none of the spans can be stored. */
+  /** The trace that these spans create if none is stored; undefined if no span can be stored. */
   readonly first: ReadyRecord | undefined
-  /** Why some of the spans cannot be stored. */
+  /** Reasons why some of the spans cannot be stored. */
   readonly refusals: readonly SpanRefusal[]
 }
 
@@ -87,15 +86,15 @@ export interface ReadyExport {
   readonly operation: 'export'
   readonly traces: readonly ReadySpans[]
   /**
-   * A large export has no traces but portions, in the order to write them. Each is joined (lib/otlp/wire/portion.ts) to
-   * be a body of the operation `export-portion`.
+   * A large export has portions instead of traces, in the order to write them. Joined (lib/otlp/wire/portion.ts), each
+   * portion is a body for the operation `export-portion`.
    */
   readonly portions: readonly Portion[]
-  /** Why some spans belong to no trace. */
+  /** Reasons why some spans belong to no trace. */
   readonly refusals: readonly SpanRefusal[]
 }
 
-/** The value of a body that was only parsed (lib/threads/parsing.ts). It does not go through the queue. */
+/** The value of a body that was only parsed (lib/threads/parsing.ts). It bypasses the queue. */
 export interface ReadyValue {
   readonly operation: 'parse'
   readonly value: Parsed[ParsedName]
@@ -103,10 +102,10 @@ export interface ReadyValue {
 
 export type Ready = ReadyRecord | ReadyAppend | ReadyEnd | ReadyExport | ReadyValue
 
-/** A refusal travels as a value, because an error loses its code on the way from thread to thread. */
+/** A refusal is passed as a value because an error loses its code between threads. */
 export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: RefusalCode; message: string } }
 
-/** Makes one body ready. Throws nothing but faults of the server: a body that is not valid gives a refusal. */
+/** Prepares one body. Throws only server faults; an invalid body returns a refusal. */
 export function makeReady(task: ReadyTask): ReadyResult {
   try {
     return { ready: prepareAndRender(task) }
@@ -149,7 +148,7 @@ function prepareAndRender(task: ReadyTask): Ready {
   }
 }
 
-/** Prepares a body, with the former hashes of what has any. */
+/** Prepares a body and adds former hashes if they differ. */
 function withFormer<T extends Hashed>(prepare: () => T): T {
   const { made, former } = inBothForms(prepare)
   if (former === undefined) return made
@@ -210,7 +209,7 @@ function readyExport(read: () => Export, task: ReadyTask): ReadyExport {
   }
 }
 
-/** A span with all fields of its row, and its claims about its trace. */
+/** A span with all its row's fields and its claims about the trace. */
 type HintedSpan = PreparedSpan & GatheredSpan
 
 function normaliseMapped(mapped: readonly MappedSpan[], former?: readonly MappedSpan[]): HintedSpan[] {
@@ -226,8 +225,8 @@ const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>
   normaliseSpans({ value: { schemaVersion: 1, spans: mapped.map(({ span }) => span) }, escapes: false }).spans
 
 /**
- * Decides the spans as if no trace were stored yet: the queue needs that trace, and no stored trace gives a place to
- * any other span (lib/trace/states/kept-spans.ts).
+ * Decides the spans as if no trace were stored, because the queue needs the trace that they would create. A stored
+ * trace has room for no further spans (lib/trace/states/kept-spans.ts).
  */
 function readySpans(
   traceId: string,
@@ -237,14 +236,14 @@ function readySpans(
 ): ReadySpans {
   const operation = { operation: 'export' as const, traceId, spans, environment: null, maxSpans }
   const { growth, added, refusals } = decideExport(undefined, operation)
-  // They are some of `spans`.
+  // `added` is a subset of `spans`.
   const storable = added as readonly HintedSpan[]
   const trace = growth && asRecorded(traceId, growth, storable)
   const first = trace && readyRecord(trace, environment, hurries, undefined, allocate)
   return { traceId, spanCount: spans.length, first, refusals, toGather: encodeSpans({ spans, storable }, allocate) }
 }
 
-/** Names each field: a spread is slow in V8 if other properties follow it. */
+/** Lists every field because V8 is slow at a spread followed by other properties. */
 function asRecorded(traceId: string, growth: Growth, spans: readonly PreparedSpan[]): PreparedTrace {
   return {
     operation: 'record',

@@ -1,7 +1,6 @@
 /**
- * Sends the spans of an export from a worker thread to the main thread as bytes: objects take long to cross, and mostly
- * nobody reads them. They are needed only if their trace is stored already. Input and output are read from the rows of
- * the spans.
+ * Sends an export's spans from a worker thread to the main thread as bytes, because objects are slow to transfer. The
+ * main thread reads the spans only if their trace is already stored. Input and output are read from the spans' rows.
  */
 
 import { CopyWriter, readField } from '../rows/copy-format.ts'
@@ -10,10 +9,9 @@ import type { SpanTexts } from '../rows/packed-texts.ts'
 import type { Allocate } from '../rows/thread-bytes.ts'
 import type { GatheredSpan, SpanHints } from '../trace/states/gathered.ts'
 
-/** Spans that are needed only if the trace is stored already. */
 export interface SpansToGather {
   readonly spans: readonly GatheredSpan[]
-  /** The spans that the rows of the first trace are of. No stored trace has a place for another one. */
+  /** The spans that have rows in the first trace. No stored trace has room for any other span. */
   readonly storable: readonly GatheredSpan[]
 }
 
@@ -37,10 +35,10 @@ const HINTS = [
   ...(['responseId', 'tags', 'metadata'] as const)
 ] as const
 type Texts = Pick<SpanTexts, 'input' | 'output'>
-/** The values of the fields and of the hints. The texts are null if the row of the span has them. */
+/** The values of the fields and hints. `texts` is null if the span's row has its texts. */
 type Sent = readonly [fields: readonly unknown[], hints: readonly unknown[], texts: Texts | null, formerHash?: string]
 
-/** `storable` are some of the spans, in their order. */
+/** `storable` is a subset of `spans`, in the same order. */
 export function encodeSpans({ spans, storable }: SpansToGather, allocate: Allocate): Uint8Array {
   const inRows = new Set(storable)
   const sent = spans.map((span): Sent => {
@@ -57,7 +55,7 @@ export function encodeSpans({ spans, storable }: SpansToGather, allocate: Alloca
 
 const writer = new CopyWriter()
 
-/** `rows` are the rows of the storable spans. They are read when the first text is asked for. */
+/** `rows` are the storable spans' rows, decoded when the first text is requested. */
 export function decodeSpans(encoded: Uint8Array, rows: SpanRows | undefined): SpansToGather {
   const { buffer, byteOffset, byteLength } = encoded
   const { bytes } = readField(Buffer.from(buffer, byteOffset, byteLength), 0)
@@ -81,7 +79,7 @@ function spanOf(
     GatheredSpan,
     keyof Texts | 'hints'
   >
-  // A hint that a span does not have is undefined, for which JSON has null.
+  // A missing hint is undefined, which JSON encodes as null.
   const said = Object.fromEntries(HINTS.map((name, i) => [name, hints[i] ?? undefined])) as unknown as SpanHints
   const find = () => (typeof texts === 'function' ? texts(known.id) : texts)
   const span = {

@@ -1,27 +1,25 @@
 /**
- * How much of its heap each worker thread uses. A thread that waits for work runs no timer, so it says it after its
- * work, into memory that it shares with the main thread.
+ * Reports each worker thread's heap usage. A waiting thread runs no timer, so threads report after their work, into
+ * memory that they share with the main thread.
  */
 
 import { getHeapStatistics } from 'node:v8'
 import { threadId, workerData } from 'node:worker_threads'
 
-/**
- * More threads than there are at once. Threads are numbered on, so that one may get the place of one that has ended.
- */
+/** More than the number of concurrent threads. Ids keep increasing, so new threads may reuse ended threads' slots. */
 const PLACES = 1024
 const INTERVAL_MS = 1000
 const KIB = 1024
 
-/** The heaps of threads, in KiB. Goes to threads as their workerData. */
+/** Creates the shared array of heap sizes, in KiB, which threads receive as workerData. */
 export const makeHeaps = (): Int32Array => new Int32Array(new SharedArrayBuffer(4 * PLACES))
 
-/** In bytes; 0 for a thread that has said nothing yet. */
+/** Returns bytes; 0 for a thread that has not reported yet. */
 export const readHeap = (heaps: Int32Array, id: number): number => Atomics.load(heaps, id % PLACES) * KIB
 
 let toldAt = Number.NEGATIVE_INFINITY
 
-/** Says in a worker thread how much of its heap is used, at most once a second. */
+/** Reports this worker thread's heap usage, at most once per second. */
 export function tellHeap(): void {
   const now = performance.now()
   if (now - toldAt < INTERVAL_MS || !(workerData instanceof Int32Array)) return

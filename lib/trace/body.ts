@@ -1,38 +1,34 @@
-/** Parses bodies into values. The plain bodies of the write routes are read without this (lib/trace/json/reader.ts). */
+/** Parses request bodies. Plain bodies of the write routes are read by lib/trace/json/reader.ts instead. */
 import { type ErrorCode, Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
 import { decodeText, inspectText, parseInexact } from './json/exact-json.ts'
 
-/** A parsed body. */
 export interface ParsedBody {
   readonly value: unknown
-  /**
-   * The same value, with a LosslessNumber for every number that JavaScript would write in another way; `value` if
-   * none.
-   */
+  /** Like `value`, but with a LosslessNumber for each number that JavaScript would write differently. */
   readonly exact: unknown
-  /** Whether there is such a number. */
+  /** Whether `exact` contains LosslessNumbers. */
   readonly inexact: boolean
-  /** Whether strings may hold U+0000 or unpaired surrogates. */
+  /** Whether strings may contain U+0000 or unpaired surrogates. */
   readonly escapes: boolean
 }
 
 /**
- * Parses a body. Refuses what is not JSON as `invalid_json`, and deeper nesting than `maxDepth` with the code
- * `tooDeep`.
+ * Parses a body. Throws a Refusal with code `invalid_json` if it is not JSON, or `tooDeep` if it nests deeper than
+ * `maxDepth`.
  */
 export function readBody(bytes: Uint8Array, tooDeep: ErrorCode, maxDepth?: number): ParsedBody {
   return parseBody(readText(bytes), tooDeep, maxDepth)
 }
 
-/** The text of a body. Refuses what is not UTF-8 as `invalid_json`. */
+/** Decodes a body. Throws a Refusal with code `invalid_json` if the body is not UTF-8. */
 export function readText(bytes: Uint8Array): string {
   const text = decodeText(bytes)
   if (text === undefined) throw new Refusal('invalid_json', 'the body is not UTF-8 text')
   return text
 }
 
-/** The same as readBody, for a text. The outermost object or array is level 1. */
+/** Like readBody, for a body that is already decoded. The outermost object or array is level 1. */
 export function parseBody(text: string, tooDeep: ErrorCode, maxDepth = MAX_JSON_DEPTH): ParsedBody {
   let value: unknown
   try {
@@ -47,8 +43,8 @@ export function parseBody(text: string, tooDeep: ErrorCode, maxDepth = MAX_JSON_
 }
 
 /**
- * Parses a value within a body, exactly. `level` is the number of objects and arrays around it. What is wrong is
- * refused as by readBody, with `invalid_request` for deeper nesting.
+ * Parses a value inside a body, keeping numbers exact. `level` is the number of enclosing objects and arrays. Throws
+ * like readBody, with code `invalid_request` if the value nests too deeply.
  */
 export function readPart(bytes: Uint8Array, path: string, level: number): unknown {
   const text = readText(bytes)
@@ -66,5 +62,5 @@ export function readPart(bytes: Uint8Array, path: string, level: number): unknow
 const nestedTooDeep = (code: ErrorCode, most: number) =>
   new Refusal(code, `body: must not be nested deeper than ${most} levels`)
 
-/** Only an escape can put U+0000 or half a surrogate pair into a string. */
+/** Whether strings may contain U+0000 or unpaired surrogates. Only a `\u` escape can produce either. */
 export const mayHoldOddText = (text: string): boolean => text.includes('\\u')

@@ -1,25 +1,25 @@
 /**
- * Documents: the canonical JSON of what a client recorded, normalised. Their SHA-256 is identity, and their bytes, with
- * numbers as they were sent, are what the size limits and estimatedBytes count (the order of keys does not change a
- * length). Members stand in the order that RFC 8785 demands.
+ * Builds documents: normalised client content as canonical JSON, with members in RFC 8785 order. A document's SHA-256
+ * decides identity. Its byte length, with numbers spelled as sent, counts towards size limits and estimatedBytes. Key
+ * order does not affect the length.
  */
 import { hash } from 'node:crypto'
 import type { UsageFields } from './prepared.ts'
 
 export const sha256 = (data: string | Uint8Array): string => hash('sha256', data)
 
-/** A member of an object, followed by a comma; empty if the value is absent. */
+/** Formats an object member followed by a comma, or an empty string if the value is absent. */
 const member = (key: string, json: string | undefined): string => (json === undefined ? '' : `"${key}":${json},`)
-/** The same with the comma in front. */
+/** Formats an object member preceded by a comma, or an empty string if the value is absent. */
 const next = (key: string, json: string | undefined): string => (json === undefined ? '' : `,"${key}":${json}`)
 const text = (value: string | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
-/** A finite number as JSON.stringify writes it. */
+/** Formats a finite number as JSON.stringify does. */
 const number = (value: number | null): string | undefined => (value === null ? undefined : String(value))
 const object = (members: string): string => `{${members.slice(0, -1)}}`
 
 export function usageDocument(usage: UsageFields): string {
   const { inputTokens, outputTokens, totalTokens } = usage
-  // Most clients send all of them.
+  // Fast path: most clients send all three counts.
   if (inputTokens !== null && outputTokens !== null && totalTokens !== null) {
     return `{"inputTokens":${inputTokens},"outputTokens":${outputTokens},"totalTokens":${totalTokens}}`
   }
@@ -30,7 +30,7 @@ export function usageDocument(usage: UsageFields): string {
   )
 }
 
-/** Fields of a span in canonical form; free JSON as canonical text. */
+/** A span's fields in canonical form. Free-form JSON is canonical JSON text. */
 export interface SpanDocument {
   readonly attributes: string
   readonly costUsd: number | null
@@ -46,7 +46,7 @@ export interface SpanDocument {
   readonly provider: string | null
   readonly startedAt: string
   readonly status: string
-  /** Undefined if the span has none. */
+  /** Undefined if the span reports no usage. */
   readonly usage: string | undefined
 }
 
@@ -65,13 +65,13 @@ export function spanDocument(span: SpanDocument): string {
   )
 }
 
-/** A document with a list of spans, cut in two: the text before the members of that list, and the text after them. */
+/** A document with a span list, split into the text before and after the list's items. */
 export interface DocumentFrame {
   readonly head: string
   readonly tail: string
 }
 
-/** Fields of a trace in canonical form; free JSON as canonical text. A null field is absent. */
+/** A trace's fields in canonical form. Free-form JSON is canonical JSON text. The document omits null fields. */
 export interface TraceDocument {
   readonly costUsd: number | null
   readonly endedAt: string | null
@@ -90,7 +90,6 @@ export interface TraceDocument {
   readonly userId: string | null
 }
 
-/** The document of a trace. */
 export function traceDocument(trace: TraceDocument): DocumentFrame {
   return {
     head:
@@ -112,7 +111,7 @@ export function traceDocument(trace: TraceDocument): DocumentFrame {
   }
 }
 
-/** Fields of an end body in canonical form; undefined if not sent. */
+/** An end body's fields in canonical form. Fields that the client did not send are undefined. */
 export interface EndDocument {
   readonly costUsd: number | undefined
   readonly endedAt: string
@@ -140,7 +139,7 @@ export function endDocument(end: EndDocument): DocumentFrame {
   }
 }
 
-/** UTF-8 bytes that a member adds to a document that holds others: key, value and comma. */
+/** Returns the UTF-8 bytes that a member adds to a document with other members: key, value and comma. */
 export function memberBytes(key: string, json: string | undefined): number {
   return Buffer.byteLength(member(key, json))
 }

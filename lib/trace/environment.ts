@@ -1,18 +1,18 @@
-/** Environment labels (specification 2.10) are slugs in lower case. Two names are reserved. */
+/** Parses environment labels (specification 2.10), which are lower-case slugs. Two names are reserved. */
 
-/** The environment that is stored with a trace whose key has none. Answers show it as null. */
+/** Environment stored with a trace whose key has none. Responses show it as null. */
 export const UNASSIGNED = 'unassigned'
 
-// The label is tested before it is folded, because other letters, such as the Kelvin sign, fold into a to z.
+// The label is tested before folding because some other letters, such as the Kelvin sign, fold to a–z.
 const LABEL = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/
 const RESERVED = [UNASSIGNED, 'all']
 
-/** Thrown for a label that a key cannot have. The message is one line that says the rule. */
+/** Thrown for an invalid label. The message states the violated rule in one line. */
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError'
 }
 
-/** The label folded to lower case. Throws an EnvironmentError. */
+/** Returns the label in lower case. Throws an EnvironmentError if it is reserved or malformed. */
 export function parseEnvironment(text: string): string {
   const label = text.toLowerCase()
   if (RESERVED.includes(label)) throw new EnvironmentError(`the environment name '${label}' is reserved`)

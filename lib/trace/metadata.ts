@@ -1,31 +1,31 @@
-/** Merges metadata: shallow, with exact values, and the last writer wins. */
+/** Merges metadata. The merge is shallow, keeps values exact, and lets the last writer win. */
 import { canonicalise, type Json, parseExact, stringifyExact } from './json/exact-json.ts'
 
 export interface Merged {
-  /** The whole merged object as JSON text; null for {}. */
+  /** The merged object as JSON text; null for {}. */
   readonly text: string | null
-  /** Whether any value differs from what was stored. The order of keys does not count. */
+  /** Whether any value differs from the stored value. Key order does not count. */
   readonly changed: boolean
 }
 
 const parseObject = (text: string | null): Record<string, Json> =>
   text === null ? {} : (parseExact(text) as Record<string, Json>)
 
-/** Sets a key as JSON.parse would, also one named `__proto__`. */
+/** Sets a key the way JSON.parse does, even if it is `__proto__`. */
 export function setOwn<T>(object: Record<string, T>, key: string, value: T): void {
   if (key !== '__proto__') object[key] = value
   else Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** Replaces in `stored` (JSON text; null is {}) every top-level key that `patch` names. */
+/** Replaces every top-level key of `stored` that `patch` contains. `stored` is JSON text; null represents {}. */
 export function mergeMetadata(stored: string | null, patch: string): Merged {
   const after = merge(stored, patch)
   return { text: textOf(after), changed: canonicalise(after) !== canonicalise(parseObject(stored)) }
 }
 
 /**
- * The merged object alone; `patch` is compact. Where nothing is stored it is the patch itself, unless a key may look
- * like an integer: JavaScript puts such a key first.
+ * Returns the merged object. `patch` must be compact JSON. If nothing is stored, returns the patch itself, unless it
+ * may contain an integer-like key, which JavaScript moves to the front.
  */
 export function mergedMetadata(stored: string | null, patch: string): string | null {
   if (stored === null && patch !== '{}' && !INTEGER_KEY.test(patch)) return patch

@@ -1,6 +1,6 @@
 /**
- * Normalises a checked body: applies defaults, folds ids to lower case, brings times into one form, checks the rules
- * that a schema cannot express, and makes the documents that decide identity and size.
+ * Normalises a checked body: applies defaults, folds ids to lower case, converts timestamps to canonical form, checks
+ * rules beyond the schema, and builds the documents that determine identity and size.
  */
 import { Refusal } from '../errors.ts'
 import type { EndBody, IngestBody, SpanInput, SpansBody } from '../schema/input.ts'
@@ -12,13 +12,11 @@ import type { Reading } from './json/reader.ts'
 import type { PreparedAppend, PreparedEnd, PreparedSpan, PreparedTrace, UsageFields } from './prepared.ts'
 import { isBefore, parseTimestamp } from './timestamp.ts'
 
-/** Facts about the text of a body. */
 export interface NormalisedFacts {
-  /** Whether strings may hold U+0000 or unpaired surrogates. */
+  /** Whether strings may contain U+0000 or unpaired surrogates. */
   readonly escapes: boolean
 }
 
-/** A body that was read and checked. */
 export interface Checked<T> extends NormalisedFacts {
   readonly value: Reading<T>
 }
@@ -37,7 +35,7 @@ export function checkTexts(body: NormalisedFacts, path: string, fields: Readonly
   }
 }
 
-/** The canonical form of a time. Refuses a text that is no time. `path` precedes the field's name in messages. */
+/** Returns a timestamp in canonical form, or throws a Refusal. `path` precedes the field name in messages. */
 export const normaliseTimestamp = (text: string, path: string, field: string): string =>
   parseTimestamp(text) ?? refuse(path + field, 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00.123Z')
 
@@ -64,10 +62,10 @@ function normaliseEvents(body: NormalisedFacts, events: Span['events'], path: st
   }
 }
 
-/** The canonical bytes of the body that is being prepared. A thread prepares one body at a time. */
+/** Canonical bytes of the current body. Shared because a thread prepares one body at a time. */
 const canonical = new CanonicalBytes()
 
-/** Prepares one span, and appends its document to `canonical`. */
+/** Prepares one span and appends its document to `canonical`. */
 function normaliseSpan(body: NormalisedFacts, span: Span, path: string): PreparedSpan {
   checkTexts(body, path, { name: span.name, provider: span.provider, model: span.model })
   const startedAt = normaliseTimestamp(span.startedAt, path, 'startedAt')
@@ -131,7 +129,7 @@ function normaliseSpanList(body: NormalisedFacts, spans: readonly Span[] | undef
   })
 }
 
-/** The tags without repetitions; the first occurrence is kept. */
+/** Removes duplicate tags and keeps the first occurrence of each. */
 function normaliseTags(body: NormalisedFacts, tags: readonly string[] | undefined, path: string): string[] {
   if (tags === undefined || tags.length === 0) return []
   if (body.escapes) checkTexts(body, path, Object.fromEntries(tags.map((tag, i) => [`[${i}]`, tag])))
@@ -219,7 +217,7 @@ function refuseRepeatedIds(spans: readonly PreparedSpan[]): void {
   }
 }
 
-/** UTF-8 bytes that the member `spans` takes in a trace's document. */
+/** Returns the UTF-8 bytes that `spans` takes in a trace's document. */
 function spanListBytes(spans: readonly PreparedSpan[]): number {
   const commas = Math.max(0, spans.length - 1)
   return '"spans":[],'.length + commas + spans.reduce((sum, span) => sum + span.bytes, 0)
@@ -236,7 +234,7 @@ export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
   const tags = normaliseTags(body, end.tags, 'tags')
   const endedAt = normaliseTimestamp(end.endedAt, '', 'endedAt')
   const { output } = end
-  // Merging nothing is the same as not merging.
+  // An empty object changes nothing, so treat it as absent.
   const metadata = end.metadata === EMPTY_OBJECT ? undefined : end.metadata
   const usage = end.usage === undefined ? undefined : usageFields(end.usage)
   const status = end.status ?? 'unset'

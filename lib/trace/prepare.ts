@@ -1,6 +1,6 @@
 /**
- * Prepares a body: from its bytes to what is stored of it. It reads, checks, normalises, hashes and measures the body.
- * It is pure, and runs on worker threads and on the main thread alike.
+ * Prepares a request body for storage: reads, checks, normalises, hashes and measures it. Pure, and therefore usable on
+ * worker threads and on the main thread.
  */
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
@@ -38,7 +38,7 @@ export function prepareTrace(body: ParsedBody): PreparedTrace {
   return normaliseTrace(checkTrace(body))
 }
 
-/** The fast way, for plain and valid bodies. Undefined for any other body. */
+/** Fast path for plain, valid bodies. Returns undefined for any other body. */
 function readPlain<T>(reader: Reader<T>, bytes: Uint8Array, text: string): Checked<T> | undefined {
   const value = (holdsControls(bytes) ? undefined : reader.read(text, MAX_JSON_DEPTH)) ?? readSpaced(reader, text)
   return value === undefined ? undefined : { value, escapes: mayHoldOddText(text) }
@@ -52,7 +52,7 @@ function readSpaced<T>(reader: Reader<T>, text: string) {
 
 const checkTrace = (body: ParsedBody): Checked<IngestBody> => check('record', body)
 
-/** The slow way: checks a parsed body, and refuses a violation with a message that names the field and the rule. */
+/** Slow path: checks a parsed body. Throws a Refusal that names the field and the rule. */
 function check<T extends Prepared['operation']>(operation: T, { value, exact, inexact, escapes }: ParsedBody) {
   const schema = checks[operation]
   if (!schema.check(value, exact)) throw new Refusal('invalid_trace', schema.explain(exact))

@@ -1,6 +1,6 @@
 /**
- * Bodies made ready: everything that the write path needs of them, as plain values that can cross threads. Times are
- * canonical text (UTC, `Z`, three or six fraction digits). JSON is compact text with keys in the order sent.
+ * Prepared bodies: plain values that can cross threads and contain everything the write path needs. Timestamps are
+ * canonical (UTC, `Z`, three or six fraction digits). JSON is compact text with keys in the order sent.
  */
 import type { PlacedMessages } from './span-messages.ts'
 
@@ -11,7 +11,7 @@ export interface UsageFields {
   readonly totalTokens: number | null
 }
 
-/** One span, ready to be a row. JSON that is null (input, output), {} (attributes) or [] (events) is null here. */
+/** A span, ready to be stored. Null represents null input and output, empty attributes and empty events. */
 export interface PreparedSpan extends UsageFields {
   readonly id: string
   readonly parentId: string | null
@@ -31,30 +31,29 @@ export interface PreparedSpan extends UsageFields {
   readonly callDetails?: string | null
   /** SHA-256 of the canonical document, 64 hexadecimal digits. */
   readonly hash: string
-  /** The same in the former form of numbers (lib/trace/json/canonical-number.ts), if that differs. */
+  /** `hash` with numbers in the former form (json/canonical-number.ts). Undefined if both forms are the same. */
   readonly formerHash?: string | undefined
-  /** UTF-8 bytes of the document, numbers as they were sent. */
+  /** UTF-8 bytes of the document, with numbers as sent. */
   readonly bytes: number
 }
 
-/** The part of a span that decisions read. The hash may be the short one. */
+/** The part of a span that decisions read. `hash` may be the short hash. */
 export type SpanHead = Pick<PreparedSpan, 'id' | 'status' | 'hash' | 'formerHash' | 'bytes'>
 
 /**
- * The part of a span's hash that is stored and compared: 128 bits. The whole hash would make every row 16 bytes
- * longer.
+ * Returns the 128 bits of a span's hash that are stored and compared. The full hash would add 16 bytes to every row.
  */
 export const shortHash = ({ hash }: Pick<PreparedSpan, 'hash'>): string => hash.slice(0, SHORT_HASH_DIGITS)
 export const SHORT_HASH_DIGITS = 32
 
-/** Whether a span that is stored with this short hash has the content of this one. */
+/** Whether a stored span with this short hash has the same content as `span`. */
 export const isStoredAs = (stored: string, span: Pick<PreparedSpan, 'hash' | 'formerHash'>): boolean =>
   stored === shortHash(span) || (span.formerHash !== undefined && stored === shortHash({ hash: span.formerHash }))
 
-/** The fields of a trace document, without input and output. */
+/** A trace document's fields, without input and output. */
 export interface TraceFields extends UsageFields {
   readonly name: string
-  /** 'running' if endedAt is null. */
+  /** `running` if endedAt is null. */
   readonly status: string
   readonly startedAt: string
   readonly endedAt: string | null
@@ -68,26 +67,25 @@ export interface TraceFields extends UsageFields {
   readonly metadata: string | null
 }
 
-/** A trace as it is recorded: the body of POST /api/v1/traces. */
+/** A trace to record: the body of POST /api/v1/traces. */
 export interface PreparedTrace extends TraceFields {
   readonly operation: 'record'
   readonly traceId: string
   readonly input: string | null
   readonly output: string | null
   readonly spans: readonly PreparedSpan[]
-  /** SHA-256 of the canonical body, spans included. */
+  /** SHA-256 of the canonical body, including spans. */
   readonly hash: string
-  /** The same in the former form of numbers, if that differs. */
+  /** `hash` with numbers in the former form. Undefined if both forms are the same. */
   readonly formerHash?: string | undefined
-  /** UTF-8 bytes of the trace document, spans left out. */
+  /** UTF-8 bytes of the trace document, excluding spans. */
   readonly bytes: number
-  /** Only for a trace that is gathered from spans: which span each field was taken from, as JSON text. */
+  /** For a trace gathered from spans: the span that each field was taken from, as JSON text. */
   readonly ranks?: string | null
-  /** Only for a trace that is gathered from spans: how many failed, with those that were left out. */
+  /** For a trace gathered from spans: number of failed spans, including spans left out. */
   readonly errorCount?: number
 }
 
-/** A score that a restored trace brings along. */
 export interface PastScore {
   readonly id: string
   readonly spanId: string | null
@@ -101,41 +99,41 @@ export interface PastScore {
   readonly createdAt: string
 }
 
-/** The history of a restored trace, which recording it anew would lose. */
+/** A restored trace's history, which recording the trace again would lose. */
 export interface Past {
-  /** As stored: a label, 'unassigned', or null if it was never recorded. */
+  /** As stored: a label, `unassigned`, or null if the environment was never recorded. */
   readonly environment: string | null
   readonly keyId: string | null
   readonly ingestedAt: string | null
   readonly metadataUpdatedAt: string | null
   readonly endHash: string | null
-  /** Undefined if it follows from the documents. */
+  /** If undefined, the size is computed from the documents. */
   readonly estimatedBytes: number | undefined
-  /** Oldest first, the order in which they are inserted. */
+  /** Oldest first, in insertion order. */
   readonly scores: readonly PastScore[]
-  /** Messages that came apart from the spans. */
+  /** Messages that arrived separately from their spans. */
   readonly messages: readonly PlacedMessages[]
 }
 
-/** A line of an export: a trace as it stood when it was exported, running or complete. */
+/** A line of an export: a trace as it was when exported, running or complete. */
 export interface RestoredTrace extends PreparedTrace {
   readonly past: Past
 }
 
-/** Spans for a running trace: the body of POST /api/v1/traces/{traceId}/spans. */
+/** Spans to add to a running trace: the body of POST /api/v1/traces/{traceId}/spans. */
 export interface PreparedAppend {
   readonly operation: 'append'
   readonly spans: readonly PreparedSpan[]
 }
 
-/** The end of a running trace. What the client did not send is undefined and keeps its value. */
+/** The end of a running trace. A field that the client did not send is undefined and keeps its stored value. */
 export interface PreparedEnd {
   readonly operation: 'end'
   readonly endedAt: string
   readonly status: string
   readonly provider: string | undefined
   readonly model: string | undefined
-  /** Undefined: not sent. Null: sent as null. */
+  /** Undefined if not sent; null if sent as null. */
   readonly output: string | null | undefined
   readonly usage: UsageFields | undefined
   readonly costUsd: number | undefined
@@ -143,9 +141,9 @@ export interface PreparedEnd {
   readonly metadata: string | undefined
   readonly tags: readonly string[]
   readonly spans: readonly PreparedSpan[]
-  /** SHA-256 of the canonical end body, spans included. */
+  /** SHA-256 of the canonical end body, including spans. */
   readonly hash: string
-  /** The same in the former form of numbers, if that differs. */
+  /** `hash` with numbers in the former form. Undefined if both forms are the same. */
   readonly formerHash?: string | undefined
 }
 

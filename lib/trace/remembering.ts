@@ -1,8 +1,8 @@
-/** Remembers what a function made of short texts, of which there are few: names of attributes, keys, and the like. */
+/** Caches results for short strings with few distinct values, such as attribute names and keys. */
 const MOST_TEXTS = 1000
 const MOST_LENGTH = 64
 
-/** The same function. What it makes of a text that comes again is the same value again. */
+/** Wraps `make` so that a repeated string returns the cached result. */
 export function remembering<T>(make: (text: string) => T): (text: string) => T {
   const known = new Map<string, T>()
   return text => {

@@ -1,6 +1,6 @@
 /**
- * Prepares a line of an export to be stored again: by the rules of recording, and with the past that the trace brings
- * along. It is pure, and runs where bodies are prepared.
+ * Prepares a line of an export for storage, by the rules of recording and with the history that the line contains.
+ * Pure; runs wherever bodies are prepared.
  */
 
 import { Refusal } from '../errors.ts'
@@ -21,9 +21,7 @@ import { IDLE, isEndText } from './states/idle.ts'
 import { countFailed, isLeftOut, isLeftOutText, readLeftOut } from './states/left-out.ts'
 import { isPlain, isResponse, type Ranks } from './states/ranks.ts'
 
-/**
- * A line nests one level deeper: metadata of a PATCH, or the output of an end, stood one level higher in its own body.
- */
+/** A line nests the metadata of a PATCH and the output of an end one level deeper than their own bodies. */
 const MAX_LINE_DEPTH = MAX_JSON_DEPTH + 1
 
 /** Fields that the service adds to `trace` and to spans. */
@@ -33,7 +31,7 @@ const ADDED_TO_TRACE: readonly string[] = [
 ]
 const ADDED_TO_SPAN: readonly string[] = ['traceId', 'durationMs']
 
-/** Fields of traces, spans and events that can hold any JSON. Their text is restored exactly as the line has it. */
+/** Fields of traces, spans and events that can hold any JSON. Their text is restored exactly as in the line. */
 const FREE_FIELDS = ['input', 'output', 'metadata', 'attributes']
 
 const lines = checker(ExportLine)
@@ -67,8 +65,8 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
 }
 
 /**
- * A line has the usage that answers show and the usage that was sent. Only the latter is restored, so the two must
- * agree.
+ * Checks that the usage shown in responses agrees with the usage as sent. A line contains both, but only the latter is
+ * restored.
  */
 function checkUsage({ trace, spans = [], recorded }: ExportLine): void {
   const { usage, spanUsage = {} } = recorded ?? {}
@@ -97,7 +95,7 @@ function requireShown(shown: UsageInput | null | undefined, sent: UsageInput | u
   }
 }
 
-/** The messages that came apart from the spans. */
+/** Reads the messages that arrived separately from their spans. */
 function readMessages(traceId: string, { recorded }: ExportLine): PlacedMessages[] {
   return (recorded?.messages ?? []).map(({ spanId, micros, place, digest, input, output }) => ({
     ...{ traceId, spanId: spanId.toLowerCase(), micros: Number(micros), place: Number(place), digest },
@@ -106,7 +104,7 @@ function readMessages(traceId: string, { recorded }: ExportLine): PlacedMessages
   }))
 }
 
-/** The body that would record the trace of this line. Fields that the service adds, and nulls, are left out. */
+/** Returns the body that would record the line's trace, without nulls and fields added by the service. */
 function recordingOf({ trace, spans = [], recorded }: ExportLine): unknown {
   const { status, usage, ...fields } = presentFields(trace, ADDED_TO_TRACE)
   const isRunning = status === 'running' && fields.endedAt === undefined
@@ -131,7 +129,7 @@ function eventsOf(events: unknown): unknown {
   return events.map(event => (typeof event === 'object' && event !== null ? presentFields(event) : event))
 }
 
-/** The fields that are neither null nor undefined nor in `without`. */
+/** Returns the fields that are not null, undefined or listed in `without`. */
 function presentFields(object: object, without: readonly string[] = []): Record<string, unknown> {
   const present = ([name, value]: [string, unknown]) => value != null && !without.includes(name)
   return Object.fromEntries(Object.entries(object).filter(present))

@@ -1,24 +1,22 @@
 /**
- * Messages of model calls that came apart from their spans, as log records. A span that was sent without input, or
- * without output, is shown with those that name it.
+ * Joins spans with model-call messages that arrived separately as log records. A span sent without input or output is
+ * shown with the messages that name it.
  */
 import { isBefore } from './timestamp.ts'
 
-/** The input and output that a log record has for its span, as JSON texts of arrays; null if it has none. */
+/** A log record's input and output for its span, each a JSON array as text, or null if absent. */
 export interface SpanMessages {
   readonly spanId: string
-  /**
-   * Messages of a span are in the order of their times (microseconds since 1970), then of their places in the export.
-   */
+  /** Microseconds since 1970. A span's messages are ordered by time, then by their position in the export. */
   readonly micros: number
   readonly place: number
-  /** 32 hexadecimal digits. A record that is sent again has the same. */
+  /** 32 hexadecimal digits. A resent record has the same digest. */
   readonly digest: string
   readonly input: string | null
   readonly output: string | null
 }
 
-/** The same with the trace of the span. */
+/** A span's messages together with the span's trace id. */
 export interface PlacedMessages extends SpanMessages {
   readonly traceId: string
 }
@@ -35,9 +33,9 @@ interface Span extends Texts {
 }
 
 /**
- * The trace and its spans with the messages where they have no input or output of their own. `messages` are in their
- * order. A trace without input takes that of the span that has no parent, else of the first one, and the output of the
- * last.
+ * Fills in spans' missing input and output from `messages`, which must be in order. A trace without input takes the
+ * filled-in input of its parentless span, or else of its earliest span. A trace without output takes the filled-in
+ * output of its parentless span, or else of its latest span.
  */
 export function joinMessages<T extends Texts, S extends Span>(
   trace: T,
@@ -61,7 +59,7 @@ export function joinMessages<T extends Texts, S extends Span>(
   return { trace: { ...trace, input, output }, spans: joined }
 }
 
-/** The arrays as one; null if none of them is there. */
+/** Concatenates JSON arrays. Returns null if there are none. */
 function listOf(said: readonly SpanMessages[], side: 'input' | 'output'): string | null {
   const lists = said.map(each => each[side]).filter(text => text !== null)
   return lists.length === 0 ? null : `[${lists.map(text => text.slice(1, -1)).join(',')}]`

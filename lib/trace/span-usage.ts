@@ -15,7 +15,7 @@
 import type { UsageFields } from './prepared.ts'
 import type { SpanTree } from './span-tree.ts'
 
-/** The fields of a span that the sums read. */
+/** The span fields that the sums read. */
 export interface SpanUsage extends UsageFields {
   readonly id: string
   readonly parentId: string | null
@@ -232,7 +232,7 @@ function dropTwinsOf(group: readonly SpanUsage[], calls: Set<SpanUsage>): void {
 const isTwin = (one: SpanUsage, other: SpanUsage): boolean =>
   (one.responseId === undefined || other.responseId === undefined) && isInside(one, other)
 
-/** OpenTelemetry's SDK for JavaScript begins a span at a whole millisecond, and ends it as much too early. */
+/** OpenTelemetry's JavaScript SDK rounds a span's start down to a millisecond, and shifts its end by as much. */
 const WHOLE_MICROS = 1_000
 const slackOf = ({ startMicros }: SpanUsage): number => (startMicros % WHOLE_MICROS === 0 ? WHOLE_MICROS : 0)
 
@@ -247,7 +247,7 @@ function isInside(one: SpanUsage, other: SpanUsage): boolean {
   return overlap && (contains(one, other, slack, otherSlack) || contains(other, one, otherSlack, slack))
 }
 
-/** Whether `inner` may run inside `outer` if each ran less than its slack later than it says. */
+/** Whether `inner` may lie inside `outer` if each call ran later than reported, by less than its slack. */
 function contains(outer: SpanUsage, inner: SpanUsage, slack: number, innerSlack: number): boolean {
   const atStart = inner.startMicros - outer.startMicros
   const atEnd = outer.endMicros - inner.endMicros

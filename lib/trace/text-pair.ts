@@ -1,14 +1,14 @@
-/** Packs two texts into one body, because a worker thread is given a body of bytes. */
+/** Packs two strings into one body, because a worker thread receives a single byte array. */
 
-/** The two texts as one body: the byte length of the first, a line break, and both texts. */
+/** Packs two strings: the byte length of the first, a line break, then both strings. */
 export const textsOf = (one: string, other: string): Uint8Array =>
   Buffer.from(`${Buffer.byteLength(one)}\n${one}${other}`)
 
-/** The same of a text in pieces of UTF-8. */
+/** Like textsOf, but takes the second string as UTF-8 chunks. */
 export const pairOf = (one: string, other: readonly Uint8Array[]): Uint8Array =>
   Buffer.concat([textsOf(one, ''), ...other])
 
-/** The two texts of a body that `textsOf` made. */
+/** Splits a body that `textsOf` or `pairOf` built. */
 export function splitTexts(body: Uint8Array): [one: string, other: string] {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const start = bytes.indexOf('\n') + 1

@@ -1,5 +1,5 @@
 /**
- * Reads timestamps, and brings them into the one form in which they are stored, compared and answered: UTC with `Z`,
+ * Parses timestamps and converts them to canonical form, in which they are stored, compared and returned: UTC with `Z`
  * and three fraction digits, or six if the microseconds are not zero (`2026-11-21T12:00:00.123Z`).
  */
 
@@ -7,12 +7,12 @@ const DASH = 45
 const ZERO = 48
 const COLON = 58
 
-/** The number that `count` digits at `at` spell, or -1. */
+/** Parses `count` digits at `at`. Returns -1 if any character is not a digit. */
 function digits(text: string, at: number, count: number): number {
   let value = 0
   for (let i = at; i < at + count; i++) {
     const digit = text.charCodeAt(i) - ZERO
-    // NaN past the end fails this comparison too.
+    // charCodeAt returns NaN past the end, which also fails this comparison.
     if (!(digit >= 0 && digit <= 9)) return -1
     value = value * 10 + digit
   }
@@ -24,7 +24,7 @@ function daysInMonth(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
 }
 
-/** Days from 1970-01-01 in the proleptic Gregorian calendar (Howard Hinnant's days_from_civil). */
+/** Returns the days since 1970-01-01 in the proleptic Gregorian calendar (Howard Hinnant's days_from_civil). */
 function daysFromEpoch(year: number, month: number, day: number): number {
   const y = month <= 2 ? year - 1 : year
   const era = Math.floor(y / 400)
@@ -34,7 +34,7 @@ function daysFromEpoch(year: number, month: number, day: number): number {
   return era * 146_097 + dayOfEra - 719_468
 }
 
-/** The zone that begins at `at`, in minutes east of UTC. No zone means UTC. Undefined if it is not valid. */
+/** Parses the time zone at `at`, in minutes east of UTC. No zone means UTC. Returns undefined if invalid. */
 function offsetMinutes(text: string, at: number): number | undefined {
   if (at === text.length) return 0
   const sign = text.charAt(at)
@@ -55,16 +55,16 @@ function offsetMinutes(text: string, at: number): number | undefined {
 }
 
 const MINUTE_MS = 60_000
-/** The value of the last digit of a fraction in microseconds, by the number of digits. */
+/** Value of a fraction's last digit in microseconds, indexed by the number of digits. */
 const DIGIT_MICROS = [1_000_000, 100_000, 10_000, 1000, 100, 10, 1]
 /** 0001-01-01T00:00:00Z and 10000-01-01T00:00:00Z. */
 const FIRST_MS = -62_135_596_800_000
 const PAST_LAST_MS = 253_402_300_800_000
 
 /**
- * Reads an ISO 8601 date and time, and returns its canonical form; undefined for anything else. Date and time are
- * separated by `T` or a space, seconds are required, a fraction of 1 to 9 digits is cut to microseconds, and the zone
- * is `Z`, an offset or nothing, which means UTC.
+ * Returns the canonical form of an ISO 8601 date and time, or undefined if invalid. `T` or a space separates date and
+ * time. Seconds are required. A fraction of 1 to 9 digits is truncated to microseconds. The zone is `Z`, an offset or
+ * absent (UTC).
  */
 export function parseTimestamp(text: string): string | undefined {
   const year = digits(text, 0, 4)
@@ -92,7 +92,7 @@ export function parseTimestamp(text: string): string | undefined {
   }
   const offset = offsetMinutes(text, at)
   if (offset === undefined) return undefined
-  // The form that most clients send is already canonical.
+  // Fast path: most clients send this form, which is already canonical.
   if (offset === 0 && year > 0 && at === 23 && separator === 'T' && text[23] === 'Z') return text
 
   const ms =
@@ -106,26 +106,26 @@ export function parseTimestamp(text: string): string | undefined {
   return rest === 0 ? iso : `${iso.slice(0, 23)}${String(rest).padStart(3, '0')}Z`
 }
 
-/** Microseconds past the millisecond of a canonical timestamp. */
+/** Returns a canonical timestamp's microseconds past the millisecond. */
 export const microsOf = (canonical: string): number => (canonical.length === 27 ? digits(canonical, 23, 3) : 0)
 
-/** Milliseconds since 1970 of a canonical timestamp, its microseconds cut off. */
+/** Returns a canonical timestamp as milliseconds since 1970, without its microseconds. */
 export function epochMs(canonical: string): number {
   const days = daysFromEpoch(digits(canonical, 0, 4), digits(canonical, 5, 2), digits(canonical, 8, 2))
   const minutes = days * 1440 + digits(canonical, 11, 2) * 60 + digits(canonical, 14, 2)
   return minutes * MINUTE_MS + digits(canonical, 17, 2) * 1000 + digits(canonical, 20, 3)
 }
 
-/** Whether the first of two canonical timestamps is earlier than the second. */
+/** Whether `first` is earlier than `second`. Both must be canonical. */
 export function isBefore(first: string, second: string): boolean {
-  // Texts of the same length have the order of the times.
+  // Timestamps of equal length sort chronologically as strings.
   if (first.length === second.length) return first < second
   const a = epochMs(first)
   const b = epochMs(second)
   return a < b || (a === b && microsOf(first) < microsOf(second))
 }
 
-/** Milliseconds from one canonical timestamp to another. Microseconds count; half a millisecond is rounded up. */
+/** Returns the milliseconds between two canonical timestamps. Counts microseconds and rounds half up. */
 export function durationMs(from: string, to: string): number {
   const micros = microsOf(to) - microsOf(from)
   return epochMs(to) - epochMs(from) + (micros >= 500 ? 1 : micros < -500 ? -1 : 0)

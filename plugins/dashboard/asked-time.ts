@@ -1,6 +1,5 @@
 /**
- * The time that a query is about: a range up to now, or its two ends. Charts of traces and charts of scores have the
- * same days.
+ * Reads a query's time: either a range that ends now or explicit bounds. Trace and score charts share the same days.
  */
 import Type from 'typebox'
 import { refuseField } from '../../lib/http/refuse.ts'
@@ -23,7 +22,7 @@ export const TIME = {
   range: Type.Optional(Type.Enum(Object.keys(RANGES) as Range[])),
   from: instant,
   to: instant,
-  /** Minutes east of UTC: whose midnights begin days. */
+  /** Time zone offset in minutes east of UTC. Days start at midnight in this zone. */
   offset: Type.Optional(Type.Integer({ minimum: ZONES.west, maximum: ZONES.east }))
 }
 
@@ -34,17 +33,17 @@ interface TimeQuery {
   readonly offset?: number
 }
 
-/** Milliseconds since 1970: the time as it was asked for, and the steps that it touches. */
+/** The requested time in milliseconds since 1970, and the chart steps that it touches. */
 export interface AskedTime {
   readonly from: number
   readonly to: number
   readonly period: Period
 }
 
-/** Before it PostgreSQL has no times in the form of ISO 8601. */
+/** PostgreSQL cannot express earlier times in ISO 8601. */
 const YEAR_1 = Date.parse('0001-01-01T00:00:00Z')
 
-/** Without `to` a time ends now; without `from` it is as long as the range, `usual` if there is none either. */
+/** `to` defaults to now. Without `from`, the time spans `range`, or `usual` by default. Throws `invalid_request`. */
 export function readTimeQuery({ range, from, to, offset }: TimeQuery, usual: Range): AskedTime {
   const now = Date.now()
   if (from === undefined && to === undefined) {

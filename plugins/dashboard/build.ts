@@ -1,6 +1,6 @@
 /**
- * Builds the dashboard's page into build/dashboard: scripts and styles whose names hold their hashes, each with its
- * Brotli form beside it, `manifest.json`, which says the names, and the licence of what is built in.
+ * Builds the dashboard's page into build/dashboard: scripts and styles with hashes in their names and a Brotli copy of
+ * each, `manifest.json` with those names, and the licences of bundled packages.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -14,10 +14,10 @@ const APP = join(ROOT, 'plugins/dashboard/app')
 const OUT = join(ROOT, 'build/dashboard')
 const COMPRESSED = /\.(?:js|css)$/
 
-/** The licences of packages that become part of the page. */
+/** Licences of packages that become part of the page. */
 const LICENCES = ['preact/LICENSE']
 
-/** The two newest years of browsers. */
+/** Oldest supported browsers. */
 const TARGET = ['chrome120', 'firefox121', 'safari17.4']
 const SHARED: BuildOptions = {
   absWorkingDir: ROOT,
@@ -34,21 +34,21 @@ const SHARED: BuildOptions = {
   logLevel: 'warning'
 }
 
-/** The files that the server's shell names, by their purpose. */
+/** Names of built files, by purpose. */
 export interface AssetManifest {
   readonly app: string
   readonly css: string
-  /** Modules that `app` imports at once; the shell has them loaded beside it. */
+  /** Modules that `app` imports statically. The shell preloads these modules. */
   readonly preload: readonly string[]
-  /** The page of a trace, which is loaded with the first trace. */
+  /** Module of the trace page, which is loaded with the first trace. */
   readonly trace: string
-  /** The worker that searches. */
+  /** Search worker. */
   readonly search: string
 }
 
 /**
- * Each part that is loaded later imports main.tsx, so everything that is loaded at the start is one module. Otherwise
- * each set of parts that share something would be a module of its own, and small modules compress badly.
+ * Makes every lazily loaded module import main.tsx, so that all code loaded at the start becomes one module. Otherwise
+ * esbuild would split shared code into many small modules, which compress badly.
  */
 const fromTheStart: Plugin = {
   name: 'from-the-start',
@@ -65,7 +65,7 @@ const fromTheStart: Plugin = {
   }
 }
 
-/** Modules that a file imports dynamically. Another file may import the same module statically, and be read first. */
+/** Finds all dynamic imports up front, because a module may be read first through a static import elsewhere. */
 async function partsLoadedLater(): Promise<Set<string>> {
   const files = (await readdir(APP, { recursive: true })).filter(name => /\.tsx?$/.test(name))
   const imports = files.map(async name => {
@@ -87,7 +87,7 @@ const page = await build({
   plugins: [fromTheStart],
   jsx: 'automatic',
   jsxImportSource: 'preact',
-  // The page makes the worker and loads styles by their addresses.
+  // The page creates the worker and loads styles by file name.
   define: {
     SEARCH_WORKER: JSON.stringify(search),
     PAGES_STYLES: JSON.stringify(onlyOutput(styles.metafile!, 'pages.css'))
@@ -110,7 +110,7 @@ async function readLicence(file: string): Promise<string> {
   return `${file}\n\n${await readFile(join(ROOT, 'node_modules', file), 'utf8')}`
 }
 
-/** The name of the file that an entry was built into. */
+/** Returns the name of an entry's output file. Throws if the entry was not built. */
 function onlyOutput({ outputs }: Metafile, entry: string): string {
   const [found] = Object.entries(outputs).find(([, { entryPoint }]) => entryPoint?.endsWith(`app/${entry}`)) ?? []
   if (found === undefined) throw new Error(`${entry} was not built`)

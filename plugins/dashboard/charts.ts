@@ -1,4 +1,4 @@
-/** The routes of charts and facets: numbers over time. They count only traces that have ended. */
+/** Routes for charts and facets, which count only traces that have ended. */
 import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
@@ -35,14 +35,14 @@ const FILTERS = {
 const FacetQuery = closed(FILTERS)
 const SeriesQuery = closed({
   ...FILTERS,
-  /** Groups, and nothing by steps: `starts` is empty, and a group has its key and its total. */
+  /** Requests groups instead of steps: `starts` is empty, and each group has its key and its total. */
   by: Type.Optional(Type.Enum([...SPLITS])),
   compare: Type.Optional(Type.Enum(['1']))
 })
 type ChartQuery = Static<typeof FacetQuery>
 
 export default function charts(app: App): void {
-  /** Reads in the project's turn: such a read may take PostgreSQL long. */
+  /** Runs a read when it is the project's turn, because chart queries can be slow. */
   const read = <T>(
     work: (each: Sql) => Promise<T>,
     request: Pick<RequestOf<unknown>, 'project' | 'signal' | 'party'>
@@ -109,7 +109,7 @@ export default function charts(app: App): void {
   })
 }
 
-/** A period by minutes is read by hours where it has too many traces, or the one before it if that is read as well. */
+/** Falls back to hourly steps if the period, or with `compares` the two periods together, has too many traces. */
 async function readable(each: Sql, projectId: number, period: Period, compares = false): Promise<Period> {
   if (period.step !== 'minute5') return period
   const all = compares ? { ...period, from: periodBefore(period).from } : period

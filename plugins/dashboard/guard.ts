@@ -1,13 +1,13 @@
 /**
- * Keeps other pages away from the dashboard, before any session is read. A page of another site may have its name
- * rebound to the address of this server, or send requests to it from the visitor's browser.
+ * Blocks requests from other sites' pages before any session is read. Another site may rebind its name to this server's
+ * address or send requests from the visitor's browser.
  */
 import { isIP } from 'node:net'
 import type { Config } from '../../lib/config.ts'
 import { Refusal } from '../../lib/errors.ts'
 import type { RequestOf, RouteOptions } from '../../lib/http/route.ts'
 
-/** Headers of every answer under /app. The policy `spoor` of Trusted Types makes the address of the page's worker. */
+/** Headers of every response under /app. The Trusted Types policy `spoor` creates the URL of the page's worker. */
 export const HEADERS = {
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; " +
@@ -21,12 +21,12 @@ export const HEADERS = {
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
 
-/** The address to which a provider of OpenID Connect sends people back, from its own pages. */
+/** Callback to which OpenID Connect providers redirect people from their own pages. */
 export const OIDC_CALLBACK = '/app/api/sign-in/oidc/callback'
 
 type Guarded = Pick<RequestOf<unknown>, 'headers'>
 
-/** Makes the guard of a route. `baseUrl` is BASE_URL. */
+/** Creates the guard of a route. `baseUrl` is BASE_URL. */
 export function siteGuard(
   { baseUrl }: Pick<Config, 'baseUrl'>,
   { method, path }: Pick<RouteOptions, 'method' | 'path'>
@@ -47,14 +47,14 @@ export function siteGuard(
   }
 }
 
-/** The forms in which a browser sends the host of an address. */
+/** Returns the forms in which a browser may send an address's host. */
 function hostsOf({ host, hostname, protocol }: URL): string[] {
   return host === hostname ? [host, `${host}:${DEFAULT_PORTS[protocol]}`] : [host]
 }
 
 /**
- * Without BASE_URL only hosts are allowed that no name server answers for: names of this machine for itself, and
- * addresses. An address is not looked up, so it cannot be rebound.
+ * Whether a host is allowed without BASE_URL: `localhost` or an IP address. Neither is looked up in DNS, so neither can
+ * be rebound.
  */
 function isSafeHost(host: string): boolean {
   const [, bracketed, plain] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::\d{1,5})?$/.exec(host) ?? []
@@ -69,16 +69,14 @@ function wrongHost(own: string | undefined): Refusal {
   return new Refusal('forbidden', `Host: ${rule}`)
 }
 
-/**
- * Whether a page of this origin sent the request. Old browsers do not say Sec-Fetch-Site, nor new ones over plain http.
- */
+/** Whether a page of this origin sent the request. Old browsers and plain HTTP requests lack Sec-Fetch-Site. */
 function isOwnPage({ 'sec-fetch-site': site, origin }: Guarded['headers'], own: string): boolean {
   return site === undefined ? typeof origin === 'string' && origin.toLowerCase() === own : site === 'same-origin'
 }
 
 /**
- * Whether data may be read: by a page of this origin, by a person who typed the address, or by a client that is no
- * browser. Another page would not see the answer, but could draw conclusions from its time or size.
+ * Whether data may be read: by a page of this origin, a person who typed the address, or a client other than a browser.
+ * Another site's page could not see the response, but could infer data from its timing or size.
  */
 const isReadable = ({ 'sec-fetch-site': site }: Guarded['headers']): boolean =>
   site === undefined || site === 'same-origin' || site === 'none'

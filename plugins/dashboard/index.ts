@@ -1,7 +1,7 @@
 /**
- * The dashboard: a page for people, and the routes that it calls. They are not part of the API, and no document lists
- * them. They take a session (a cookie) where the API's routes take a key. A session opens no route of the API, and a
- * key none of these.
+ * The dashboard: a page for people and the routes that the page calls. These routes are undocumented and not part of
+ * the API. They accept a session cookie instead of a key. A session opens no API route, and a key opens no dashboard
+ * route.
  */
 import type { App } from '../../lib/app.ts'
 import charts from './charts.ts'

@@ -1,4 +1,4 @@
-/** Routes with which members score a trace and add notes to it, and owners delete it. */
+/** Routes with which members score and annotate a trace, and owners delete it. */
 import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
@@ -15,12 +15,10 @@ const TRACE = `${IN_PROJECT}/traces/:traceId`
 
 type Acting = Pick<RequestOf<unknown>, 'visitor' | 'project'>
 
-/** The audit entry of an action in a project. */
 export function entryOf(acting: Acting, action: Action, detail: AuditEntry['detail'] = {}): AuditEntry {
   return { ...actorOf(acting), action, detail }
 }
 
-/** The user who acts, and the project. */
 export function actorOf({ visitor, project }: Acting): Pick<AuditEntry, 'by' | 'accountId' | 'projectId'> {
   return { by: visitor.userId, accountId: project.accountId, projectId: project.id }
 }

@@ -1,4 +1,4 @@
-/** Lists, with the parameters and the answers that the API has, and what their filters can choose from. */
+/** Routes for lists, with the API's parameters and responses, and for the choices of list filters. */
 
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
@@ -15,7 +15,7 @@ import { IN_PROJECT, pageRoute } from './page-routes.ts'
 import { FacetsReply, ScoreNamesReply, SlugReply, TracePageReply } from './replies.ts'
 import { answerSearch, MOST_SEARCHED } from './trace-search.ts'
 
-/** The most traces that are asked for by their ids. */
+/** Maximum number of trace ids in a request. */
 const MOST_IDS = 50
 const ID = /^[0-9a-f]{32}$/i
 
@@ -96,7 +96,7 @@ export default function lists(app: App): void {
     }
   })
 
-  // A log or an alert can link here: it knows the trace, but not in which project the reader sees it.
+  // Logs and alerts can link to a trace without knowing the project in which the reader sees it.
   pageRoute(app, {
     method: 'GET',
     path: '/app/api/traces/:traceId',
@@ -110,7 +110,7 @@ export default function lists(app: App): void {
   })
 }
 
-/** The ids in the parameter, which stands alone. */
+/** Reads the `ids` parameter, which cannot be combined with others. Throws `invalid_request`. */
 function readIds(text: string, others: Omit<PageQuery, 'ids'>): string[] {
   const [other] = Object.keys(others)
   if (other !== undefined) refuseField(other, 'cannot be combined with ids')

@@ -1,4 +1,4 @@
-/** The body of every refusal of the dashboard's routes. */
+/** Body of every error response of the dashboard's routes. */
 import Type from 'typebox'
 import { DASHBOARD_ERRORS, ERROR_CODES } from '../../lib/errors.ts'
 import { closed } from '../../lib/schema/object.ts'

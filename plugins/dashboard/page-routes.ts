@@ -1,4 +1,4 @@
-/** How the dashboard's routes are registered: none without its guard and headers. */
+/** Registers the dashboard's routes, each with the guard and the headers. */
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
@@ -8,24 +8,22 @@ import { checker } from '../../lib/schema/check.ts'
 import { readBody } from '../../lib/trace/body.ts'
 import { HEADERS, siteGuard } from './guard.ts'
 
-/** A project and what is under it. */
 export const IN_PROJECT = '/app/api/p/:slug'
 
-/** The most bytes of a body that only has a few short fields. */
+/** Maximum size of a body with only a few short fields. */
 export const SMALL_BODY_BYTES = 16_384
 
 const NO_QUERY = Type.Object({})
 
-/** The options that differ between the routes. No document lists them; the page and its tests read the replies. */
+/** Options that differ between routes. The page and its tests use the reply schemas, which no document lists. */
 export type PageRoute<Q extends TObject = typeof NO_QUERY> = Pick<
   RouteOptions<Q>,
   'method' | 'path' | 'access' | 'query' | 'takesBody' | 'maxBodyBytes' | 'replies' | 'handler'
 > & {
-  /** Whether it asks for a fresh sign-in (lib/people/fresh.ts). */
+  /** Whether the route requires a fresh sign-in (lib/people/fresh.ts). */
   readonly fresh?: true
 }
 
-/** Registers a route of the dashboard. */
 export function pageRoute<Q extends TObject = typeof NO_QUERY>(
   app: App,
   { fresh, handler: own, ...route }: PageRoute<Q>
@@ -41,9 +39,9 @@ export function pageRoute<Q extends TObject = typeof NO_QUERY>(
 }
 
 /**
- * A user who changes permissions sees the change with the next request. The notice of the database, by which other
- * processes hear of it, may come later than the answer. Requests of strangers forget nothing: a flood of theirs would
- * cost others time.
+ * Discards cached permissions after a request, so that users see their own changes at once; the database's notification
+ * may arrive after the response. Anonymous requests discard nothing, because a flood of such requests would slow down
+ * other users.
  */
 function thenForget<Q>(app: App, handler: Handler<Q>): Handler<Q> {
   return async request => {
@@ -62,7 +60,7 @@ function onlyFresh<Q>(handler: Handler<Q>): Handler<Q> {
 
 type Handler<Q> = (request: RequestOf<Q>) => Reply | Promise<Reply>
 
-/** Makes the reader of a small body. It throws `invalid_json` and `invalid_request`. */
+/** Creates the reader of a small body. The reader throws `invalid_json` and `invalid_request`. */
 export function bodyReader<T extends TSchema>(schema: T): (payload: Uint8Array) => Static<T> {
   const { check, explain } = checker(schema)
   return payload => {

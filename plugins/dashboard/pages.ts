@@ -1,6 +1,6 @@
 /**
- * The page: one HTML shell for every address under /app, without any data in it, and the files that the build made of
- * plugins/dashboard/app. Their names have a hash of what they hold, so browsers may keep them for ever.
+ * Serves the page: one HTML shell without data for every address under /app, and the files built from
+ * plugins/dashboard/app. File names contain a content hash, so browsers may cache the files forever.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
@@ -25,11 +25,9 @@ const TYPES: Readonly<Record<string, string>> = {
 const HTML = 'text/html; charset=utf-8'
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-/** The names of the files that the shell asks for. */
 interface Manifest {
   readonly app: string
   readonly css: string
-  /** Modules that the page imports at once. */
   readonly preload?: readonly string[]
 }
 
@@ -97,7 +95,7 @@ async function readManifest(): Promise<Manifest> {
   return JSON.parse(await readFile(new URL(MANIFEST, BUILT), 'utf8'))
 }
 
-/** `base` is the path of BASE_URL, which has no character that HTML would need escaped but &. */
+/** `base` is the path of BASE_URL, in which only `&` needs HTML escaping. */
 function shellOf(base: string, { app, css, preload = [] }: Manifest): string {
   const preloads = preload.map(name => `<link rel="modulepreload" href="assets/${name}">\n`).join('')
   return `<!doctype html>

@@ -1,6 +1,6 @@
 /**
- * The answers of the dashboard's routes, as typebox schemas. Tests compare every answer with its schema
- * (test/fixtures/service/reply-check.ts), and the page takes its types from them
+ * Responses of the dashboard's routes as typebox schemas. Tests compare every response with its schema
+ * (test/fixtures/service/reply-check.ts), and the page takes its types from the schemas
  * (plugins/dashboard/app/contract.ts), so this file imports nothing that browsers lack.
  */
 import Type from 'typebox'
@@ -36,34 +36,33 @@ const cursor = nullable(text)
 const cost = nullable(Type.Number({ minimum: 0 }))
 const size = { inputBytes: Count, outputBytes: Count }
 const body = { input: AnyJson, output: AnyJson }
-/** From when on traces are counted; null: all are. */
+/** Time from which traces are counted; null if all traces are counted. */
 const countedFrom = nullable(DateTime)
 
-/** No body. */
 export const NothingReply = Type.Undefined()
-/** A body that is not JSON. */
+/** Returns the schema of a body that is not JSON. */
 export const contentReply = (type: string) => Type.String({ contentMediaType: type })
 export const DoneReply = closed({ ok: Type.Literal(true) })
 export const SlugReply = closed({ slug: text })
 
-/** How far an index of words has come. */
+/** Progress of the search index. */
 const SearchState = {
-  /** How far back the index goes; null: to the first trace. */
+  /** Start of the indexed time; null if all traces are indexed. */
   backTo: nullable(DateTime),
   isFilled: flag,
-  /** Writes that are not in it yet. */
+  /** Number of writes not yet indexed. */
   waiting: Count
 }
 
 export const ExcerptReply = closed({
   place: Type.Enum(['name', 'input', 'output']),
-  /** Some of a text, in one line. */
+  /** Excerpt of the name, input or output, on one line. */
   text,
-  /** The ranges of the text that match: where each begins and ends. */
+  /** Matching ranges of `text`, each with its start and end. */
   marks: Type.Array(Type.Unsafe<[number, number]>(Type.Array(Count, { minItems: 2, maxItems: 2 })))
 })
 
-/** A list of traces. What was found by words has excerpts by the ids of traces, and says how far was searched. */
+/** A list of traces. Search results also have excerpts by trace id and the progress of the search. */
 export const TracePageReply = closed({
   ...TraceList.properties,
   excerpts: Type.Optional(mapOf(ExcerptReply)),
@@ -78,13 +77,13 @@ export const FacetsReply = closed({
 })
 
 const DataType = Type.Enum([...DATA_TYPES])
-/** The names of the newest scores, the most frequent first. */
+/** Names of the newest scores, most frequent first. */
 export const ScoreNamesReply = Type.Array(closed({ name: text, dataType: DataType, count: Count }))
 
 const Step = Type.Enum(Object.keys(STEPS) as (keyof typeof STEPS)[])
 const quantile = nullable(Type.Number({ minimum: 0 }))
 
-/** Sums of traces that have ended. Latencies are in ms; null: no trace. `priced` is how many have a cost. */
+/** Sums over ended traces. Latencies are in ms and null without traces. `priced` counts traces with a cost. */
 const Total = closed({
   traces: Count,
   errors: Count,
@@ -99,7 +98,7 @@ const Total = closed({
 })
 const counts = Type.Array(Count)
 const quantiles = Type.Array(quantile)
-/** The same by steps. */
+/** Sums by step. */
 const Steps = {
   traces: counts,
   errors: counts,
@@ -112,9 +111,9 @@ const Steps = {
   p95: quantiles,
   p99: quantiles
 }
-/** The zone whose midnights begin days, in minutes east of UTC. */
+/** Time zone offset in minutes east of UTC. Days start at midnight in this zone. */
 const offset = Type.Integer()
-/** The end of a step, which may be after the year 9999, or before the year 1. */
+/** Boundary of a step, which may fall after the year 9999 or before the year 1. */
 const Bound = Type.String({ pattern: '^(\\d{4}|[+-]\\d{6})-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' })
 const Covered = {
   from: Bound,
@@ -124,20 +123,20 @@ const Covered = {
   countedFrom,
   running: Count,
   starts: Type.Array(Bound),
-  /** How many groups are together in the last one, since they have no room by themselves. */
+  /** Number of groups combined in the last group because the list is full. */
   other: Count,
-  /** The time before, if it was asked for. */
+  /** Totals of the preceding period, if requested. */
   before: nullable(Total)
 }
-/** A group of traces. The key is the value that they share; null if they share having none. */
+/** A group of traces. The key is the value that the traces share; null if they have no value. */
 const Group = closed({ key: nullable(text), total: Total })
 
-/** Numbers over time, of all traces together. */
+/** Sums by step over all traces. */
 export const SeriesReply = closed({ ...Covered, groups: Type.Array(closed({ ...Group.properties, ...Steps })) })
-/** Groups of traces: `starts` is empty. */
+/** Groups of traces. `starts` is empty. */
 export const TotalsReply = closed({ ...Covered, groups: Type.Array(Group) })
 
-/** Totals where groups are asked for. */
+/** Totals if groups are requested, otherwise a series. */
 export const SeriesOrTotalsReply = Type.Union([SeriesReply, TotalsReply])
 
 const valueCounts = Type.Array(closed({ value: text, traces: Count }))
@@ -149,15 +148,13 @@ export const FacetCountsReply = closed({
   countedFrom
 })
 
-/** The whole trace: that of the API. */
-
 const Unchanged = closed({ unchanged: Type.Literal(true) })
-/** A score, with its author if a member gave it on the dashboard. `own`: the visitor is the author. */
+/** A score, with its author if a member gave it on the dashboard. `own` tells whether the author is the visitor. */
 const OutlineScore = closed({ ...ScoreOutput.properties, author: nullable(text), own: flag })
-/** A span without its texts, but with their sizes in bytes. */
+/** A span with the sizes of its values in bytes instead of the values. */
 const OutlineSpan = closed({ ...spanHead, ...spanCost, ...size, attributesBytes: Count, eventCount: Count })
 const OutlineTrace = closed({ ...summaryFields, ...traceFoot, ...size })
-/** A trace without the texts of its spans; or nothing new, where the page has this version. */
+/** A trace without its spans' values. OutlineReply is `unchanged` if the page already has this version. */
 export const WholeOutlineReply = closed({
   version: text,
   trace: OutlineTrace,
@@ -165,9 +162,9 @@ export const WholeOutlineReply = closed({
   scores: Type.Array(OutlineScore)
 })
 export const OutlineReply = Type.Union([WholeOutlineReply, Unchanged])
-/** The input, the output and the metadata of the trace itself. */
+/** Input, output and metadata of the trace itself. */
 export const TraceBodyReply = closed({ ...body, metadata: AnyJsonObject })
-/** All texts of a trace. */
+/** Input, output, attributes and events of a trace and its spans. */
 export const TraceTextsReply = closed({
   trace: closed(body),
   spans: Type.Array(closed({ id: ShownSpanId, ...body, attributes: AnyJsonObject, events: Type.Array(SpanEvent) }))
@@ -175,18 +172,18 @@ export const TraceTextsReply = closed({
 
 const perStep = Type.Array(nullable(Type.Number()))
 const scoreCounts = Type.Array(Count)
-/** Set if there may be more scores: so many were counted, the newest. */
+/** If more scores may exist, the number of newest scores that were counted. */
 const newest = nullable(Count)
 const ScoreOverTime = closed({
   name: text,
   dataType: DataType,
   count: Count,
   average: nullable(Type.Number()),
-  /** By step; null where there are none. Of booleans the share of those that are true, of categories null. */
+  /** Mean by step; null without scores. For booleans, the mean is the share of true; for categories, it is null. */
   mean: perStep,
   /** Counts by step of the most frequent categories, or of true and false. */
   shares: mapOf(scoreCounts),
-  /** Counts by step of the values that are in no share. */
+  /** Counts by step of all other values. */
   other: scoreCounts,
   histogram: Type.Array(closed({ from: Type.Number(), to: Type.Number(), count: Count })),
   sources: closed({ api: Count, annotation: Count, eval: Count })
@@ -231,11 +228,11 @@ export const ScoredTracesReply = closed({
   nextCursor: cursor
 })
 
-/** Sums of the traces of a session or a user. */
+/** Sums over the traces of a session or a user. */
 const GroupSums = closed({
   id: text,
   traces: Count,
-  /** Whether there are more traces than were added up. */
+  /** Whether more traces exist than were summed. */
   isMore: flag,
   errors: Count,
   inputTokens: Count,
@@ -255,21 +252,21 @@ export const SessionSumsReply = closed({
   inputTokens: Count,
   outputTokens: Count,
   costUsd: cost,
-  /** How long its traces took, together. */
+  /** Total duration of the session's traces. */
   durationMs: Count,
   firstAt: DateTime,
   lastAt: DateTime,
   users: Type.Array(text),
-  /** Set if the session has more traces than were added up: so many were, the newest. */
+  /** If the session has more traces, the number of newest traces that were summed. */
   newest: nullable(Count)
 })
-/** The traces of a session, the oldest first. */
+/** Traces of a session, oldest first. */
 export const SessionTracesReply = closed({ traces: Type.Array(TraceSummary), nextCursor: cursor })
 
 export const RoleReply = Type.Enum([...ROLES])
 
 const { keyScopes: _, ...described } = Project.properties
-/** A project and, where its traces are searched by words, how far the index has come. */
+/** A project and, if search is on, the progress of its index. */
 export const ProjectPageReply = closed({ ...described, role: RoleReply, search: nullable(closed(SearchState)) })
 
 export const ViewReply = closed({ id: Count, name: ViewName, page: ViewPage, query: ViewQuery, shared: flag })
@@ -284,9 +281,9 @@ const issued = {
   environment: nullable(text),
   expiresAt: nullable(DateTime)
 }
-/** A key that was just made; `key` is the whole of it. */
+/** A new key. `key` is the whole key, including the secret. */
 export const IssuedKeyReply = closed({ key: text, ...issued })
-/** Everything about a key but its secret. */
+/** A key without its secret. */
 export const KeyReply = closed({
   ...issued,
   project: text,
@@ -302,29 +299,29 @@ export const MemberReply = closed({
   email: text,
   name: text,
   role: RoleReply,
-  /** Whether a provider of OpenID Connect gave the role. */
+  /** Whether an OpenID Connect provider assigned the role. */
   byClaim: flag,
   createdAt: DateTime,
-  /** When a session of theirs was last used; null if there is none. */
+  /** Last use of any session of the member; null if there is no session. */
   seenAt: nullable(DateTime),
-  /** Whether it is the visitor. */
+  /** Whether the member is the visitor. */
   own: flag
 })
 export const MembersReply = closed({ members: Type.Array(MemberReply) })
-/** Without the member where another owner has just removed them. */
+/** `member` is absent if another owner has just removed the member. */
 export const OneMemberReply = closed({ member: Type.Optional(MemberReply) })
 export const InvitationReply = closed({ ...OneMemberReply.properties, link: text })
 export const SignInLinkReply = closed({ link: text })
 
 const ProjectSeen = closed({ slug: text, name: text, role: RoleReply, search: flag })
-/** The user who is signed in, the projects that they see, and the ways to sign in. */
+/** The signed-in user, the projects visible to the user, and the ways to sign in. */
 export const SessionReply = closed({
   user: nullable(closed({ id: Count, email: text, name: text, hasPassword: flag })),
   projects: Type.Array(ProjectSeen),
   signIn: closed({
     password: flag,
     oidc: flag,
-    /** Nothing else but links. */
+    /** Whether people can sign in only through OpenID Connect or links. */
     onlyOidc: flag,
     proxy: flag,
     signOutUrl: nullable(text)
@@ -338,7 +335,7 @@ const SignedIn = closed({
   expiresAt: DateTime,
   agent: text,
   means: Type.Enum(['link', 'password', 'oidc']),
-  /** Whether this is the browser that asks. */
+  /** Whether this is the requesting browser. */
   current: flag
 })
 export const SessionsReply = closed({ sessions: Type.Array(SignedIn) })

@@ -1,4 +1,4 @@
-/** The scores of a project: how they are spread, how they change, where sources disagree, and whose traces they are. */
+/** Routes for score charts: distribution and change over time, disagreement between sources, and the scored traces. */
 
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
@@ -32,7 +32,7 @@ const ScoredQuery = closed({
   after: ScoreListQuery.properties.after
 })
 
-/** A page of these; each has the summary of its trace. */
+/** Maximum number of scores per page, each with its trace's summary. */
 const PAGE = 50
 
 export default function scores(app: App): void {

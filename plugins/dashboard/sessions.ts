@@ -1,4 +1,4 @@
-/** Sessions and users of an application: what their traces add up to, and one session as a conversation. */
+/** Routes for an application's sessions and users: sums of their traces, and one session as a conversation. */
 
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
@@ -16,7 +16,7 @@ import { readCursor, renderCursor } from '../paging.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 import { SessionPageReply, SessionSumsReply, SessionTracesReply, UserPageReply, UserSumsReply } from './replies.ts'
 
-/** Ids hold whatever applications put there, `/` included, so they are parameters and no part of the path. */
+/** Ids contain arbitrary application data, including `/`, so they are query parameters instead of path segments. */
 const Id = Type.String({ minLength: 1 })
 const SessionQuery = closed({ id: Id })
 const ListQuery = closed({
@@ -24,7 +24,7 @@ const ListQuery = closed({
   env: TraceListQuery.properties.environment,
   after: TraceListQuery.properties.after
 })
-/** The number of days (UTC) over which users are added up; the last one is today. */
+/** Number of days (UTC) over which users' traces are summed, including today. */
 const range = Type.Optional(Type.Enum([...DAY_RANGES]))
 const UserListQuery = closed({ ...ListQuery.properties, range })
 const UserQuery = closed({ id: Id, range })
@@ -127,12 +127,12 @@ export default function sessions(app: App): void {
   })
 }
 
-/** The beginning of the first of the days. */
+/** Returns the start of the range's first day. */
 function beginOf(range: Range = '30d'): string {
   return new Date(periodOf(range, Date.now(), 0, 'day').from).toISOString()
 }
 
-/** The parameters that both lists take. Throws `invalid_request`. */
+/** Reads the parameters that both lists accept. Throws `invalid_request`. */
 function askedOf(query: Static<typeof ListQuery>) {
   checkQueryTexts(query)
   return {

@@ -1,4 +1,4 @@
-/** The list of traces that have certain words. Only the dashboard has it: the API knows no such parameter. */
+/** Lists the traces that contain certain words. Only the dashboard offers search; the API has no such parameter. */
 import type { App } from '../../lib/app.ts'
 import { refuseField } from '../../lib/http/refuse.ts'
 import { JsonText, type Reply, type RequestOf } from '../../lib/http/route.ts'
@@ -11,10 +11,10 @@ import { searchTraces } from '../../lib/store/search/trace-search.ts'
 import { renderCursor } from '../paging.ts'
 import { readTraceQuery } from '../traces/list.ts'
 
-/** The most characters of a search. */
+/** Maximum characters of a search. */
 export const MOST_SEARCHED = 200
 
-/** The page of the list, with an excerpt of each trace, and how far was searched. */
+/** Responds with a page of matching traces, an excerpt of each, and the progress of the search. */
 export async function answerSearch(
   { sql, largeReads }: App,
   text: string,

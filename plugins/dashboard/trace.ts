@@ -1,4 +1,4 @@
-/** One trace: whole, as the API gives it, and in the pieces that its page asks for. */
+/** Routes for one trace: whole, as the API returns it, and in the parts that its page requests. */
 
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
@@ -14,7 +14,7 @@ import { OutlineReply, TraceBodyReply, TraceTextsReply } from './replies.ts'
 
 const TRACE = `${IN_PROJECT}/traces/:traceId`
 
-/** `download` has the answer saved as a file. */
+/** `download` makes the browser save the response as a file. */
 const DetailQuery = closed({ download: Type.Optional(Type.Enum(['1'])) })
 const OutlineQuery = closed({ version: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) })
 
@@ -44,7 +44,7 @@ export default function trace(app: App): void {
     async handler(request) {
       const { project, traceId, visitor, query } = request
       const asker = { known: query.version, userId: visitor.userId }
-      // It has addresses of people, which may be on another server than the trace.
+      // The outline contains email addresses, which may be stored on a different database server from the trace.
       const outline = await sql.read(each => readOutline(each, project.id, traceId, asker), request)
       return { body: new JsonText(found(outline)) }
     }

@@ -1,4 +1,4 @@
-/** What the page does beside being read: tabs and copying for the examples, and the reference below the guide. */
+/** Adds tabs and copy buttons to the examples, and renders the reference below the guide. */
 
 const LANGUAGES = { sh: 'curl', ts: 'TypeScript', python: 'Python' }
 const REMEMBERED = 'spoor-language'
@@ -11,7 +11,7 @@ const TOKENS = {
   json: /(?<keyword>"[^"\n]*"(?=:))|(?<string>"[^"\n]*")|(?<number>\b(?:true|false|null)\b|-?\b\d[\d.]*\b)/g
 }
 
-/** Wraps the parts of a text that its language's expression names. */
+/** Wraps the tokens that the language's expression matches. */
 function highlight(code) {
   const tokens = TOKENS[code.dataset.language]
   if (tokens === undefined) return
@@ -37,7 +37,7 @@ function button(label, onClick) {
   return element
 }
 
-/** Copying needs a secure context: HTTPS, or this machine. */
+/** Returns a copy button, or nothing outside a secure context (HTTPS or localhost). */
 function copyButton(readText) {
   if (navigator.clipboard === undefined) return []
   const copy = button('Copy', async () => {
@@ -55,7 +55,7 @@ const figures = [...document.querySelectorAll('figure')]
 
 const languagesOf = figure => [...figure.querySelectorAll('code')].map(code => code.dataset.language)
 
-/** Shows every example that there is in this language in it; the page does not move under the reader. */
+/** Switches every example that has this language. The clicked tab keeps its position on the screen. */
 function choose(language, clicked) {
   const before = clicked?.getBoundingClientRect().top
   for (const figure of figures.filter(each => languagesOf(each).includes(language))) {
@@ -84,14 +84,14 @@ for (const figure of figures) {
   figure.prepend(bar)
 }
 for (const code of document.querySelectorAll('code[data-language]')) highlight(code)
-// The last one that an example has is shown: what the reader chose, or else curl, or TypeScript.
+// The last available language wins: the reader's choice, else curl, else TypeScript.
 const remembered = localStorage.getItem(REMEMBERED)
 for (const language of ['python', 'ts', 'sh', remembered]) if (Object.hasOwn(LANGUAGES, language)) choose(language)
 
 const links = new Map([...document.querySelectorAll('nav a[href^="#"]')].map(link => [link.hash.slice(1), link]))
 const sections = [...links.keys()].map(id => document.getElementById(id))
 
-/** Marks in the contents the section that is being read. */
+/** Highlights the current section in the table of contents. */
 function markPlace() {
   const current = sections.findLast(section => section.getBoundingClientRect().top < innerHeight / 3)
   for (const [id, link] of links) {
@@ -109,7 +109,7 @@ followTheme()
 
 const answer = await fetch('api/v1/openapi.json')
 const spec = await answer.json()
-// Under whatever name the page was opened, requests go to where it came from.
+// Requests go to the host from which the page was loaded.
 spec.servers = [{ url: new URL('.', location.href).href.replace(/\/$/, '') }]
 globalThis.SwaggerUIBundle({
   spec,

@@ -1,4 +1,4 @@
-/** The tools as an agent sees them: names, descriptions and examples. What a tool does is defined by its route. */
+/** Names, descriptions and examples of the tools, as an agent sees them. A tool's behaviour is defined by its route. */
 
 import type { ToolText } from '../../lib/mcp/route-tool.ts'
 import type { Annotations, ToolView } from '../../lib/mcp/tool.ts'
@@ -6,7 +6,7 @@ import { traceView } from '../../lib/mcp/trace-view.ts'
 import { EXAMPLES, INGEST_EXAMPLES } from '../../lib/openapi/examples.ts'
 
 export interface CatalogueEntry extends ToolText {
-  /** The operation of the route that the tool is made of. */
+  /** Operation of the route behind the tool. */
   readonly operation: string
   readonly view?: ToolView
 }

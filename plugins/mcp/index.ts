@@ -1,6 +1,6 @@
 /**
- * The endpoint of the Model Context Protocol, which offers the operations of the API as tools. This plugin must come
- * after those whose routes become tools.
+ * Model Context Protocol endpoint, which offers the API's operations as tools. Register this plugin after the plugins
+ * whose routes become tools.
  */
 
 import type { App } from '../../lib/app.ts'
@@ -18,7 +18,7 @@ type Tools = ReadonlyMap<unknown, Tool>
 
 const PATH = '/api/mcp'
 
-/** Loaded when the first message comes: the SDK's start takes 90 ms of CPU, and many servers never get a message. */
+/** Loads the SDK with the first message, because its start takes 90 ms of CPU and many servers get no message. */
 const loadProtocol = () => import('../../lib/mcp/protocol.ts')
 
 export default function mcp(app: App): void {
@@ -66,7 +66,7 @@ export default function mcp(app: App): void {
 
 const mayCall = (key: Principal, tool: Tool): boolean => key.scopes.includes(tool.scope)
 
-/** Refuses a whole message, before any of it is done, if the key lacks the scope of one of its tools. */
+/** Rejects a whole message before executing any part if the key lacks the scope of a requested tool. */
 function refuseOtherScopes(tools: Tools, names: readonly unknown[], key: Principal): void {
   for (const name of names) {
     const tool = tools.get(name)
@@ -76,9 +76,7 @@ function refuseOtherScopes(tools: Tools, names: readonly unknown[], key: Princip
   }
 }
 
-/**
- * Calls a tool. What HTTP would refuse with 4xx is a result that the agent reads; any other error fails the request.
- */
+/** Calls a tool. HTTP's 4xx errors become results that the agent reads; any other error fails the request. */
 async function answerCall(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
   try {
     return { result: await tool.call(call) }

@@ -1,4 +1,4 @@
-/** Makes the tools of the service: the catalogue's, from their routes, and get_ingest_schema, which has no route. */
+/** Creates the tools: the catalogue's from their routes, and get_ingest_schema, which has no route. */
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
 import type { Route } from '../../lib/http/route.ts'
@@ -9,7 +9,7 @@ import { IngestBody } from '../../lib/schema/input.ts'
 import { closed, named } from '../../lib/schema/object.ts'
 import { CATALOGUE, INGEST_SCHEMA } from './catalogue.ts'
 
-/** All tools by name. The routes must have been registered before. */
+/** Returns all tools by name. The routes must already be registered. */
 export function makeTools(app: App): ReadonlyMap<string, Tool> {
   const fromRoutes = CATALOGUE.map(({ operation, view, ...text }) =>
     routeTool(app, findRoute(app.routes, operation), text, view)

@@ -1,9 +1,9 @@
-/** The Authorization header as OpenTelemetry's exporters send it. */
+/** Reads the Authorization headers that OpenTelemetry exporters send. */
 
 /**
- * Gives the header as `Bearer KEY`, in whichever form an exporter sent it. Two libraries pass the value of
- * OTEL_EXPORTER_OTLP_HEADERS on without decoding it (`Bearer%20KEY`). Langfuse's SDK sends Basic with a pair of keys,
- * of which the second, the password, is the secret one.
+ * Converts an exporter's header to `Bearer KEY`. Two libraries do not decode the value of OTEL_EXPORTER_OTLP_HEADERS
+ * (`Bearer%20KEY`). Langfuse's SDK sends Basic authentication with a pair of keys; the second key, the password, is the
+ * secret one.
  */
 export function readExporterAuthorization(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
@@ -14,7 +14,7 @@ export function readExporterAuthorization(header: string | undefined): string | 
   return `Bearer ${password}`
 }
 
-/** A text that is not percent-encoded as a whole is left alone. No key has a percent sign. */
+/** Decodes a percent-encoded string and returns any other string unchanged. No key contains a percent sign. */
 function decodePercent(text: string): string {
   try {
     return text.includes('%') ? decodeURIComponent(text) : text

@@ -1,4 +1,4 @@
-/** Takes what OpenTelemetry's exporters send: over HTTP in protobuf or JSON, and over gRPC. */
+/** Accepts exports from OpenTelemetry: over HTTP in protobuf or JSON, and over gRPC. */
 import type { App } from '../../lib/app.ts'
 import logs from './logs.ts'
 import metrics from './metrics.ts'

@@ -1,6 +1,6 @@
 /**
- * Stores log records that carry the messages of a model call, which are shown as input and output of the span that they
- * name. Other records are accepted and dropped, because libraries send them to the address of their spans.
+ * Stores log records that contain a model call's messages, shown as input and output of the span that the record names.
+ * Other records are accepted and dropped, because libraries send all log records to the address of their spans.
  */
 import type { App } from '../../lib/app.ts'
 import { LogsReply, LogsRequest } from '../../lib/schema/otlp.ts'

@@ -1,6 +1,6 @@
 /**
- * Metrics of applications are not stored. They are accepted all the same, because many libraries send them to where
- * they send their spans, and would report an error at each of their exports.
+ * Accepts application metrics without storing them. Many libraries send metrics to the address of their spans, and
+ * would otherwise report an error at each export.
  */
 import type { App } from '../../lib/app.ts'
 import { MetricsReply, MetricsRequest } from '../../lib/schema/otlp.ts'

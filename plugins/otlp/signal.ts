@@ -1,4 +1,4 @@
-/** The common part of the routes of OTLP's signals (traces, logs, metrics). */
+/** Builds the routes of the OTLP signals (traces, logs, metrics). */
 import type { TSchema } from 'typebox'
 import { isProtobuf } from '../../lib/http/otlp/otlp-address.ts'
 import { Content, JsonText, type RequestOf, type RouteOptions } from '../../lib/http/route.ts'
@@ -11,24 +11,22 @@ import { readExporterAuthorization } from './authorization.ts'
 export interface Signal {
   readonly path: string
   readonly operation: string
-  /** The method of gRPC. */
+  /** Path of the gRPC method. */
   readonly grpc: string
   readonly summary: string
   readonly description: string
-  /** The messages of opentelemetry-proto, such as `ExportTraceServiceRequest`. */
+  /** Names of opentelemetry-proto messages, such as `ExportTraceServiceRequest`. */
   readonly request: string
   readonly reply: string
   readonly body: TSchema
-  /** MAX_MESSAGE_BYTES if it is left out. */
+  /** MAX_MESSAGE_BYTES by default. */
   readonly maxBodyBytes?: number
   readonly replyBody: TSchema
   readonly outcome: string
   readonly errors: RouteOptions['errors'] & {}
-  /**
-   * The field of a partial success that counts what was refused, in JSON. In protobuf it has the same number in all.
-   */
+  /** JSON name of the partial-success field that counts rejected items. All signals share its protobuf number. */
   readonly rejected: string
-  /** Takes an export, and says how much of it was refused and why. */
+  /** Processes an export. Returns the number of rejected items and the reason. */
   take(
     request: Pick<RequestOf<unknown>, 'key' | 'payload'>,
     encoding: OtlpEncoding
@@ -40,7 +38,7 @@ export interface SignalOutcome {
   readonly message: string
 }
 
-/** The route of a signal. Its answer has the encoding of the request. */
+/** Returns the route of a signal. Responses use the request's encoding. */
 export function signalRoute(signal: Signal): RouteOptions {
   const { path, operation, grpc, summary, description, request, reply, body, replyBody, outcome, errors } = signal
   const { maxBodyBytes = MAX_MESSAGE_BYTES } = signal

@@ -1,4 +1,4 @@
-/** Traces: recording, listing, reading, changing and deleting them. */
+/** Routes that record, list, read, change and delete traces. */
 import type { App } from '../../lib/app.ts'
 import deleteTrace from './delete.ts'
 import getTrace from './get.ts'

@@ -9,7 +9,7 @@ import { listTraces } from '../../lib/store/lists/trace-list.ts'
 import type { TraceQuery } from '../../lib/store/lists/trace-query.ts'
 import { readCursor, readTime, renderCursor } from '../paging.ts'
 
-/** Parameters that are allowed only with the sort newest. */
+/** Parameters that are allowed only with the sort `newest`. */
 const NEWEST_ONLY = ['sessionId', 'userId', 'from', 'to'] as const
 
 export default function (app: App): void {
@@ -27,7 +27,7 @@ export default function (app: App): void {
   })
 }
 
-/** The answer to a query; the dashboard gives the same one. */
+/** Responds to a trace list query. The dashboard returns the same response. */
 export async function answerTraceList(
   app: App,
   projectId: number,
@@ -41,7 +41,7 @@ export async function answerTraceList(
   return { body: new JsonText(`{"traces":${page.traces},${cursors},"pageSize":${asked.limit}}`) }
 }
 
-/** Reads the parameters, and checks the rules that their schema cannot express. */
+/** Reads the parameters and checks rules that their schema cannot express. Throws `invalid_request`. */
 export function readTraceQuery(query: TraceListQuery): TraceQuery {
   const { sort = 'newest', environment, from, to, after, before } = query
   checkQueryTexts(query)

@@ -24,7 +24,7 @@ export default function (app: App): void {
   })
 }
 
-/** The answer to a patch; the dashboard gives the same one. */
+/** Merges metadata into a trace and responds. The dashboard returns the same response. */
 export async function answerMetadataPatch(
   app: App,
   projectId: number,

@@ -1,10 +1,10 @@
-/** Records traces: whole, or started, extended by spans, and ended. */
+/** Routes that record a trace as a whole, or start it, append spans and end it. */
 import type { App } from '../../lib/app.ts'
 import type { ErrorCode } from '../../lib/errors.ts'
 import { EndBody, IngestBody, SpansBody } from '../../lib/schema/input.ts'
 import { SpansAppended, TraceEnded, TraceRecorded } from '../../lib/schema/output.ts'
 
-/** The codes with which an append or an end is refused. */
+/** Error codes of a rejected append or end. */
 const NO_CHANGE: readonly ErrorCode[] = [
   ...(['invalid_trace', 'forbidden', 'trace_id_conflict', 'trace_finished', 'span_conflict'] as const),
   ...(['payload_too_large', 'quota_exhausted'] as const)

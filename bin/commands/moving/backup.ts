@@ -74,7 +74,7 @@ async function writeBackup(
   }
 }
 
-/** Reads a backup to its end. Throws an AdminError if it is not whole. */
+/** Reads a backup to its end. Throws an AdminError if the backup is incomplete or damaged. */
 export async function verifyFile(file: string, progress: Progress): Promise<BackupCounts> {
   const { readBackup } = await import('../../../lib/moving/backup/read-backup.ts')
   const { stream, length } = await openSource(file)

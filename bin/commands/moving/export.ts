@@ -34,7 +34,7 @@ export default command({
     let traces = 0
     let bytes = 0
     const writeAll = async (sql: Sql, signal: AbortSignal) => {
-      // Loaded only now, because --help does not need it.
+      // Loaded here because --help does not need it.
       const [{ exportPages }, { requireProject }] = await Promise.all([
         import('../../../lib/moving/export-project.ts'),
         import('../../../lib/admin/projects.ts')
@@ -54,7 +54,7 @@ export default command({
   }
 })
 
-/** Lines as elements of an array that goes on: each with its separator before it, and without its line break. */
+/** Converts lines to elements of an unfinished array, each with its separator before it and without its line break. */
 function asElements(lines: Buffer, isFirst: boolean): Buffer {
   const separated = lines.toString('latin1', 0, lines.length - 1).replaceAll('\n', ',\n')
   return Buffer.from(`${isFirst ? '[' : ','}\n${separated}`, 'latin1')

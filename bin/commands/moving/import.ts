@@ -69,7 +69,7 @@ interface Request {
 
 async function importFile(session: DatabaseSession, request: Request, progress: Progress, signal: AbortSignal) {
   const { database, config, log, sql } = session
-  // Loaded only now, because --help does not need it.
+  // Loaded here because --help does not need it.
   const [{ WritePath }, { importTraces }, { convertLangfuse }, { amendAudit, writeAudit }] = await Promise.all([
     import('../../../lib/ingest/write-path.ts'),
     import('../../../lib/moving/import-file.ts'),

@@ -60,7 +60,7 @@ async function restoreFile(session: DatabaseSession, request: Request, progress:
   const { stream } = await openSource(request.file)
   const lanes = { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB }
   const path = new WritePath(database, lanes, log)
-  // One connection has the lock, and another one does the work.
+  // One connection holds the lock, and the other does the work.
   const pool = new Pool(onClose => database.connect({ applicationName: 'restore', onClose }), { size: 2 })
   try {
     const lines = readBackup(addAbortSignal(signal, stream))

@@ -1,4 +1,4 @@
-/** The flags by which commands select traces. */
+/** Defines the flags with which commands select traces. */
 import { UsageError } from '../../command.ts'
 import { parseMoment } from '../../terminal/times.ts'
 
@@ -15,7 +15,7 @@ export const CONDITION_FLAGS = {
 
 type ConditionFlags = { readonly [Name in keyof typeof CONDITION_FLAGS]: string | undefined }
 
-/** The conditions that were given, checked; times are canonical. */
+/** Returns the given conditions, validated, with times in canonical form. */
 export function readConditions({ before, from, environment, tag, status, name }: ConditionFlags) {
   return {
     environment,

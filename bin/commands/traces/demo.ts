@@ -32,17 +32,17 @@ export default command({
     ]
   },
   async run({ flags, env, print, progress }) {
-    // Every user of this machine can read the command line of a running process, so the key is taken out of it.
+    // Every user of this machine can read a running process's command line, so the key is removed from it.
     if (flags.key !== undefined) process.title = 'spoor demo'
     const count = parseCount(flags.traces)
     if (flags.key !== undefined && flags.project !== undefined) {
       throw new UsageError('--project cannot be combined with --key: a key belongs to one project')
     }
-    // The variable may be set for anything; a project that is named is meant.
+    // The variable may be set for other purposes, so a project given as a flag takes precedence.
     const given = flags.key ?? (flags.project === undefined ? env.SPOOR_API_KEY : undefined)
     const address = flags.url?.replace(/\/+$/, '') ?? (await requireServer(env, Boolean(given)))
     const project = flags.project ?? 'default'
-    // Loaded only now, because the help of any command does not need it.
+    // Loaded here because --help does not need it.
     const { recordDemo } = await import('../../../lib/demo/record.ts')
     const record = (key: string) =>
       recordDemo(address, key, count, recorded => progress.show(() => `${recorded} of ${count} traces`))
@@ -60,7 +60,7 @@ function parseCount(text: string | undefined): number {
   throw new UsageError(`--traces must be from ${WRITTEN_OUT} to ${MOST_TRACES}, but is ${JSON.stringify(text)}`)
 }
 
-/** The address of the server of this database. A key that was given is refused by any other, so then none is asked. */
+/** Returns the server's address. If a key is given, the server is not verified: a wrong server rejects the key. */
 async function requireServer(env: NodeJS.ProcessEnv, hasKey: boolean): Promise<string> {
   const server = hasKey
     ? await findLikelyServer(readConfig(env))
@@ -85,7 +85,7 @@ async function recordWithOwnKey(
   })
 }
 
-/** The most traces that are listed, the last ones. */
+/** Maximum number of traces listed. The latest are shown. */
 const MOST_SHOWN = 12
 
 function describe(address: string, keyUsed: string, traces: readonly RecordedDemo[]): string {

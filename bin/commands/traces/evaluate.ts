@@ -15,9 +15,9 @@ import { CONDITION_FLAGS, parseText, readConditions } from './conditions.ts'
 const CONCURRENCY = 4
 const MOST_CONCURRENCY = 100
 const TIMEOUT_S = 120
-/** The most errors that are printed one by one; the rest are counted. */
+/** Maximum number of errors printed individually; the rest are counted. */
 const MOST_TOLD = 10
-/** Categories that a line has room for. */
+/** Maximum number of categories shown on a line. */
 const MOST_SHOWN = 5
 
 export default command({
@@ -123,7 +123,7 @@ async function load(file: string): Promise<Evaluator[]> {
     const advice = /\.[cm]?tsx?$/.test(path) ? ' (TypeScript must be compiled to JavaScript first)' : ''
     throw new AdminError(`${file} cannot be loaded: ${message.split('\n', 1)[0]}${advice}`)
   }
-  // Loaded only now, because --help does not need it.
+  // Loaded here because --help does not need it.
   const { EvaluatorError, readEvaluators } = await import('../../../lib/evaluation/evaluator.ts')
   try {
     return readEvaluators(module)
@@ -167,7 +167,7 @@ function verdicts({ dataType, mean, categories }: Pick<Result, 'dataType' | 'mea
   return [...shown, ...(all.length > MOST_SHOWN ? [`${all.length - MOST_SHOWN} more`] : [])].join(', ')
 }
 
-/** Throws an AdminError, which sets the exit code, if all evaluations failed or a result is too low. */
+/** Throws an AdminError, which sets the exit code, if an evaluator always failed or its mean is too low. */
 function check({ evaluators }: Evaluation, failBelow: number | undefined): void {
   const failed = evaluators.find(each => each.failed > 0 && each.judged === 0)
   if (failed !== undefined) {

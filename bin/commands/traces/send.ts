@@ -27,7 +27,7 @@ export default command({
     examples: ['send ./.spoor', 'send /var/spool/app --url https://spoor.example.com --key "$SPOOR_API_KEY"']
   },
   async run({ parameters, flags, env, print }) {
-    // Every user of this machine can read the command line of a running process, so the key is taken out of it.
+    // Every user of this machine can read a running process's command line, so the key is removed from it.
     if (flags.key !== undefined) process.title = 'spoor send'
     const folder = parameters.DIR
     const seconds = Number(flags.wait ?? 60)
@@ -37,14 +37,14 @@ export default command({
     const url = flags.url ?? env.SPOOR_URL
     const key = flags.key ?? env.SPOOR_API_KEY
     if (!key) throw new AdminError('a key is needed: set SPOOR_API_KEY, or give --key')
-    // Imported here, because starting any other command need not load undici.
+    // Imported here because other commands do not need undici.
     const { Spoor } = await import('../../../clients/typescript/index.ts')
     const options = { spool: folder, key, url, onProblem: () => {} }
     const { obstacle } = readOptions(options, env)
     if (obstacle !== undefined) throw new AdminError(obstacle)
     const spoor = new Spoor(options)
     const end = Date.now() + seconds * 1000
-    // It takes a part of the files at a time.
+    // `adopt` takes a limited number of files at a time.
     while ((await spoor.adopt({ anyKey: flags['any-key'] })) > 0)
       if ((await spoor.flush({ timeoutMs: Math.max(1, end - Date.now()) })).kept > 0) break
     const { left } = spoor

@@ -33,7 +33,7 @@ export const remove = command({
     if (apply && dryRun) throw new UsageError('--apply and --dry-run contradict each other: give one of them')
     const request = { project, ...readConditions(flags) }
     await withDatabase(env, async ({ sql }) => {
-      // Loaded only now, because --help does not need them.
+      // Loaded here because --help does not need these modules.
       const [{ applyPruning, planPruning }, { reclaimRoom }, { measureDatabase }] = await Promise.all([
         import('../../../lib/admin/upkeep/pruning.ts'),
         import('../../../lib/store/trace/pruning.ts'),

@@ -12,11 +12,11 @@ class KeyDescription(TypedDict):
     projectId: str
     scopes: list[Literal["traces:write", "traces:read", "traces:delete"]]
     expiresAt: Union[str, None]
-    """Null: never."""
+    """The expiry time. Null means never."""
     lastUsedAt: str
-    """ISO 8601 in UTC, with three or six fraction digits."""
+    """An ISO 8601 time in UTC, with three or six fraction digits."""
     environment: Union[str, None]
-    """The environment stamped on what the key records; null: unassigned."""
+    """The environment of traces that the key records. Null means unassigned."""
 
 
 class ProjectStorage(TypedDict):
@@ -33,9 +33,9 @@ class Project(TypedDict):
     spanCount: int
     estimatedBytes: int
     lastTraceAt: Union[str, None]
-    """When the newest trace was ingested."""
+    """The time at which the newest trace was ingested."""
     createdAt: str
-    """ISO 8601 in UTC, with three or six fraction digits."""
+    """An ISO 8601 time in UTC, with three or six fraction digits."""
     storage: ProjectStorage
     keyScopes: list[Literal["traces:write", "traces:read", "traces:delete"]]
 
@@ -50,7 +50,7 @@ class ScoreSummary(TypedDict):
     scoreId: str
     dataType: Literal["numeric", "categorical", "boolean"]
     value: Union[float, str, bool]
-    """A number for `numeric`, a string for `categorical`, a boolean for `boolean`."""
+    """The value is a number for `numeric`, a string for `categorical` and a boolean for `boolean`."""
     evaluatorId: Union[str, None]
 
 
@@ -58,15 +58,15 @@ class TraceSummary(TypedDict):
     id: str
     name: str
     status: Literal["ok", "error", "unset", "running"]
-    """`running` until the trace is ended."""
+    """The status is `running` until the trace ends."""
     environment: Union[str, None]
-    """The environment of the key that recorded the trace; null: unassigned."""
+    """The environment of the key that recorded the trace. Null means unassigned."""
     startedAt: str
-    """ISO 8601 in UTC, with three or six fraction digits."""
+    """An ISO 8601 time in UTC, with three or six fraction digits."""
     endedAt: Union[str, None]
-    """Null while the trace is running."""
+    """The end, which is null while the trace is running."""
     durationMs: Union[int, None]
-    """Null while the trace is running."""
+    """The duration, which is null while the trace is running."""
     provider: Union[str, None]
     model: Union[str, None]
     sessionId: Union[str, None]
@@ -76,11 +76,11 @@ class TraceSummary(TypedDict):
     costUsd: Union[float, None]
     spanCount: int
     errorCount: int
-    """Spans whose status is `error`."""
+    """The number of spans with status `error`."""
     estimatedBytes: int
-    """Serialised size of the trace and its spans."""
+    """The serialised size of the trace and its spans."""
     ingestedAt: Union[str, None]
-    """When the service stored the trace; null: not known, for an imported one."""
+    """The time at which the service stored the trace. An imported trace may have no known time (null)."""
     scores: dict[str, ScoreSummary]
     """The newest score of each name, by name."""
 
@@ -88,26 +88,26 @@ class TraceSummary(TypedDict):
 class TraceList(TypedDict):
     traces: list[TraceSummary]
     nextCursor: Union[str, None]
-    """Pass as `after` for the next page; null: this is the last."""
+    """The value of `after` for the next page. The last page has none (null)."""
     prevCursor: Union[str, None]
-    """Pass as `before` for the page before; null: this is the first."""
+    """The value of `before` for the previous page. The first page has none (null)."""
     pageSize: int
-    """The limit in force."""
+    """The limit in effect."""
 
 
 class Trace(TypedDict):
     id: str
     name: str
     status: Literal["ok", "error", "unset", "running"]
-    """`running` until the trace is ended."""
+    """The status is `running` until the trace ends."""
     environment: Union[str, None]
-    """The environment of the key that recorded the trace; null: unassigned."""
+    """The environment of the key that recorded the trace. Null means unassigned."""
     startedAt: str
-    """ISO 8601 in UTC, with three or six fraction digits."""
+    """An ISO 8601 time in UTC, with three or six fraction digits."""
     endedAt: Union[str, None]
-    """Null while the trace is running."""
+    """The end, which is null while the trace is running."""
     durationMs: Union[int, None]
-    """Null while the trace is running."""
+    """The duration, which is null while the trace is running."""
     provider: Union[str, None]
     model: Union[str, None]
     sessionId: Union[str, None]
@@ -117,11 +117,11 @@ class Trace(TypedDict):
     costUsd: Union[float, None]
     spanCount: int
     errorCount: int
-    """Spans whose status is `error`."""
+    """The number of spans with status `error`."""
     estimatedBytes: int
-    """Serialised size of the trace and its spans."""
+    """The serialised size of the trace and its spans."""
     ingestedAt: Union[str, None]
-    """When the service stored the trace; null: not known, for an imported one."""
+    """The time at which the service stored the trace. An imported trace may have no known time (null)."""
     scores: dict[str, ScoreSummary]
     """The newest score of each name, by name."""
     input: Any
@@ -129,17 +129,17 @@ class Trace(TypedDict):
     output: Any
     """Any JSON value."""
     metadata: dict[str, Any]
-    """An object of any JSON values."""
+    """An object whose values can be any JSON."""
     metadataUpdatedAt: Union[str, None]
-    """When the metadata was last changed after ingest; null: never."""
+    """The time of the last metadata change after ingest. Null means never."""
     bodyHash: str
-    """Identifies the body as it was ingested; later changes of the metadata leave it as it is."""
+    """The hash identifies the body as ingested. Later metadata changes do not affect it."""
 
 
 class SpanEvent(TypedDict):
     name: str
     timestamp: str
-    """ISO 8601 in UTC, with three or six fraction digits."""
+    """An ISO 8601 time in UTC, with three or six fraction digits."""
     attributes: Union[dict[str, Any], None]
 
 
@@ -151,9 +151,9 @@ class Span(TypedDict):
     kind: Literal["llm", "agent", "tool", "chain", "retriever", "embedding", "reranker", "custom"]
     status: Literal["ok", "error", "unset"]
     startedAt: str
-    """ISO 8601 in UTC, with three or six fraction digits."""
+    """An ISO 8601 time in UTC, with three or six fraction digits."""
     endedAt: str
-    """ISO 8601 in UTC, with three or six fraction digits."""
+    """An ISO 8601 time in UTC, with three or six fraction digits."""
     durationMs: int
     provider: Union[str, None]
     model: Union[str, None]
@@ -162,10 +162,10 @@ class Span(TypedDict):
     output: Any
     """Any JSON value."""
     attributes: dict[str, Any]
-    """An object of any JSON values."""
+    """An object whose values can be any JSON."""
     events: list[SpanEvent]
     usage: Union[Usage, None]
-    """Null where none was recorded."""
+    """The span's usage, which is null if none was recorded."""
     costUsd: Union[float, None]
 
 
@@ -173,34 +173,34 @@ class Score(TypedDict):
     id: str
     traceId: str
     spanId: Union[str, None]
-    """The span that is judged; null: the whole trace."""
+    """The judged span. If null, the score judges the whole trace."""
     name: str
     dataType: Literal["numeric", "categorical", "boolean"]
     value: Union[float, str, bool]
-    """A number for `numeric`, a string for `categorical`, a boolean for `boolean`."""
+    """The value is a number for `numeric`, a string for `categorical` and a boolean for `boolean`."""
     comment: Union[str, None]
     source: Literal["api", "annotation", "eval"]
-    """`api`: through this API or MCP; `annotation`: on the dashboard; `eval`: by an evaluator."""
+    """The source is `api` for this API and MCP, `annotation` for the dashboard and `eval` for an evaluator."""
     evaluatorId: Union[str, None]
     runId: Union[str, None]
     createdAt: str
-    """ISO 8601 in UTC, with three or six fraction digits."""
+    """An ISO 8601 time in UTC, with three or six fraction digits."""
 
 
 class TraceDetail(TypedDict):
     trace: Trace
     spans: list[Span]
-    """By `startedAt`, then id."""
+    """The spans, ordered by `startedAt`, then id."""
     scores: list[Score]
-    """Newest first."""
+    """The scores, newest first."""
 
 
 class ScoreList(TypedDict):
     scores: list[Score]
     nextCursor: Union[str, None]
-    """Pass as `after` for the next page; null: this is the last."""
+    """The value of `after` for the next page. The last page has none (null)."""
     pageSize: int
-    """The limit in force."""
+    """The limit in effect."""
 
 
 class TraceScoreList(TypedDict):

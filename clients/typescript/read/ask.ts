@@ -1,4 +1,4 @@
-/** One question to the service. Loaded when something is read. */
+/** Sends one API request. Loaded when the application first reads stored data. */
 import { parseAnswer } from '../send/answer.ts'
 import type { Transport } from '../send/transport.ts'
 import type { Ask } from './reads.ts'

@@ -1,6 +1,6 @@
 /**
- * Judges stored traces in a process of one's own. `spoor evaluate` does the same beside the database, and its scores say
- * which evaluator gave them; these have the source `api`.
+ * Judges stored traces in the application's own process. `spoor evaluate` does so next to the database, and its scores
+ * name the evaluator, whereas scores from here have the source `api`.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { TraceDetail, TraceListQuery } from '../api-types.ts'
@@ -9,9 +9,9 @@ import { messageOf } from '../record/values.ts'
 import type { Spoor } from '../spoor.ts'
 
 export interface Evaluator {
-  /** The name of the scores that it writes. */
+  /** Name of the scores that this evaluator writes. */
   readonly name: string
-  /** Undefined is no verdict. */
+  /** Returns undefined to give no verdict. */
   evaluate(trace: TraceDetail): Verdict | ScoreValue | undefined | Promise<Verdict | ScoreValue | undefined>
 }
 
@@ -22,30 +22,30 @@ export interface Verdict {
 }
 
 export interface Evaluated {
-  /** Traces that got a verdict. */
+  /** Number of traces with a verdict. */
   readonly judged: number
-  /** Traces of which the evaluator said nothing. */
+  /** Number of traces for which the evaluator returned no verdict. */
   readonly passed: number
   readonly failed: number
-  /** The first hundred that failed. */
+  /** The first 100 failures. */
   readonly failures: readonly { readonly traceId: string; readonly reason: string }[]
-  /** The mean of the numeric verdicts; true counts 1 and false 0. Undefined if there are none. */
+  /** Mean of the numeric verdicts, counting true as 1 and false as 0. Undefined without such verdicts. */
   readonly mean: number | undefined
 }
 
 export interface EvaluateOptions {
   readonly concurrency?: number | undefined
-  /** Goes on with the traces that come, until the signal is given. */
+  /** Whether to continue with new traces until `signal` aborts. */
   readonly follow?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** The pause of `follow`, and how many times as long as a look took it is at least. */
+/** With `follow`, the pause after a pass is at least PAUSE_MS and PAUSE_FACTOR times the pass's duration. */
 const PAUSE_MS = 2000
 const PAUSE_FACTOR = 10
 const MOST_FAILURES = 100
 
-/** Judges each complete trace that the filters match and that has no score of this name; failures do not end it. */
+/** Judges each complete, matching trace without a score of this name. A failure does not stop the evaluation. */
 export async function evaluate(
   spoor: Spoor,
   { name, evaluate: judge }: Evaluator,
@@ -58,7 +58,7 @@ export async function evaluate(
   const failures: { traceId: string; reason: string }[] = []
   let numbers = 0
   let sum = 0
-  // The score of a trace may still be on its way.
+  // Traces already handled in this run. Their scores may not be visible yet.
   const seen = new Set<string>()
   const look = async () => {
     const traces = spoor.traces.all(query)
@@ -101,7 +101,7 @@ export async function evaluate(
   return { judged, passed, failed, failures, mean: numbers === 0 ? undefined : sum / numbers }
 }
 
-/** The service is away or busy; otherwise it would say the same again. */
+/** Whether the error may be temporary because the service is unreachable or busy. */
 function mayPass(error: unknown): boolean {
   const { status } = error as { readonly status?: number }
   return status !== undefined && (status === 0 || status === 429 || status >= 500)

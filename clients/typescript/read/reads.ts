@@ -1,4 +1,4 @@
-/** Reads stored data with the client's key, which needs the scope `traces:read`. Unlike recording, reading throws. */
+/** Reads stored data with the client's key, which needs the scope `traces:read`. Throws on failure. */
 import type {
   Score,
   ScoreList,
@@ -10,7 +10,7 @@ import type {
   TraceSummary
 } from '../api-types.ts'
 
-/** Asks the service. `given`: the query of a GET, the body of a PATCH. */
+/** Sends a request. `given` is the query of a GET or the body of a PATCH. */
 export type Ask = <T>(method: 'GET' | 'PATCH' | 'DELETE', path: string, given?: object) => Promise<T>
 
 type All<Query> = Omit<Query, 'after' | 'before'>
@@ -34,7 +34,7 @@ class List<Query extends object, Page extends { readonly nextCursor: string | nu
     return this.ask('GET', this.#path, query)
   }
 
-  /** Each one that the filters match, page after page. */
+  /** Yields each item that matches the filters, page by page. */
   async *all(query?: All<Query>): AsyncGenerator<Item, void, undefined> {
     for (let after: string | null | undefined; after !== null; ) {
       const page = await this.list({ ...query, ...(after && { after }) } as Query)
@@ -57,12 +57,12 @@ export class Traces extends List<TraceListQuery, TraceList, TraceSummary> {
     return this.ask('GET', `${tracePath(traceId)}/scores`)
   }
 
-  /** Merges metadata into a stored trace: each name replaces what was there under it. */
+  /** Merges metadata into a stored trace. Each name replaces its previous value. */
   async patchMetadata(traceId: string, metadata: Record<string, unknown>): Promise<void> {
     await this.ask('PATCH', tracePath(traceId), { metadata })
   }
 
-  /** Deletes a trace with its spans and scores; needs the scope `traces:delete`. */
+  /** Deletes a trace with its spans and scores. Needs the scope `traces:delete`. */
   async delete(traceId: string): Promise<void> {
     await this.ask('DELETE', tracePath(traceId))
   }

@@ -1,7 +1,7 @@
-/** The service refused a request, or could not be asked. */
+/** Thrown when the service rejects a request or cannot be reached. */
 export class SpoorError extends Error {
   override readonly name = 'SpoorError'
-  /** 0: no answer came. */
+  /** HTTP status; 0 if no response arrived. */
   readonly status: number
   readonly code: string | undefined
   readonly requestId: string | undefined

@@ -1,7 +1,7 @@
 /**
- * The time of a trace: milliseconds since 1970, by the monotonic clock. A wall clock that is set while a trace runs
- * changes no duration, and no end comes before its start. The traces of a process share their time, so that one that
- * starts another comes first, until the wall clock differs from it.
+ * Trace time in milliseconds since 1970, based on the monotonic clock, so that setting the wall clock changes no
+ * duration and no end precedes its start. A process's traces share an offset, so that a trace sorts before traces that
+ * it starts, until the wall clock drifts by more than MOST_DRIFT_MS.
  */
 const MOST_DRIFT_MS = 20
 let shared = Date.now() - performance.now()
@@ -15,7 +15,7 @@ export class Clock {
     this.#offset = shared
   }
 
-  /** With microseconds behind the point. */
+  /** Returns the current time in milliseconds, with microseconds as the fraction. */
   now(): number {
     return this.#offset + performance.now()
   }
@@ -25,15 +25,15 @@ export class Clock {
 const EARLIEST = Date.parse('0001-01-02T00:00:00Z')
 const LATEST = Date.parse('9999-12-30T00:00:00Z')
 
-/** ISO 8601 to the microsecond. */
+/** Returns an ISO 8601 timestamp with microseconds. */
 export function timestamp(ms: number): string {
   const whole = Math.floor(ms)
-  // Just below a millisecond, the difference is rounded to a whole one.
+  // Just below a full millisecond, floating-point rounding can yield 1000.
   const micro = Math.min(999, Math.floor((ms - whole) * 1000))
   return new Date(whole).toISOString().replace('Z', `${String(micro).padStart(3, '0')}Z`)
 }
 
-/** A time that an application gives; undefined where it is none that can be recorded. */
+/** Converts a time given by an application. Returns undefined if the time cannot be recorded. */
 export function timeOf(given: Date | number | string | undefined): number | undefined {
   if (given === undefined) return undefined
   const ms = typeof given === 'number' ? given : given instanceof Date ? given.getTime() : Date.parse(given)

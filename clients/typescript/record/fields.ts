@@ -1,4 +1,4 @@
-/** Makes a field that an application sets fit the service's rules. Nothing is refused. */
+/** Adjusts fields set by an application to the service's rules. Nothing is rejected. */
 import { SPAN_KINDS, type SpanInput, STATUSES } from '../api-types.ts'
 
 export type SpanKind = NonNullable<SpanInput['kind']>
@@ -12,7 +12,7 @@ export interface RecordedUsage {
 
 const COUNTS = ['inputTokens', 'outputTokens', 'totalTokens'] as const
 
-/** A text of 1 to so many characters without U+0000 and unpaired surrogates; undefined where nothing is left. */
+/** Returns 1 to `most` well-formed characters without U+0000; undefined if the value is missing or empty. */
 export function shortText(value: unknown, most: number): string | undefined {
   if (value === undefined || value === null) return undefined
   const text = String(value).toWellFormed().replaceAll('\0', '\uFFFD')
@@ -28,7 +28,7 @@ export function statusOf(value: unknown): Status {
   return STATUSES.includes(value as Status) ? (value as Status) : 'unset'
 }
 
-/** The counts that are whole numbers of at least 0; undefined without any. */
+/** Returns the counts that are non-negative integers; undefined if there are none. */
 export function usageOf(value: RecordedUsage | undefined): RecordedUsage | undefined {
   const usage: RecordedUsage = {}
   for (const name of COUNTS) {
@@ -42,7 +42,7 @@ export function costOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 }
 
-/** The sum of two usages. A total that only one of them has is completed from the other's parts. */
+/** Adds two usages. If only one has a total, the other's total is computed from its parts. */
 export function addUsage(one: RecordedUsage | undefined, other: RecordedUsage | undefined): RecordedUsage | undefined {
   if (one === undefined || other === undefined) return one ?? other
   const sum: RecordedUsage = {}

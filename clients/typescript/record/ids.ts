@@ -1,4 +1,4 @@
-/** Random ids, as W3C Trace Context has them: never all zeros. */
+/** Creates random W3C Trace Context ids, which are never all zeros. */
 import { randomFillSync } from 'node:crypto'
 
 const POOL = Buffer.alloc(4096)

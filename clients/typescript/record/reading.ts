@@ -1,17 +1,17 @@
 /**
- * Results that are read later: async iterables, generators and web streams. The step goes on until the reader is at the
- * end, stops, or fails. A result that nobody reads ends its step when it is collected as garbage.
+ * Records results that are read later: async iterables, generators and web streams. The step ends when the reader
+ * reaches the end, stops or fails, or when an unread result is garbage-collected.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { Span, type Step } from './step.ts'
 
-/** The items that were read become the output, up to these bounds; later ones are only counted. */
+/** Bounds of the recorded output. Items beyond the bounds are only counted. */
 const MOST_BYTES = 600_000
 const MOST_ITEMS = 10_000
 
 type Context = AsyncLocalStorage<Step>
 
-/** Ends the steps of results that are gone. The value that is held must not hold the result. */
+/** Ends a step when its result is garbage-collected. A `Reading` must never reference the result. */
 const forgotten = new FinalizationRegistry<Reading>(reading => reading.stop('collected'))
 
 export function isReadLater(value: unknown): value is object {
@@ -19,7 +19,7 @@ export function isReadLater(value: unknown): value is object {
   return Symbol.asyncIterator in value || value instanceof ReadableStream || isGenerator(value)
 }
 
-/** Wraps a result so that reading it is recorded. The application reads the wrapper as it would read the result. */
+/** Wraps a result to record the items that the application reads from it. */
 export function watchReading<V>(context: Context, step: Step, value: V & object): V {
   const reading = new Reading(step)
   const watched =
@@ -30,7 +30,7 @@ export function watchReading<V>(context: Context, step: Step, value: V & object)
   return watched as V
 }
 
-/** Collects the items that are read, and ends the step with them. */
+/** Collects the items that are read and ends the step with them. */
 export class Reading {
   readonly #step: Step
   readonly #items: unknown[] = []
@@ -52,7 +52,7 @@ export class Reading {
     else this.#items.push(item)
   }
 
-  /** The reader is at the end; `output` where the step knows better than its items. */
+  /** Called when the reader reaches the end. `output`, if given, replaces the collected items. */
   end(output?: unknown): void {
     this.#close(() => {
       this.#setOutput(output)
@@ -67,7 +67,7 @@ export class Reading {
     })
   }
 
-  /** The reader has stopped before the end, or was never there. */
+  /** Called when the reader stops early or the result is garbage-collected. */
   stop(reason: 'left' | 'collected'): void {
     this.#close(() => {
       this.#setOutput(undefined)
@@ -95,7 +95,7 @@ export class Reading {
   }
 }
 
-/** An item that is not a string counts as this many bytes because its size is unknown. */
+/** Assumed size of an item that is not a string, because its actual size is unknown. */
 const ITEM_BYTES = 200
 
 interface AnyIterator {
@@ -106,8 +106,8 @@ interface AnyIterator {
 type AnyIterable = AnyIterator & Record<PropertyKey, unknown>
 
 /**
- * A proxy: all else of the result stays as it is, private members included. Each step of the iteration runs inside the
- * step that is recorded, so that what a generator calls is part of it.
+ * Proxies an iterable, whose other members keep working, including private ones. Each iteration runs inside the step,
+ * so that calls made by a generator become part of the step.
  */
 function watchIterable(target: AnyIterable, reading: Reading, context: Context, step: Step): object {
   const watched: object = new Proxy(target, {
@@ -130,7 +130,7 @@ function watchIterable(target: AnyIterable, reading: Reading, context: Context, 
   return watched
 }
 
-/** One turn of an iterator, synchronous or not. */
+/** Runs one synchronous or asynchronous iterator call. */
 function turn(act: () => unknown, reading: Reading, isLast: boolean, context: Context, step: Step): unknown {
   const look = (result: IteratorResult<unknown>) => {
     if (isLast) reading.stop('left')
@@ -153,7 +153,7 @@ function turn(act: () => unknown, reading: Reading, isLast: boolean, context: Co
 
 function watchStream(target: ReadableStream, reading: Reading, context: Context, step: Step): ReadableStream {
   const reader = target.getReader()
-  // Nothing is read ahead of the application.
+  // The wrapper reads nothing ahead of the application.
   return new ReadableStream(
     {
       async pull(controller) {

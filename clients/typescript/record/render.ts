@@ -1,9 +1,8 @@
-/** Traces and spans as the texts of request bodies: objects whose members are JSON texts already. */
+/** Renders traces and spans as request bodies. Object members are already JSON strings. */
 
-/** JSON texts by the names that the API has for them; undefined is not there. */
+/** JSON strings by API field name. Undefined members are omitted. */
 export type Texts = Record<string, string | undefined>
 
-/** A finished span. */
 export interface SpanRecord {
   readonly id: string
   readonly parentSpanId: string | undefined
@@ -11,21 +10,21 @@ export interface SpanRecord {
   readonly status: string
   readonly endedAt: number
   readonly text: string
-  /** About as many as the text has. */
+  /** Approximate size of `text`. */
   readonly bytes: number
 }
 
-/** The fields that only the start, or only the end, of a trace can set. */
+/** Fields that can be set only by the start or only by the end of a trace. */
 export const START_FIELDS: readonly string[] = ['id', 'name', 'startedAt', 'sessionId', 'userId', 'input']
 export const END_FIELDS: readonly string[] = ['status', 'endedAt', 'output', 'usage', 'costUsd']
 
-/** The JSON of a value; undefined for undefined. */
+/** Returns a value's JSON; undefined for undefined. */
 export const renderJson: (value: unknown) => string | undefined = JSON.stringify
 
-/** JSON of a string that needs no escapes, such as an id or a time. */
+/** Returns the JSON of a string that needs no escaping, such as an id or a time. */
 export const quoted = (text: string) => `"${text}"`
 
-/** An object with the members that are there, but for some. */
+/** Returns a JSON object of the defined members, except the names in `without`. */
 export function objectText(without: readonly string[], ...parts: readonly Texts[]): string {
   let text = ''
   for (const part of parts) {
@@ -37,7 +36,7 @@ export function objectText(without: readonly string[], ...parts: readonly Texts[
   return `{${text}}`
 }
 
-/** An object of names that others gave. */
+/** Returns a JSON object with application-defined names; undefined if there are no members. */
 export function membersText(members: ReadonlyMap<string, string>): string | undefined {
   if (members.size === 0) return undefined
   return `{${Array.from(members, ([name, text]) => `${renderJson(name)}:${text}`).join()}}`
@@ -46,6 +45,6 @@ export function membersText(members: ReadonlyMap<string, string>): string | unde
 export const listText = (texts: readonly string[]): string | undefined =>
   texts.length === 0 ? undefined : `[${texts.join()}]`
 
-/** A body, with what else it has. */
+/** Returns a request body with the schema version and the given members. */
 export const bodyText = (members: Texts): string => objectText([], SCHEMA, members)
 export const SCHEMA = { schemaVersion: '1' }

@@ -1,4 +1,4 @@
-/** Calls a function as a step: its result is the step's output, and what it throws fails the step. */
+/** Calls a function as a step. The function's result becomes the step's output, and an exception fails the step. */
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { isReadLater, watchReading } from './reading.ts'
 import { Span, type Step } from './step.ts'
@@ -14,7 +14,7 @@ export function runStep<R>(context: Context, step: Step, act: () => R): R {
     throw error
   }
   if (isThenable(result)) {
-    // A promise that begins its work when it is asked for the result does so here, as part of the step.
+    // A lazy promise starts its work when `then` is called, so the call belongs inside the step.
     const settled = context.run(step, () => Promise.resolve(result))
     return settled.then(
       value => settle(context, step, value),
@@ -50,7 +50,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function'
 }
 
-/** Whether a step can be the current one: a span that goes on after its trace cannot hold another. */
+/** Whether a step can be the current one. A span that outlives its trace cannot contain another span. */
 export function isUsable(step: Step | undefined): step is Step {
   return step !== undefined && !(step instanceof Span ? step.isOver : step.isEnded)
 }

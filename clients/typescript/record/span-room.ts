@@ -1,20 +1,20 @@
 /**
- * Which spans of a trace are recorded, where there are more than a trace holds. Places go to the spans that start first,
- * since a parent starts before its children. A later span that failed takes the place of a span that did not fail, has
- * no children that are recorded, and has not been sent.
+ * Selects the spans to record when a trace has more than MAX_SPANS. Spans that start first get the slots, because
+ * parents start before their children. A later failed span replaces a span that did not fail, has no waiting children,
+ * and has not been sent.
  */
 import { MAX_SPANS } from '../api-types.ts'
 import type { SpanRecord } from './render.ts'
 
 export class SpanRoom {
   readonly #places = new Set<string>()
-  /** Finished, and not sent. */
+  /** Finished spans that have not been sent. */
   #waiting: SpanRecord[] = []
   #waitingSize = 0
-  /** Spans without a place. */
+  /** Spans without a slot, counted in total and by kind. */
   leftOut: { count: number; kinds: Record<string, number> } | undefined
 
-  /** A span starts: whether it has a place. */
+  /** Called when a span starts. Returns whether the span gets a slot. */
   enter(id: string): boolean {
     if (this.#places.size >= MAX_SPANS) return false
     this.#places.add(id)
@@ -25,12 +25,11 @@ export class SpanRoom {
     return this.#places.has(id)
   }
 
-  /** Bytes of finished spans that are not sent. */
+  /** Approximate size of the finished, unsent spans in bytes. */
   get bytes(): number {
     return this.#waitingSize
   }
 
-  /** A span has ended. */
   add(span: SpanRecord): void {
     if (!this.#places.has(span.id)) {
       const out = span.status === 'error' ? this.#makeRoom(span) : undefined
@@ -42,7 +41,7 @@ export class SpanRoom {
     this.#waitingSize += span.bytes
   }
 
-  /** The finished spans, which will be sent. */
+  /** Removes and returns the finished spans. */
   take(): SpanRecord[] {
     const taken = this.#waiting
     this.#waiting = []
@@ -56,7 +55,7 @@ export class SpanRoom {
     this.leftOut.kinds[kind] = (this.leftOut.kinds[kind] ?? 0) + 1
   }
 
-  /** Gives the span that has lost its place. */
+  /** Frees a waiting span's slot and returns that span; undefined if no span can be replaced. */
   #makeRoom({ parentSpanId }: SpanRecord): SpanRecord | undefined {
     const parents = new Set(this.#waiting.map(each => each.parentSpanId).concat(parentSpanId))
     const place = this.#waiting.findLastIndex(({ id, status }) => status !== 'error' && !parents.has(id))

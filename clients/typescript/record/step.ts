@@ -1,6 +1,6 @@
 /**
- * A trace or a span while it runs. A value becomes JSON text when it is given, so later changes to it are not recorded;
- * a value that is too large is cut there. No method throws, and none waits.
+ * A running trace or span. Values become JSON when they are set, so later changes are not recorded, and oversized
+ * values are cut. No method throws or waits.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT } from '../api-types.ts'
 import { type Clock, timeOf, timestamp } from './clock.ts'
@@ -25,7 +25,7 @@ export interface StepOptions {
   readonly provider?: string | undefined
   readonly usage?: RecordedUsage | undefined
   readonly costUsd?: number | undefined
-  /** When it started, if not now. */
+  /** Start time; now by default. */
   readonly startedAt?: Date | number | string | undefined
 }
 
@@ -39,7 +39,7 @@ export interface EndOptions {
   readonly status?: Status | undefined
   readonly usage?: RecordedUsage | undefined
   readonly costUsd?: number | undefined
-  /** When it ended, if not now. */
+  /** End time; now by default. */
   readonly endedAt?: Date | number | string | undefined
 }
 
@@ -54,49 +54,47 @@ interface Used {
   readonly costUsd: number | undefined
 }
 
-/** The part of the client that steps use. */
 export interface Recorder {
   readonly redact: Redact | undefined
-  /** Calls a function with the step as the current one, and ends the step with what it gives. */
+  /** Calls a function with the step as the current one, and ends the step with the function's result. */
   run<R>(step: Step, act: () => R): R
   problem(text: string): void
 }
 
-/** The part of a trace that its spans use. */
 export interface StepOwner {
   readonly traceId: string
   readonly clock: Clock
   readonly recorder: Recorder
   readonly isOver: boolean
-  /** Marks the trace as one that others may join, and gives its id and a span's as a `traceparent` header. */
+  /** Lets other services' spans join the trace. Returns a `traceparent` header that names the trace and the span. */
   share(spanId: string): string
   score(name: string, value: ScoreValue, options?: ScoreOptions): unknown
   begun(span: Span): void
-  /** The id of the span that this one is recorded under. */
+  /** Returns the id of the parent under which the span is recorded. */
   parentOf(span: Span): string | undefined
   ended(span: Span, record: SpanRecord, said: Texts): void
 }
 
-/** The most bytes of the values of a span, or of a trace without its spans; the service takes 768,000 with all else. */
+/** Maximum bytes of values in a span, or in a trace without its spans. The service accepts 768,000 bytes in total. */
 export const DOCUMENT_BYTES = 700_000
-/** The output leaves this many bytes for attributes, metadata and events. */
+/** Bytes that the output leaves for attributes, metadata and events. */
 const REST_BYTES = 60_000
 
 export abstract class Step {
   readonly name: string
-  /** The fields that were set, as JSON strings. */
+  /** Fields that were set, as JSON strings. */
   protected readonly said: Texts = {}
-  /** The attributes of a span, the metadata of a trace. */
+  /** A span's attributes or a trace's metadata, as JSON strings. */
   protected readonly members = new Map<string, string>()
   protected readonly startedAt: number
   protected endedAt: number | undefined
   protected status: Status | undefined
   protected usage: RecordedUsage | undefined
   protected costUsd: number | undefined
-  /** The sum over the steps within this one. It counts if this step has no usage of its own. */
+  /** Sum over nested steps. Used if this step has no usage of its own. */
   protected usageBelow: RecordedUsage | undefined
   protected costBelow: number | undefined
-  /** Bytes that values may still have. */
+  /** Bytes still available for values. */
   protected room = DOCUMENT_BYTES
   protected cuts = 0
 
@@ -107,12 +105,12 @@ export abstract class Step {
   }
 
   abstract readonly traceId: string
-  /** Undefined for a trace. */
+  /** Undefined for a trace without a parent span. */
   abstract readonly spanId: string | undefined
   protected abstract readonly owner: StepOwner
-  /** Ends it, once; later calls do nothing. */
+  /** Later calls do nothing. */
   abstract end(options?: EndOptions): void
-  /** The error that it ended with. */
+  /** Records the error that made the step fail. */
   abstract recordError(error: unknown): void
 
   get isEnded(): boolean {
@@ -127,12 +125,12 @@ export abstract class Step {
     return this.status !== undefined
   }
 
-  /** How often something of its values was cut. */
+  /** Number of cuts made in the step's values. */
   get cutCount(): number {
     return this.cuts
   }
 
-  /** The W3C header by which another service's spans join this trace. */
+  /** W3C `traceparent` header with which another service's spans join this trace. */
   get traceparent(): string {
     return this.owner.share(this.spanId ?? '')
   }
@@ -156,7 +154,7 @@ export abstract class Step {
     return this
   }
 
-  /** In US dollars. */
+  /** Sets the cost in US dollars. */
   setCost(costUsd: number | undefined): this {
     this.costUsd = costOf(costUsd) ?? this.costUsd
     return this
@@ -167,19 +165,19 @@ export abstract class Step {
     return this
   }
 
-  /** Attaches a verdict; of the same name, the newest counts. */
+  /** Attaches a score. If a name has several scores, the newest counts. */
   score(name: string, value: ScoreValue, options: ScoreOptions = {}): this {
     const { spanId } = this
     this.owner.score(name, value, spanId === undefined ? options : { spanId, ...options })
     return this
   }
 
-  /** Starts a step within this one, to be ended by hand. */
+  /** Starts a nested span, which the caller must end. */
   startSpan(name: string, options: SpanOptions = {}): Span {
     return new Span(this.owner, this, name, options)
   }
 
-  /** Runs a function as a step within this one. Its result is the output; if it throws, the step has failed. */
+  /** Runs a function as a nested span. The function's result becomes the output, and an exception fails the span. */
   span<R>(name: string, act: (span: Span) => R): R
   span<R>(name: string, options: SpanOptions, act: (span: Span) => R): R
   span<R>(name: string, ...rest: [(span: Span) => R] | [SpanOptions, (span: Span) => R]): R {
@@ -200,12 +198,12 @@ export abstract class Step {
     return this
   }
 
-  /** The usage that was set, or else the sum over the steps within this one. */
+  /** Usage and cost that were set, or else the sums over nested steps. */
   protected get used(): Used {
     return { usage: this.usage ?? this.usageBelow, costUsd: this.costUsd ?? this.costBelow }
   }
 
-  /** All that is said of it now, but for some. */
+  /** Returns the step's current state as JSON, except the fields in `without`. */
   protected tell(id: string, { usage, costUsd }: Used, more: Texts, without: readonly string[] = []): string {
     const { name, status = 'unset', startedAt, endedAt } = this
     const always = {
@@ -222,13 +220,13 @@ export abstract class Step {
     })
   }
 
-  /** A step within this one has used so much. */
+  /** Adds the usage and cost of a nested step. */
   addBelow(usage: RecordedUsage | undefined, costUsd: number | undefined): void {
     this.usageBelow = addUsage(this.usageBelow, usage)
     if (costUsd !== undefined) this.costBelow = (this.costBelow ?? 0) + costUsd
   }
 
-  /** Takes over the options of an end. False if the step has already ended. */
+  /** Applies the options of `end`. Returns false if the step has already ended. */
   protected close({ output, status, usage, costUsd, endedAt }: EndOptions): boolean {
     if (this.endedAt !== undefined) return false
     if (output !== undefined) this.setOutput(output)
@@ -262,7 +260,7 @@ export class Span extends Step {
   #kind: SpanKind
   readonly #events: string[] = []
   #eventsLeftOut = 0
-  /** Somebody still reads what it gives: its trace waits for it. */
+  /** Whether the application is still reading the span's result. The trace waits for such a span. */
   isStreaming = false
 
   constructor(owner: StepOwner, parent: Step, name: string, options: SpanOptions) {
@@ -284,7 +282,7 @@ export class Span extends Step {
     return this.spanId
   }
 
-  /** Whether its trace is recorded, so that nothing can be added. */
+  /** Whether the trace has been recorded, so that nothing can be added. */
   get isOver(): boolean {
     return this.owner.isOver
   }
@@ -341,10 +339,10 @@ export class Span extends Step {
   }
 }
 
-/** The estimated size of a span without its values. */
+/** Estimated size of a span without its values, in bytes. */
 const BARE_BYTES = 300
 
-/** The attributes of an event `exception`, as OpenTelemetry names them. */
+/** Returns the attributes of an `exception` event under OpenTelemetry's names. */
 export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { 'exception.message': error }
   return {
@@ -354,7 +352,7 @@ export function describeError(error: unknown): Record<string, unknown> {
   }
 }
 
-/** The options may be left out before a function. */
+/** Splits arguments whose options may be omitted before the function. */
 export function optionsFirst<O extends object, F>(rest: readonly [F] | readonly [O, F]): [O, F] {
   return rest.length === 1 ? [{} as O, rest[0]] : [rest[0], rest[1]]
 }

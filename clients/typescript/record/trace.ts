@@ -1,6 +1,6 @@
 /**
- * A trace while it runs. It is sent whole when it has ended. If it is `live`, or becomes too large for one request, it is
- * started at the service first, its spans follow as they end, and its end comes last.
+ * A running trace, which is sent whole when it ends. If the trace is `live` or too large for one request, its start is
+ * sent first, its spans follow as they end, and its end comes last.
  */
 import { MAX_CATEGORY, MAX_COMMENT, MAX_TAG, MAX_TAGS, MAX_TEXT } from '../api-types.ts'
 import { Clock } from './clock.ts'
@@ -38,35 +38,35 @@ export interface TraceOptions extends StepOptions {
   readonly userId?: string | undefined
   readonly tags?: readonly string[] | undefined
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
-  /** Whether it can be seen while it runs, which takes several requests. */
+  /** Whether the trace is visible while it runs, which takes several requests. */
   readonly live?: boolean | undefined
-  /** A span of elsewhere that this is part of: `spoor.fromHeaders(request.headers)`. */
+  /** External parent span that the trace joins: `spoor.fromHeaders(request.headers)`. */
   readonly parent?: Parent | undefined
 }
 
-/** A request of a trace, in the order in which they must be answered. */
+/** One request of a trace. The requests of a trace are sent in order, each after the previous response. */
 export interface TracePart {
   readonly kind: PartKind
   readonly body: string
 }
-/** `joined`: spans for another's trace; it is sent as `otlp`. */
+/** A `joined` part contains spans for a trace that other services also record, and is sent as `otlp`. */
 export type PartKind = 'record' | 'start' | 'spans' | 'end' | 'joined' | 'otlp' | 'score'
 
 export interface TraceRecorder extends Recorder {
-  /** Sends a part when its turn comes; parts of a trace go one after another. */
+  /** Sends a part after the trace's earlier parts. */
   send(trace: { readonly traceId: string; readonly name: string }, part: TracePart): void
-  /** Nothing more comes of this trace but scores. */
+  /** Called when the trace sends nothing more except scores. */
   over(trace: Trace): void
-  /** How many bytes more, or fewer, wait in traces that run; whether there are too many. */
+  /** Adds `bytes` (may be negative) to the total held by running traces. Returns whether the total is too large. */
   hold(bytes: number): boolean
 }
 
 /**
- * With so many bytes of spans waiting, a trace becomes live. A request may have 2,097,152 bytes, of which the trace itself
- * or one span more has DOCUMENT_BYTES.
+ * A trace becomes live when more bytes of spans wait. A request may have 2,097,152 bytes, of which the trace itself or
+ * one more span uses up to DOCUMENT_BYTES.
  */
 const LIVE_BYTES = 1_000_000
-/** When a live trace sends what it has. */
+/** A live trace sends its waiting spans after this many bytes or milliseconds. */
 const BATCH_BYTES = 64_000
 const BATCH_MS = 500
 
@@ -79,13 +79,13 @@ export class Trace extends Step implements StepOwner {
   readonly #parentSpanId: string | undefined
   #tags: string[] = []
   #state: State = 'whole'
-  /** The id of this trace as a span, where it is part of another's trace, or others are part of it. */
+  /** Span id of this trace if it is part of a larger trace or other services' spans may join it. */
   #rootId: string | undefined
   readonly #spans = new SpanRoom()
   readonly #open = new Set<Span>()
   #scores: TracePart[] = []
   #spanCuts = 0
-  /** The client had to end it. */
+  /** Whether the client ended the trace because the application did not. */
   #isNotEnded = false
   #held = 0
   #timer: NodeJS.Timeout | undefined
@@ -119,7 +119,7 @@ export class Trace extends Step implements StepOwner {
     return this.#parentSpanId === undefined ? undefined : this.#rootId
   }
 
-  /** Identifies the trace within the process, where several parts of one trace may run. */
+  /** Identifies the trace within the process, which may run several parts of one trace. */
   get key(): string {
     return this.spanId ?? this.traceId
   }
@@ -135,7 +135,7 @@ export class Trace extends Step implements StepOwner {
     return this
   }
 
-  /** Each name replaces what was given under it before. */
+  /** Merges metadata. Each name replaces its previous value. */
   setMetadata(metadata: Readonly<Record<string, unknown>>): this {
     return this.setMembers(metadata)
   }
@@ -161,7 +161,7 @@ export class Trace extends Step implements StepOwner {
     const { spanId } = this
     const body = scoreBody(name, value, spanId === undefined ? options : { spanId, ...options })
     const part: TracePart = { kind: 'score', body }
-    // A trace that is not at the service cannot be scored there.
+    // Scores wait until the service has the trace.
     if (this.#state === 'whole' || this.#state === 'joined') this.#scores.push(part)
     else this.recorder.send(this, part)
     return this
@@ -175,20 +175,20 @@ export class Trace extends Step implements StepOwner {
     return `00-${this.traceId}-${spanId || (this.#rootId ?? newSpanId())}-01`
   }
 
-  /** It ends when nobody reads a stream of its spans any more; spans that nobody ended end with it. */
+  /** Ends the trace once no span's result is being read. Open spans end with the trace. */
   end(options: EndOptions = {}): void {
     if (!this.close(options)) return
     this.#finishOnceRead()
   }
 
-  /** The process ends: what is there is recorded. */
+  /** Records the trace as it is, because the process ends or too many traces run. */
   abandon(): void {
     if (this.#state === 'over') return
     this.#isNotEnded = this.close({})
     this.#finish()
   }
 
-  /** Sends what waits, if it is seen while it runs. */
+  /** Sends the waiting spans of a live trace. */
   sendNow(): void {
     if (this.#state === 'live') this.#sendSpans()
   }
@@ -214,12 +214,12 @@ export class Trace extends Step implements StepOwner {
     } else if (bytes > (this.#state === 'live' ? BATCH_BYTES : LIVE_BYTES)) this.#sendSpans()
     else if (this.#state === 'live') this.#sendSoon()
     if (this.endedAt === undefined) return
-    // It waited for this span, whose result was still being read.
+    // The trace waited for this span, whose result was still being read.
     this.endedAt = Math.max(this.endedAt, record.endedAt)
     this.#finishOnceRead()
   }
 
-  /** The next step above a span that has a place, so that spans without one leave no hole in the tree. */
+  /** Returns the id of the nearest ancestor that has a slot, so that spans without a slot leave no gap in the tree. */
   parentOf(span: Span): string | undefined {
     let parent = span.parent
     while (parent instanceof Span && !this.#spans.has(parent.spanId)) parent = parent.parent
@@ -232,7 +232,7 @@ export class Trace extends Step implements StepOwner {
     return this
   }
 
-  /** Whether it is too late to say something, which only the start can. */
+  /** Whether a field can no longer be set because it was sent with the trace's start. */
   #isSent(what: string): boolean {
     const isSent = this.#state === 'live'
     if (isSent) {
@@ -251,7 +251,7 @@ export class Trace extends Step implements StepOwner {
   #goLive(): void {
     this.#state = 'live'
     this.recorder.send(this, { kind: 'start', body: bodyText({ trace: this.#now({}, END_FIELDS) }) })
-    // The start has sent the metadata, so the end need not send it again.
+    // The start includes the metadata, so the end need not repeat it.
     this.members.clear()
     this.#sendScores()
     this.#sendSpans()
@@ -312,7 +312,7 @@ export class Trace extends Step implements StepOwner {
     return { kind: 'joined', body: objectText([], { rootId: renderJson(this.#rootId), ...members }) }
   }
 
-  /** All that is said of it now, but for some. */
+  /** Returns the trace's current state as JSON, except the fields in `without`. */
   #now(more: Texts, without?: readonly string[]): string {
     const cut = this.cuts + this.#spanCuts || undefined
     const said = renderJson({ spansLeftOut: this.#spans.leftOut, cut, notEnded: this.#isNotEnded || undefined })
@@ -321,7 +321,7 @@ export class Trace extends Step implements StepOwner {
     return this.tell(id, this.used, { ...more, metadata }, without)
   }
 
-  /** Says how much waits here; whether too much waits in all. */
+  /** Reports the bytes held by this trace. Returns whether running traces hold too many bytes in total. */
   #account(): boolean {
     const now = this.#state === 'over' ? 0 : DOCUMENT_BYTES - this.room + this.#spans.bytes
     const change = now - this.#held

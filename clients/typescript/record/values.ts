@@ -1,38 +1,38 @@
 /**
- * Any value of an application as JSON text, within a budget of bytes that is measured while writing: nothing is copied
- * first. What cannot be JSON is told in words; what is too long is cut, and says by how much. Nothing here throws.
+ * Writes any application value as JSON within a byte budget, without copying the value first. A value that JSON cannot
+ * represent is described in words; an oversized value is cut and says by how much. Nothing here throws.
  */
 
 export interface ValueOptions {
-  /** The most bytes of the text, as UTF-8. Closing brackets and marks of cuts may exceed it by a few kilobytes. */
+  /** Maximum UTF-8 bytes of the JSON. Closing brackets and cut marks may add a few kilobytes. */
   readonly bytes: number
   readonly redact?: Redact | undefined
 }
 
 /**
- * Gets the name and value of each member, and each item of a list with its place as the name. Returns what is recorded in
- * its place; undefined leaves it out.
+ * Receives the name and value of each member and list item; an item's name is its index. Returns the value to record
+ * instead. If undefined, the member is omitted, or the item becomes null.
  */
 export type Redact = (name: string, value: unknown) => unknown
 
 export interface Written {
   readonly text: string
   readonly bytes: number
-  /** How often something was left out since the budget was used up. */
+  /** Number of cuts made because the budget was used up. */
   readonly cuts: number
 }
 
-/** Levels of nesting. The service takes 100, of which a body needs a few around the value. */
+/** Maximum nesting depth. The service accepts 100 levels, a few of which surround the value in a request body. */
 const MOST_LEVELS = 64
-/** With less than this left, nothing more is begun. */
+/** Minimum remaining budget for writing another member or item. */
 const SPARE_BYTES = 64
 /** If long strings would crowd out later members, each string gets at most this share of the budget. */
 const TEXT_SHARE = 1 / 16
 const MOST_NAME = 1000
-/** These members of an error come first. They need not be enumerable, so Object.keys may miss them. */
+/** Members of an error that are written first. `Object.keys` misses them if they are not enumerable. */
 const ERROR_MEMBERS = ['name', 'message', 'stack', 'cause']
 
-/** Undefined where there is nothing to record: for undefined, functions and symbols. */
+/** Returns undefined if there is nothing to record, as for undefined, functions and symbols. */
 export function writeValue(name: string, value: unknown, { bytes, redact }: ValueOptions): Written | undefined {
   const first = new Writer(bytes, bytes, redact)
   if (!first.write(name, value)) return undefined
@@ -47,7 +47,7 @@ class Writer {
   #left: number
   #cuts = 0
   readonly #open: object[] = []
-  /** Members and items that are not there at all. */
+  /** Number of places where members or items were omitted. */
   leftOut = 0
   readonly #mostText: number
   readonly #redact: Redact | undefined
@@ -62,7 +62,7 @@ class Writer {
     return { text: this.#text, bytes: bytes - this.#left, cuts: this.#cuts }
   }
 
-  /** Writes a value with what stands before it; false, and nothing is written, where there is none. */
+  /** Writes `before` and the value. Returns false and writes nothing if there is nothing to record. */
   write(name: string, value: unknown, before = ''): boolean {
     const [length, left, cuts, leftOut] = [this.#text, this.#left, this.#cuts, this.leftOut]
     const depth = this.#open.length
@@ -72,7 +72,7 @@ class Writer {
       this.#raw(before)
       this.#any(plain)
     } catch (error) {
-      // A getter, a proxy or a toJSON that throws: what was written of the value is taken back.
+      // A getter, a proxy or `toJSON` threw, so the partly written value is removed.
       this.#text = length
       this.#left = left
       this.#cuts = cuts
@@ -84,13 +84,13 @@ class Writer {
     return true
   }
 
-  /** The value as redaction and toJSON leave it; undefined: nothing to record. */
+  /** Applies redaction and `toJSON`. Returns undefined if there is nothing to record. */
   #plain(name: string, given: unknown): unknown {
     let value = this.#redacted(name, given)
-    // A Buffer's own JSON is a list of numbers.
+    // `Buffer.toJSON` returns a list of numbers, so binary data skips `toJSON`.
     if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value)) {
       if (value instanceof Date && Number.isNaN(value.getTime())) return String(value)
-      // The value that toJSON or String returns is new, so it is redacted as well.
+      // The value that `toJSON` or `String` returns is new, so it is redacted as well.
       if (typeof (value as Jsonable).toJSON === 'function')
         value = this.#redacted(name, (value as Jsonable).toJSON!(name))
       else if (value instanceof String || value instanceof RegExp) value = this.#redacted(name, String(value))
@@ -103,7 +103,7 @@ class Writer {
     try {
       return this.#redact(name, value)
     } catch {
-      // A redact function that throws must not let a secret through.
+      // A redact function that throws must not reveal a secret.
       return '[redact threw]'
     }
   }
@@ -216,10 +216,10 @@ interface Jsonable {
   toJSON?(name: string): unknown
 }
 
-/** The beginning of a text that as JSON has at most so many bytes, and how much is missing. */
+/** Cuts a string to at most `bytes` bytes of JSON and appends the number of characters cut. */
 export function cutText(text: string, bytes: number): string {
   let kept = text.slice(0, bytes)
-  // Characters of several bytes, and those that are escaped: each turn comes closer.
+  // Multibyte and escaped characters make the length in bytes unpredictable, so each pass comes closer.
   for (let size = jsonBytes(kept); size > bytes; size = jsonBytes(kept)) {
     kept = kept.slice(0, Math.min(kept.length - 1, Math.floor((kept.length * bytes) / size)))
   }
@@ -240,7 +240,7 @@ function* ownMembers(value: Record<string, unknown>, names: readonly string[]): 
   for (const name of names) yield [name, memberOf(value, name)]
 }
 
-/** A member whose getter throws is one that says so; the others are recorded. */
+/** Returns a member's value, or a note if its getter throws, so that other members are still recorded. */
 function memberOf(value: Record<string, unknown>, name: string): unknown {
   try {
     return value[name]

@@ -1,6 +1,6 @@
 /**
- * Takes from the spool what other processes have left: what lies in the folder itself, and the folders of processes that
- * are gone. What another project's key recorded is left to it, and named. Loaded when there is a folder.
+ * Takes over spool entries that other processes left, in the folder itself and in the folders of dead processes.
+ * Entries recorded with another project's key stay in the spool and are reported. Loaded on demand.
  */
 import { renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -13,23 +13,23 @@ import { claim, ENDING, keyIdOf, type Owner } from './owner.ts'
 import { attempt, namesIn, type Spool } from './spool.ts'
 import type { Transport } from './transport.ts'
 
-/** The application waits for each rename. */
+/** Maximum number of files taken at a time, because each rename blocks the application. */
 const ADOPTED_AT_ONCE = 200
 const SENDER = /^sender-(.+)-(\d+)-[0-9a-f]{8}$/
 const GONE_AFTER_MS = 60_000
 
 export interface SpoolLook {
-  /** Takes what was recorded with other keys as well. */
+  /** Whether to also take entries recorded with other keys. */
   readonly anyKey?: boolean | undefined
-  /** Whether the process has had time to make all its clients: only then it is known that there are no others. */
+  /** Whether the process has had time to create all its clients, any of which may own an entry. */
   readonly isSettled: boolean
 }
 
-/** Takes some, and the rest when these are sent. Gives how many it took, and whether it should look again soon. */
+/** Takes a batch of entries; the rest follow when the queue empties. Returns the count and whether to retry soon. */
 export async function adopt(spool: Spool, holding: Holding, connect: () => Promise<Transport>, look: SpoolLook) {
   const { owner } = spool
   let found = scan(spool, holding, look)
-  // Asked once in the life of a process that sends: a key that takes this one's place finds its entries by the answer.
+  // Each process that sends learns its destination once, so that a key that replaces this one can find the entries.
   const isAsked = found.asks > 0 || holding.state().sent > 0
   if (owner.destination === undefined && isAsked) await learn(owner, holding, connect)
   if (found.asks > 0 && owner.destination !== undefined) found = scan(spool, holding, look, found.files)
@@ -41,7 +41,7 @@ export async function adopt(spool: Spool, holding: Holding, connect: () => Promi
   return { taken: files.length, isAgain: found.isUnsettled }
 }
 
-/** Asks which project and environment the key is for. */
+/** Asks the service for the key's project and environment. */
 async function learn(owner: Owner, holding: Holding, connect: () => Promise<Transport>): Promise<void> {
   if (holding.isPaused) return
   try {
@@ -49,11 +49,11 @@ async function learn(owner: Owner, holding: Holding, connect: () => Promise<Tran
     const { projectId, environment } = (parseAnswer(text) ?? {}) as Partial<KeyDescription>
     if (status === 200 && projectId !== undefined) owner.learn(projectId, environment ?? null)
   } catch {
-    // The transport cannot be loaded. The sender reports that when it has something to send.
+    // The transport could not be loaded. The sender reports the failure when there is something to send.
   }
 }
 
-/** Takes what is ours, beside what was taken before. */
+/** Takes the entries that belong to this client, in addition to the files in `before`. */
 function scan(spool: Spool, holding: Holding, look: SpoolLook, before: readonly string[] = []): FoundSpool {
   const none: FoundSpool = { files: [], others: new Map(), unnamed: 0, asks: 0, isUnsettled: false }
   let found = none
@@ -70,7 +70,7 @@ function scan(spool: Spool, holding: Holding, look: SpoolLook, before: readonly 
   return { ...found, files: [...before, ...found.files] }
 }
 
-/** Names what is left, once while it is of the same keys. */
+/** Reports the entries left in the spool, once per set of keys. */
 function nameLeft(spool: Spool, holding: Holding, { others, unnamed, asks }: FoundSpool): void {
   const count = [...others.values()].reduce((sum, each) => sum + each, 0)
   spool.left = count + unnamed + asks
@@ -89,19 +89,19 @@ function nameLeft(spool: Spool, holding: Holding, { others, unnamed, asks }: Fou
 }
 
 export interface FoundSpool {
-  /** The files that were taken, the oldest first. */
+  /** Files taken, oldest first. */
   readonly files: readonly string[]
-  /** How many are left, by the id of their key. */
+  /** Number of entries left, by key id. */
   readonly others: ReadonlyMap<string, number>
-  /** How many are left that do not say whose they are. */
+  /** Number of entries left that name no key. */
   readonly unnamed: number
-  /** How many may be ours, as the server can tell. */
+  /** Number of entries whose owner only the server can determine. */
   readonly asks: number
-  /** Some may be ours, if no other client is made. */
+  /** Whether entries may belong to this client, depending on clients that the process has yet to create. */
   readonly isUnsettled: boolean
 }
 
-/** Takes files, up to so many. */
+/** Takes up to `most` files, or more to empty the folder of a dead process. */
 export function adoptFiles(spool: Spool, most: number, { anyKey, isSettled }: SpoolLook): FoundSpool {
   const files: string[] = []
   const others = new Map<string, number>()
@@ -117,7 +117,7 @@ export function adoptFiles(spool: Spool, most: number, { anyKey, isSettled }: Sp
     if (isEarly || claimed !== 'take') return
     const file = join(spool.own, name)
     spool.makeFolder()
-    // Otherwise another process was first.
+    // If the rename fails, another process took the file first.
     if (attempt(() => renameSync(from, file))) files.push(file)
   }
   for (const name of namesIn(spool.folder)) {
@@ -136,7 +136,7 @@ export function adoptFiles(spool: Spool, most: number, { anyKey, isSettled }: Sp
   return { files, others, unnamed, asks, isUnsettled }
 }
 
-/** Whether it is the folder of a process that is not there any more. */
+/** Whether a folder's process no longer runs, or has not touched the folder for a minute. */
 function isGone({ folder, own }: Spool, name: string): boolean {
   const [, host, pid] = SENDER.exec(name) ?? []
   if (host === undefined || name === basename(own)) return false
@@ -154,7 +154,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // Another user's process.
+    // The process exists but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

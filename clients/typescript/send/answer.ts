@@ -1,8 +1,8 @@
-/** Decides what to do after a response of the service, or after none. */
+/** Decides how to proceed after a service response, or after a request without one. */
 import type { PartKind } from '../record/trace.ts'
 
 export interface ServerAnswer {
-  /** 0: no answer came. */
+  /** HTTP status; 0 if no response arrived. */
   readonly status: number
   readonly text: string
   readonly retryAfter?: string | undefined
@@ -10,24 +10,24 @@ export interface ServerAnswer {
 
 export type AnswerVerdict =
   | { readonly do: 'done' }
-  /** Send it again. `all`: the service is away or full, so that nothing else need be tried meanwhile. */
+  /** Retry. If `all` is true, the service is unreachable or busy, so all sending pauses. */
   | { readonly do: 'again'; readonly all: boolean; readonly reason: string; readonly afterMs?: number }
-  /** The key is not accepted: nothing is sent until somebody sees to it. */
+  /** The service rejects the key, so all sending pauses for a minute. */
   | { readonly do: 'stop'; readonly reason: string }
-  /** It is too large, and has to be cut. */
+  /** The part is too large and must be reduced. */
   | { readonly do: 'cut'; readonly reason: string }
-  /** The trace had ended before: its end tells whether it is this very trace. */
+  /** The trace had already ended. The response to its end shows whether the stored trace is this one. */
   | { readonly do: 'ended'; readonly reason: string }
   | { readonly do: 'lost'; readonly reason: string }
 
 const FIRST_WAIT_MS = 200
 const LONGEST_WAIT_MS = 30_000
-/** A longer Retry-After is not obeyed. */
+/** Maximum delay accepted from a Retry-After header. */
 const LONGEST_RETRY_AFTER_MS = 120_000
-/** Another process may send the trace of a score later, so a score is tried this often, which takes about a minute. */
+/** Maximum retries of a score whose trace is missing, over about a minute. Another process may still send the trace. */
 const SCORE_TRIES = 9
 
-/** `tries`: how often this was sent before. */
+/** `tries` is the number of earlier attempts. */
 export function judge(kind: PartKind, { status, text, retryAfter }: ServerAnswer, tries: number): AnswerVerdict {
   if (status === 0) return { do: 'again', all: true, reason: text }
   const body = parseAnswer(text)
@@ -36,7 +36,7 @@ export function judge(kind: PartKind, { status, text, retryAfter }: ServerAnswer
   const reason = code === undefined ? `HTTP ${status}` : `${status} ${code}: ${message}`
   if (status === 413) return { do: 'cut', reason }
   const isBusy = status === 429 || status >= 500 || status === 408
-  // Something else than the service answers at this address, which may change.
+  // A response without an error code is not from the service. The cause may be temporary.
   if (isBusy || code === undefined) {
     const afterMs = retryAfterMs(retryAfter)
     const all = code === undefined || status !== 500
@@ -49,7 +49,7 @@ export function judge(kind: PartKind, { status, text, retryAfter }: ServerAnswer
 }
 
 function judgeSuccess(kind: PartKind, status: number, body: Json | undefined): AnswerVerdict {
-  // A page of a proxy or of a captive portal has the status 200, too.
+  // A proxy's or captive portal's page can also have status 200.
   const isOurs = kind === 'otlp' ? body !== undefined : body?.ok === true
   if (!isOurs) return { do: 'again', all: true, reason: `HTTP ${status} that is no answer of spoor` }
   const rejected = kind === 'otlp' ? (body!.partialSuccess as Json | undefined) : undefined
@@ -68,20 +68,20 @@ export function parseAnswer(text: string): Json | undefined {
   }
 }
 
-/** How long to wait after so many failures in a row: at random, so that clients do not come back together. */
+/** Returns the delay after consecutive failures, randomised so that clients do not retry simultaneously. */
 export function waitMs(failures: number, afterMs: number | undefined, random = Math.random()): number {
   const backoff = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(20, Math.max(0, failures - 1)))
   return Math.max(afterMs ?? 0, backoff * (0.5 + random / 2))
 }
 
-/** Seconds, or a date. */
+/** Parses a Retry-After header, which contains seconds or a date. */
 function retryAfterMs(header: string | undefined): number | undefined {
   if (header === undefined || header === '') return undefined
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
   return Number.isNaN(ms) ? undefined : Math.min(LONGEST_RETRY_AFTER_MS, Math.max(0, ms))
 }
 
-/** How many of a trace's scores, as the service answers them, are equal to what was sent. */
+/** Returns the number of scores in the service's response that equal the sent score. */
 export function countEqual(text: string, sent: string): number {
   const { name, value, comment = null, spanId = null } = JSON.parse(sent)
   const scores = parseAnswer(text)?.scores

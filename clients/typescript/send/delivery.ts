@@ -1,26 +1,26 @@
-/** The parts of one trace that wait to be sent, in memory or in a file. */
+/** Waiting parts of one trace, in memory or in a file. */
 import type { PartKind, TracePart } from '../record/trace.ts'
 
 export interface Delivery {
   readonly traceId: string
   name: string
-  /** Undefined: they are in the file only. */
+  /** Undefined if the parts are only in the file. */
   parts: TracePart[] | undefined
   /** Bytes in memory. */
   bytes: number
-  /** Its file in the spool; undefined if it is in memory only. */
+  /** Spool file; undefined if the parts are only in memory. */
   file: string | undefined
-  /** How often the first part was sent. */
+  /** Number of earlier attempts to send the first part. */
   tries: number
-  /** Not before this time of the monotonic clock. */
+  /** Earliest time of the next attempt, on the monotonic clock. */
   notBefore: number
-  /** A part may be stored, but its answer did not come. */
+  /** Whether a part may be stored although its response did not arrive. */
   isUnsure: boolean
-  /** How often its first part was cut, since it was too large. */
+  /** Number of times the first part's values were cut because it was too large. */
   cuts: number
-  /** Why its spans were refused; forgotten if the end turns out to be stored. */
+  /** Reason for rejected spans. Cleared if the trace's end turns out to be stored. */
   doubt: string | undefined
-  /** Grows from delivery to delivery. */
+  /** Sequence number within the process. */
   readonly number: number
 }
 
@@ -32,22 +32,22 @@ export function newDelivery(traceId: string, name: string, parts: TracePart[] | 
   return { traceId, name, parts, bytes: 0, file, isUnsure: file !== undefined, number: deliveries, ...state }
 }
 
-/** About as many bytes as it takes in memory. */
+/** Returns the approximate memory use of a part in bytes. */
 export const deliverySize = ({ body }: TracePart): number => Buffer.byteLength(body) + PART_BYTES
 const PART_BYTES = 200
 
 const HEAD = 'spoor 1 '
-/** The last line: a file without it was not written to its end. */
+/** Last line of a file. A file without this line is incomplete. */
 const LAST = 'end of file'
 const KINDS: readonly string[] = ['record', 'start', 'spans', 'end', 'joined', 'otlp', 'score'] satisfies PartKind[]
 
-/** A line for the trace, then one for each part: its kind and its body, which as JSON has no line breaks. */
+/** Returns one line for the trace, then one per part with its kind and body. JSON bodies have no line breaks. */
 export function fileText({ traceId, name }: Delivery, parts: readonly TracePart[]): string {
   const lines = parts.map(({ kind, body }) => `${kind} ${body}`)
   return [HEAD + JSON.stringify({ traceId, name }), ...lines, LAST, ''].join('\n')
 }
 
-/** Undefined where the text is no whole file. */
+/** Returns undefined if the file is incomplete or invalid. */
 export function readFileText(text: string): { traceId: string; name: string; parts: TracePart[] } | undefined {
   const [head = '', ...lines] = text.split('\n')
   if (!head.startsWith(HEAD) || lines.at(-2) !== LAST) return undefined

@@ -1,22 +1,22 @@
 /**
- * The end of the process. `exit` comes on process.exit and on uncaught errors, but not on SIGTERM, by which containers
- * are stopped, nor on SIGINT, unless somebody listens. So these are listened to: what waits is written to disk, then sent
- * as long as that goes on, and the signal is raised again if nobody else listens to it.
+ * Handles the end of the process. By default, Node does not emit `exit` on SIGTERM, which stops containers, or SIGINT.
+ * This module handles both signals: it saves waiting deliveries to disk and, unless the application has its own
+ * listener, sends for up to SIGNAL_MS and raises the signal again.
  */
 
 export interface ProcessEnding {
-  /** Ends the traces that run, since nobody else will. */
+  /** Ends the running traces, because the application no longer will. */
   endAll(): void
-  /** Writes all that is not stored to disk. Synchronous. */
+  /** Writes all unsent deliveries to disk. Synchronous. */
   save(): void
-  /** Sends what waits, unless the service is away; whether nothing is left. */
+  /** Sends waiting deliveries unless the service is unreachable. Resolves to whether none is left. */
   sendBriefly(timeoutMs: number): Promise<boolean>
-  /** Leaves what is on disk to the next process. Synchronous. */
+  /** Leaves the files on disk to the next process. Synchronous. */
   release(): void
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
-/** Containers are killed some seconds after SIGTERM. */
+/** Containers are killed a few seconds after SIGTERM. */
 const SIGNAL_MS = 3000
 const END_MS = 5000
 
@@ -43,7 +43,7 @@ function listen(): void {
       ending.release()
     }
   })
-  // Emitted again when what was begun here is over, so a service that is away is tried once.
+  // Node emits `beforeExit` again after the work started here, so an unreachable service is tried only once.
   const away = new Set<ProcessEnding>()
   process.on('beforeExit', () => {
     for (const ending of endings) {

@@ -1,9 +1,9 @@
-/** Those who wait until what has been recorded so far is settled. */
+/** Tracks callers that wait until everything recorded so far is settled. */
 
 interface Flush {
-  /** The number of the last delivery that is waited for. */
+  /** Number of the last delivery to wait for. */
   readonly last: number
-  /** Whether it waits no longer when the service is away. */
+  /** Whether to stop waiting when the service is unreachable. */
   readonly untilFailure: boolean
   readonly done: () => void
 }
@@ -11,7 +11,7 @@ interface Flush {
 export class Flushes {
   readonly #open = new Set<Flush>()
 
-  /** Resolves when all deliveries up to the last one are settled, or at the end of the time. */
+  /** Resolves when all deliveries up to number `last` are settled, or after the timeout. */
   wait(last: number, timeoutMs: number, untilFailure: boolean): Promise<void> {
     return new Promise(resolve => {
       const done = () => {
@@ -19,19 +19,19 @@ export class Flushes {
         this.#open.delete(flush)
         resolve()
       }
-      // The process may not end while it waits for this.
+      // Without `unref`, the timer keeps the process alive during the wait.
       const timer = setTimeout(done, timeoutMs)
       const flush = { last, untilFailure, done }
       this.#open.add(flush)
     })
   }
 
-  /** A delivery is settled; `oldest` is the number of the first that is not. */
+  /** Called when a delivery is settled. `oldest` is the number of the oldest unsettled delivery. */
   settled(oldest: number | undefined): void {
     for (const { last, done } of this.#open) if (oldest === undefined || oldest > last) done()
   }
 
-  /** The service is away. `isFinal`: it refuses the key, so that nobody need wait. */
+  /** Called when sending fails. If `isFinal` is true, a retry would not help, so every wait ends. */
   failed(isFinal: boolean): void {
     for (const { untilFailure, done } of this.#open) if (isFinal || untilFailure) done()
   }

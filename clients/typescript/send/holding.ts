@@ -1,12 +1,12 @@
 /**
- * Holds deliveries until they are sent: in memory up to a bound, then on disk up to another one. A delivery that fits
- * in neither is lost. Nothing here is asynchronous, so the end of a process loses nothing. A delivery has the parts of
- * one trace. It is
+ * Holds deliveries until they are sent, in memory up to one bound, then on disk up to another. A delivery that fits in
+ * neither is lost. Saving is synchronous, so the end of a process loses nothing. A delivery contains the parts of one
+ * trace. It is
  *
- * - ready: in the queue, first come, first served, a few at once;
- * - in flight: its first part is at the service;
- * - put off: the service is away or full, or the trace has to wait; it goes to the end of the queue;
- * - settled: all parts are answered, or it is lost, which is counted and said.
+ * - ready: in the queue, which is served in order, a few deliveries at a time;
+ * - in flight: the service is processing its first part;
+ * - postponed to the end of the queue: the service is unavailable, or the trace must wait;
+ * - settled: every part has a response, or the delivery is lost, which is counted and reported.
  *
  * The sender (sender.ts) is loaded when there is something to send.
  */
@@ -19,29 +19,29 @@ import type { Spool } from './spool.ts'
 
 export interface HoldingOptions {
   readonly spool?: Spool | undefined
-  /** Whether each delivery is written to disk at once, so that not even a kill loses it. */
+  /** Whether each delivery is written to disk at once, so that even killing the process loses nothing. */
   readonly spoolEach?: boolean
   readonly memoryBytes: number
   readonly onProblem: (problem: string) => void
 }
 
 export interface FlushOptions {
-  /** How long to wait at most; 30 s if not given. */
+  /** Maximum wait in milliseconds; 30,000 by default. */
   readonly timeoutMs?: number | undefined
 }
 
-/** Takes deliveries from the queue, and settles them. */
+/** Takes deliveries from the queue and settles them. */
 export interface Courier {
-  /** Takes what is ready. `now`: what was put off is tried as well. */
+  /** Starts sending ready deliveries. `now` ends the current pause. */
   pump(now?: boolean): void
-  /** The service is away or full, and is not asked at the moment. */
+  /** Whether sending pauses because the service is unreachable or busy. */
   readonly isPaused: boolean
-  /** The service is away for so long that what comes is written to disk. */
+  /** Whether the service has failed for so long that new deliveries are written to disk. */
   readonly isFailingLong: boolean
 }
 
 const FLUSH_MS = 30_000
-/** The id is a part of addresses and of names of files. */
+/** Trace ids become part of URLs and file names. */
 const TRACE_ID = /^[0-9a-f]{32}$/i
 
 export class Holding {
@@ -51,16 +51,15 @@ export class Holding {
   queue: Delivery[] = []
   readonly inFlight = new Set<Delivery>()
   bytes = 0
-  /** Nothing more is begun. */
+  /** Whether sending has stopped. */
   isStopped = false
-  /** Gets more deliveries when the queue is empty. */
+  /** Fetches more deliveries when the queue is empty. */
   refill: (() => void) | undefined
   readonly #hire: (holding: Holding) => Promise<Courier>
   #courier: Courier | undefined
   #isHiring = false
-  /** The number of the newest delivery. */
   #newest = 0
-  /** All that wait or are in flight, the oldest first. */
+  /** Waiting and in-flight deliveries, oldest first. */
   readonly #unsettled = new Set<Delivery>()
   readonly #byTrace = new Map<string, Delivery>()
 
@@ -70,7 +69,7 @@ export class Holding {
     this.#hire = hire
   }
 
-  /** Takes a part of a trace. It is sent, kept or lost, and never waited for. */
+  /** Accepts a part of a trace without waiting. The part is then sent, kept on disk or lost. */
   add(traceId: string, name: string, part: TracePart): void {
     if (!TRACE_ID.test(traceId)) {
       this.lose(String(traceId), name, 'the id of a trace has 32 hexadecimal characters')
@@ -84,7 +83,7 @@ export class Holding {
     } else if (!this.load(delivery)) return
     delivery.parts!.push(part)
     this.grow(delivery, deliverySize(part))
-    // Its file lacks this part.
+    // The delivery's file lacks this part.
     if (delivery.file !== undefined) this.save(delivery)
     this.#makeRoom(delivery)
     this.pump()
@@ -101,7 +100,7 @@ export class Holding {
     else if (!this.#isHiring && !this.isStopped && this.#unsettled.size > 0) void this.#startSending()
   }
 
-  /** Sends what waits, and says what became of all. `untilFailure`: does not wait for a service that is away. */
+  /** Sends waiting deliveries and returns the overall outcome. `untilFailure` gives up on an unreachable service. */
   async flush({ timeoutMs = FLUSH_MS }: FlushOptions = {}, untilFailure = false): Promise<Flushed> {
     if (this.#unsettled.size > 0) {
       for (const delivery of this.#unsettled) delivery.notBefore = 0
@@ -116,7 +115,7 @@ export class Holding {
     return { ...this.outcome.state(), kept: this.#unsettled.size }
   }
 
-  /** Nothing more is sent: what is not on disk is lost. */
+  /** Gives up deliveries that are not on disk, because nothing more is sent. */
   close(): Flushed {
     for (const delivery of this.#unsettled) {
       if (delivery.file === undefined) this.giveUp(delivery, 'the client was closed, and it could not be kept on disk')
@@ -132,12 +131,12 @@ export class Holding {
     this.outcome.problem(text)
   }
 
-  /** Something was taken and then could not be held. */
+  /** Counts and reports a lost trace, or a lost part of a trace. */
   lose(traceId: string, name: string, reason: string): void {
     this.outcome.lose({ traceId, name, reason })
   }
 
-  /** Writes all that is not stored to disk, at once. Gives how many could not be written. */
+  /** Writes all deliveries that have no file to disk, synchronously. Returns the number of failed writes. */
   saveAll(): number {
     let failed = 0
     for (const delivery of this.#unsettled) {
@@ -154,7 +153,7 @@ export class Holding {
       return true
     } catch (error) {
       this.problem(`not kept on disk: ${messageOf(error)}`)
-      // Its file, if it has one, lacks what has come since.
+      // An existing file lacks the parts added since.
       if (delivery.file !== undefined) spool.remove(delivery.file)
       delivery.file = undefined
       return false
@@ -166,7 +165,7 @@ export class Holding {
     delivery.parts = undefined
   }
 
-  /** Reads the parts from the file if they are there only; without them the delivery is settled. */
+  /** Reads the parts from the file if needed. Returns false and settles the delivery if the file is unusable. */
   load(delivery: Delivery): boolean {
     if (delivery.parts !== undefined) return true
     const found = this.options.spool?.read(delivery.file!)
@@ -180,7 +179,7 @@ export class Holding {
     return true
   }
 
-  /** Its parts have so many bytes more, or fewer. */
+  /** Adds `bytes`, which may be negative, to the size of a delivery. */
   grow(delivery: Delivery, bytes: number): void {
     delivery.bytes += bytes
     this.bytes += bytes
@@ -203,7 +202,7 @@ export class Holding {
     this.settle(delivery)
   }
 
-  /** A delivery has come, or has grown. */
+  /** Called when a delivery is added or grows. */
   #makeRoom(delivery: Delivery): void {
     const { memoryBytes, spoolEach } = this.options
     const isFull = this.bytes > memoryBytes
@@ -221,7 +220,7 @@ export class Holding {
       this.#courier = await this.#hire(this)
       this.#courier.pump()
     } catch (error) {
-      // A file of the package is gone, or cannot be opened now.
+      // A file of the package is missing or cannot be opened.
       this.problem(`nothing can be sent: ${messageOf(error)}`)
       this.flushes.failed(true)
     }

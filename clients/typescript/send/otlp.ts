@@ -1,18 +1,18 @@
 /**
- * Spans as an OTLP export in JSON, with OpenInference's names of attributes, which the service reads back as they were.
- * This is how spans join a trace that another service or OpenTelemetry records: only such traces grow by the spans of
- * several senders. Loaded with what sends: until then their parts are as the API has spans.
+ * Renders spans as an OTLP JSON export with OpenInference attribute names, which the service reads back unchanged.
+ * Spans join another service's or OpenTelemetry's trace in this form, because only OTLP traces accept spans from
+ * several senders. Loaded with the sender; until then, `joined` parts contain spans in API form.
  */
 
-/** A span, or a trace as a span, as the API has it. */
+/** A span, or a trace as a span, in API form. */
 // biome-ignore lint/suspicious/noExplicitAny: what the client has written itself.
 type Document = any
 
 const STATUSES = ['unset', 'ok', 'error']
-/** In 2255, where the service's times over OTLP end. */
+/** Latest time that the service accepts over OTLP, in the year 2255. */
 const LATEST_MS = 9_007_199_254_739
 
-/** The export of a part `joined`: of spans whose parent, where they have none, is the root, and of the root if it is there. */
+/** Exports a `joined` part's spans and, if present, its root. Spans without a parent become children of the root. */
 export function exportBody(traceId: string, joined: string): string {
   const { rootId, spans: given = [], root } = JSON.parse(joined)
   const spans = given.map((span: Document) => spanOf(traceId, { parentSpanId: rootId, ...span }))
@@ -51,7 +51,7 @@ function spanOf(traceId: string, span: Document): object {
   }
 }
 
-/** Texts, numbers and booleans stand for themselves; of another value, its JSON. */
+/** Strings, numbers and booleans keep their type. Other values become JSON strings. */
 function attributeList(attributes: object = {}): object[] {
   return Object.entries(attributes).flatMap(([key, value]) => {
     if (value === undefined) return []
@@ -62,7 +62,7 @@ function attributeList(attributes: object = {}): object[] {
   })
 }
 
-/** Epoch nanoseconds of a time with microseconds. In OTLP, 0 means no time, so the least is 1 ms. */
+/** Converts a time with microseconds to epoch nanoseconds. In OTLP, 0 means no time, so the minimum is 1 ms. */
 function nanoseconds(time: string): string {
   return `${Math.min(LATEST_MS, Math.max(1, Date.parse(time)))}${time.slice(-4, -1)}000`
 }

@@ -1,14 +1,14 @@
 /** Counts stored and lost traces, and reports each kind of problem at most once a minute. */
-/** The outcome of all recording since the client was made. */
+/** Outcome of all recording since the client was created. */
 export interface Flushed {
-  /** Traces that the service has said it stores. */
+  /** Number of traces that the service has confirmed as stored. */
   readonly sent: number
-  /** Traces that still wait, in memory or on disk. */
+  /** Number of traces that still wait, in memory or on disk. */
   readonly kept: number
-  /** Traces, or parts of them, that are not stored and will not be; the last thousand. */
+  /** The last 1,000 traces, or parts of traces, that will never be stored. */
   readonly lost: readonly Loss[]
   readonly lostCount: number
-  /** The last hundred other problems. */
+  /** The last 100 problems other than losses. */
   readonly problems: readonly string[]
 }
 
@@ -21,7 +21,7 @@ export interface Loss {
 const MOST_LOSSES = 1000
 const MOST_PROBLEMS = 100
 const QUIET_MS = 60_000
-/** Problems that differ only in ids and numbers are of one kind. */
+/** Problems that differ only in ids and numbers are of the same kind. */
 const DETAIL = /[0-9a-f]{16,}|\d+/g
 
 export class Outcome {
@@ -31,7 +31,7 @@ export class Outcome {
   #lost: Loss[] = []
   #problems: string[] = []
   readonly #said = new Map<string, number>()
-  /** Traces that are sent in several requests that each stand for themselves count once. */
+  /** Recently stored traces. A trace sent in several independent requests counts once. */
   readonly #recent = new Set<string>()
 
   constructor(onProblem: (problem: string) => void) {

@@ -1,17 +1,17 @@
 /**
- * Whose an entry of the spool is. Its name ends with the id of the key that it was recorded with and, once the server has
- * described that key, with a digest of server, project and environment. So an entry is never sent to another project:
- * it is taken by a client of the same key, or by one whose key is for the same project and environment, as after a
- * rotation. The client for Python makes the same names.
+ * Determines who owns a spool entry. An entry's name ends with the id of the recording key and, once the server has
+ * described that key, a digest of server, project and environment. An entry is never sent to another project: only
+ * clients with the same key take it, or clients whose key has the same project and environment, as after a rotation.
+ * The Python client uses the same names.
  */
 import { createHash } from 'node:crypto'
 import type { SendTarget } from './transport.ts'
 
 export const ENDING = '.spoor'
-/** The id in a key, which is public. What follows is the secret. */
+/** Matches the public id in a key. The secret follows the id. */
 const KEY_ID = /_live_([0-9A-Za-z]{16})_[0-9A-Za-z]{43}$/
 
-/** The ids of all keys that a process has had, each with the spools of its clients that are open. */
+/** Ids of all keys that a process has used, each with the spool folders of its open clients. */
 export type Keys = Map<string, Set<string>>
 const ofThisProcess: Keys = new Map()
 
@@ -24,50 +24,50 @@ export class Owner {
 
   constructor({ url, key }: SendTarget, keys = ofThisProcess) {
     this.keys = keys
-    // A key of another form, which a proxy may translate, gets an id that does not reveal it.
+    // A key of another format, which a proxy may translate, gets an id that does not reveal the key.
     this.keyId = KEY_ID.exec(key)?.[1] ?? digest(key)
     this.#server = serverName(url)
   }
 
-  /** Says that a client of this process has the key, and this spool if it has any. */
+  /** Registers a client of this process with its key and, if any, its spool folder. */
   register(folder: string | undefined): void {
     const folders = this.keys.get(this.keyId) ?? new Set()
     this.keys.set(this.keyId, folders)
     if (folder !== undefined) folders.add(folder)
   }
 
-  /** Says that the client is closed: others need not leave it anything. */
+  /** Removes a closed client, so that other clients no longer spare its entries. */
   unregister(folder: string | undefined): void {
     if (folder !== undefined) this.keys.get(this.keyId)?.delete(folder)
   }
 
-  /** Takes what the server says of the key. */
+  /** Derives the destination from the server's description of the key. */
   learn(projectId: string, environment: string | null): void {
     this.destination = digest([this.#server, projectId, environment ?? ''].join('\n'))
   }
 
-  /** The end of an entry's name. */
+  /** Suffix of an entry's name. */
   get mark(): string {
     return `-${this.keyId}${this.destination === undefined ? '' : `-${this.destination}`}${ENDING}`
   }
 
-  /** An entry's name with the destination, where it has been learnt since. */
+  /** Adds the destination to an entry's name if the server has described the key by now. */
   complete(name: string): string {
     const end = `-${this.keyId}${ENDING}`
     return name.endsWith(end) ? name.slice(0, -end.length) + this.mark : name
   }
 }
 
-/** The way a client treats an entry that nobody is sending. */
+/** How a client treats an entry that no process is sending. */
 export type Claim =
   | 'take'
-  /** Decide when the server has said which project and environment our key is for. */
+  /** Decide after the server has named the key's project and environment. */
   | 'ask'
   /** Leave it to another client of this process. */
   | 'spare'
-  /** Leave it: it was recorded with another key. */
+  /** Leave it, because another key recorded it. */
   | 'other'
-  /** Leave it: it was written by a version that did not say whose it is, and this process has several keys. */
+  /** Leave it, because an earlier version did not record the key, and this process has several keys. */
   | 'unnamed'
 
 export function claim(name: string, folder: string, owner: Owner): Claim {
@@ -80,13 +80,13 @@ export function claim(name: string, folder: string, owner: Owner): Claim {
   return destination !== undefined && owner.destination === undefined ? 'ask' : 'other'
 }
 
-/** The id of the key that recorded an entry; undefined in names of version 1.0.0-rc.1. */
+/** Returns the id of the key that recorded an entry; undefined in names of version 1.0.0-rc.1. */
 export const keyIdOf = (name: string): string | undefined => partsOf(name)[4]
 
-/** Time, trace, process, number, key, destination. */
+/** Splits a name into time, trace, process, number, key and destination. */
 const partsOf = (name: string): readonly string[] => name.slice(0, -ENDING.length).split('-')
 
-/** Host, port and path. This machine has several names for itself, and each scheme has a port of its own. */
+/** Returns host, port and path, with `localhost` for loopback addresses and the scheme's default for a missing port. */
 function serverName(url: string): string {
   const { protocol, hostname, port, pathname } = new URL(url)
   const host = ['127.0.0.1', '[::1]'].includes(hostname) ? 'localhost' : hostname

@@ -1,4 +1,4 @@
-/** Sends what waits until each part was answered. Loaded, with undici, when there is something to send. */
+/** Sends waiting deliveries until each part has a response. Loaded, with undici, when there is something to send. */
 import type { TracePart } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
 import { type AnswerVerdict, countEqual, judge, parseAnswer, type ServerAnswer, waitMs } from './answer.ts'
@@ -8,30 +8,31 @@ import { exportBody } from './otlp.ts'
 import { smaller } from './smaller.ts'
 import { CONNECTIONS, type Transport } from './transport.ts'
 
-/** After so long without success, what waits is written to disk. */
+/** Time without success after which waiting deliveries are written to disk. */
 const SAVE_AFTER_MS = 10_000
-/** Each write blocks the application, so few are made at a time. */
+/** Maximum number of deliveries saved at a time, because each write blocks the application. */
 const SAVED_AT_ONCE = 20
 const SAVE_PAUSE_MS = 100
-/** A key that is refused is tried again so often: somebody may have seen to it. */
+/** Pause before a rejected key is retried, because somebody may have fixed it. */
 const REFUSED_PAUSE_MS = 60_000
 /**
- * Scores have no id of the client's. One that failed may be stored all the same: so it is looked, if the key may read,
- * whether its trace has more equal ones than this process has stored. An equal one of another process counts as it.
+ * The client gives scores no id, so a score without a response may be stored. If the key may read, the sender checks
+ * whether the trace has more equal scores than this process has stored. Equal scores from other processes count as
+ * well.
  */
 const UNSURE_KIND = 'score'
-/** The most different scores whose stored copies are counted. */
+/** Maximum number of distinct scores whose stored copies are counted. */
 const MOST_SCORES = 1000
 
 export class Sender implements Courier {
   readonly #transport: Transport
   readonly #holding: Holding
-  /** Failures of the service in a row, and when the next try is due. */
+  /** Consecutive service failures, the time of the first failure, and the time of the next attempt. */
   #failures = 0
   #failingSince: number | undefined
   #resumeAt = 0
   #timer: NodeJS.Timeout | undefined
-  /** How often this process has stored each score of a trace. */
+  /** Number of times that this process has stored each score of a trace. */
   readonly #scores = new Map<string, number>()
 
   constructor(holding: Holding, transport: Transport) {
@@ -56,7 +57,7 @@ export class Sender implements Courier {
       this.#wake(this.#resumeAt - now)
       return
     }
-    // While the service does not answer, one asks for all.
+    // While the service fails, only one delivery at a time is tried.
     const most = this.#failures > 0 ? 1 : CONNECTIONS
     let next = Number.POSITIVE_INFINITY
     for (let left = holding.queue.length; left > 0 && holding.inFlight.size < most; left--) {
@@ -66,7 +67,7 @@ export class Sender implements Courier {
         next = Math.min(next, delivery.notBefore - now)
       } else {
         holding.inFlight.add(delivery)
-        // An application must not fail by a fault of this.
+        // A client bug must not make the application fail.
         this.#deliver(delivery).catch(error => holding.giveUp(delivery, `a fault of the client: ${messageOf(error)}`))
       }
     }
@@ -100,7 +101,7 @@ export class Sender implements Courier {
     if (holding.queue.length === 0) holding.refill?.()
   }
 
-  /** The first part, in the form in which it is sent. */
+  /** Returns the first part in the form in which it is sent. */
   #first(delivery: Delivery): TracePart | undefined {
     const [part] = delivery.parts!
     if (part?.kind !== 'joined') return part
@@ -115,13 +116,13 @@ export class Sender implements Courier {
       const answer = await this.#transport.send('GET', path)
       if (countEqual(answer.text, body) > (this.#scores.get(delivery.traceId + body) ?? 0))
         return { status: 200, text: '{"ok":true}' }
-      // Without an answer of the service nobody knows. A key that may not read has none to wait for.
+      // Other statuses are inconclusive, so the check is retried. A key without read access (403) skips the check.
       if (![200, 403, 404].includes(answer.status)) return answer
     }
     return this.#transport.send('POST', path, body)
   }
 
-  /** Does what the verdict says; whether the delivery goes on with its first part. */
+  /** Acts on a verdict. Returns whether the delivery continues with its first part. */
   #conclude(delivery: Delivery, part: TracePart, verdict: AnswerVerdict, { text }: ServerAnswer): boolean {
     const holding = this.#holding
     switch (verdict.do) {
@@ -166,7 +167,7 @@ export class Sender implements Courier {
     if (this.#scores.size > MOST_SCORES) this.#scores.delete(this.#scores.keys().next().value!)
   }
 
-  /** A part is lost; without its start nothing of a trace can be stored. */
+  /** Counts a part as lost. Without its start, the rest of the trace cannot be stored and is dropped as well. */
   #drop(delivery: Delivery, { kind }: TracePart, reason: string): boolean {
     this.#holding.lose(delivery.traceId, delivery.name, `${kind}: ${reason}`)
     while (delivery.parts!.length > 1 && (kind === 'record' || kind === 'start')) this.#replace(delivery, [])
@@ -181,7 +182,7 @@ export class Sender implements Courier {
     return true
   }
 
-  /** Puts others into the place of the first part. */
+  /** Replaces the first part with `parts`. */
   #replace(delivery: Delivery, parts: readonly TracePart[]): void {
     for (const part of delivery.parts!.splice(0, 1, ...parts)) this.#holding.grow(delivery, -deliverySize(part))
     for (const part of parts) this.#holding.grow(delivery, deliverySize(part))
@@ -200,14 +201,14 @@ export class Sender implements Courier {
   #fails({ reason, afterMs }: { readonly reason: string; readonly afterMs?: number }): void {
     const now = performance.now()
     this.#failingSince ??= now
-    // Deliveries that were in flight together fail together. That counts as one failure.
+    // Deliveries that are in flight together fail together, which counts as one failure.
     if (now < this.#resumeAt) return
     this.#failures++
     this.#resumeAt = now + waitMs(this.#failures, afterMs)
     this.#holding.problem(`not sent to ${this.#transport.address}, tried again: ${reason}`)
   }
 
-  /** Writes a few waiting deliveries to disk. True if there are more. */
+  /** Writes a few waiting deliveries to disk. Returns whether more are left. */
   #saveSome(): boolean {
     if (!this.isFailingLong || this.#holding.isStopped) return false
     let left = SAVED_AT_ONCE

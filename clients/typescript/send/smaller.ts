@@ -1,23 +1,23 @@
 /**
- * A body that was refused as too large, by a proxy as a rule: the same in several requests as long as it has several
- * spans, then with its values cut, further each time.
+ * Reduces a body that was rejected as too large, usually by a proxy. A body with several spans is split into several
+ * requests; otherwise its values are cut, further each time.
  */
 import { END_FIELDS } from '../record/render.ts'
 import type { TracePart } from '../record/trace.ts'
 import { cutText, writeValue } from '../record/values.ts'
 
-/** The first cut leaves the values this many bytes in all, since proxies often allow a megabyte. */
+/** Total bytes that the first cut leaves for values. Proxies often allow one megabyte. */
 const VALUE_BYTES = 400_000
-/** Each cut halves the values. After this many, hardly anything is left. */
+/** Maximum number of cuts. Each cut halves the values, so hardly anything is left afterwards. */
 const MOST_CUTS = 8
-/** Attributes of an export that are JSON. */
+/** Export attributes that contain JSON. */
 const JSON_TEXTS = ['input.value', 'output.value', 'metadata']
 const FIELDS = ['input', 'output', 'metadata', 'attributes'] as const
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of several forms, which the client has made itself.
 type Document = any
 
-/** Undefined where nothing is left to be cut. `cuts`: how often it was cut before. */
+/** Returns undefined if nothing is left to cut. `cuts` is the number of earlier cuts. */
 export function smaller(part: TracePart, cuts: number): TracePart[] | undefined {
   if (part.kind === 'score' || cuts >= MOST_CUTS) return undefined
   const body = JSON.parse(part.body)
@@ -33,7 +33,7 @@ interface Made {
 
 const made = ({ kind, body }: Made): TracePart => ({ kind, body: JSON.stringify(body) })
 
-/** In halves, or the trace apart from its spans. */
+/** Splits a list of spans in half, or a trace from its spans. */
 function split(kind: TracePart['kind'], body: Document): Made[] | undefined {
   const { schemaVersion } = body
   if (kind === 'record') return body.trace.spans === undefined ? undefined : apart(schemaVersion, body.trace)
@@ -53,7 +53,7 @@ function split(kind: TracePart['kind'], body: Document): Made[] | undefined {
   }))
 }
 
-/** A whole trace as one that was started, had spans, and was ended. */
+/** Splits a complete trace into its start, its spans and its end. */
 function apart(schemaVersion: number, { spans, ...trace }: Document): Made[] {
   const end: Document = { schemaVersion }
   for (const name of END_FIELDS) {
@@ -76,7 +76,7 @@ function withExported(body: Document, spans: readonly Document[]): Document {
   return { resourceSpans: [{ ...rest, scopeSpans: [{ ...scopeSpans[0], spans }] }] }
 }
 
-/** The body of one trace or of one span, with so many bytes for each of its values. */
+/** Cuts each value of a trace or of a single span to `most` bytes. */
 function shrink(kind: TracePart['kind'], body: Document, most: number): Document {
   const [span] = kind === 'otlp' ? exported(body) : (body.spans ?? [])
   if (kind === 'otlp') {

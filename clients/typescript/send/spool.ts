@@ -1,9 +1,9 @@
 /**
- * Traces kept on disk, one file each, until the service has them. What nobody is sending lies in the folder itself. A
- * process moves what it sends into a folder of its own below it, named for its host and its id: a rename happens once, so
- * two processes never send the same file. The folders of processes that are gone are taken over (adopt.ts): at once where
- * the id is free on this host, otherwise when their time has not moved for a minute. The name of a file says whose it is
- * (owner.ts). All calls are synchronous, since the end of a process waits for nothing.
+ * Keeps traces on disk, one file each, until the service has them. Files that no process is sending are in the folder
+ * itself. A process moves the files that it sends to its own subfolder, named for its host and process id. Only one
+ * process can rename a file, so two processes never send the same file. Folders of dead processes are taken over
+ * (adopt.ts): at once if the process id is free on this host, otherwise after a minute without a touch. A file's name
+ * identifies its owner (owner.ts). All calls are synchronous, because an ending process waits for nothing.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
@@ -12,18 +12,18 @@ import { basename, join } from 'node:path'
 import { type Delivery, fileText, readFileText } from './delivery.ts'
 import { ENDING, type Owner } from './owner.ts'
 
-/** A file that is no whole trace; it is left where it is, for people. */
+/** Suffix of a file that is not a complete trace. The file is kept for inspection. */
 const BROKEN = '.broken'
 const TEMPORARY = '.part'
 
 export class Spool {
   readonly folder: string
-  /** The folder of this process. */
+  /** Folder of this process. */
   readonly own: string
   readonly owner: Owner
-  /** How many entries the last look left to others. */
+  /** Number of entries that the last check left to others. */
   left = 0
-  /** Whose these are, as it was said last. */
+  /** Keys of the entries left, as last reported. */
   named: string | undefined
   readonly #mostBytes: number
   readonly #sizes = new Map<string, number>()
@@ -41,7 +41,7 @@ export class Spool {
     this.own = join(folder, `sender-${host}-${process.pid}-${randomBytes(4).toString('hex')}`)
   }
 
-  /** Writes a delivery, in place of its file if it has one. Throws where that cannot be. */
+  /** Writes a delivery, replacing its file if it has one. Throws if the spool is full or the write fails. */
   write(delivery: Delivery): void {
     const text = fileText(delivery, delivery.parts!)
     const size = Buffer.byteLength(text)
@@ -63,7 +63,7 @@ export class Spool {
     delivery.file = file
   }
 
-  /** Undefined where there is no such file any more, or it is no whole trace: then it is put aside. */
+  /** Reads a file. Returns undefined if the file is gone or is incomplete; an incomplete file is set aside. */
   read(file: string): ReturnType<typeof readFileText> {
     let found: ReturnType<typeof readFileText>
     attempt(() => {
@@ -75,18 +75,18 @@ export class Spool {
   }
 
   remove(file: string): void {
-    // A file that stays is sent again by the next process, which changes nothing.
+    // A file that cannot be removed is sent again by the next process, which has no effect.
     attempt(() => rmSync(file, { force: true }))
     this.count(file, 0)
   }
 
-  /** Says that this process is still there. */
+  /** Shows other processes that this one is still running. */
   touch(): void {
     const now = new Date()
     if (this.#made) attempt(() => utimesSync(this.own, now, now))
   }
 
-  /** Leaves what is not sent to the next process. */
+  /** Leaves unsent files to the next process. */
   release(): void {
     if (!this.#made) return
     for (const name of namesIn(this.own)) {
@@ -99,13 +99,12 @@ export class Spool {
     this.#bytes = 0
   }
 
-  /** The folder of this process is there from now on. */
   makeFolder(): void {
     mkdirSync(this.own, { recursive: true, mode: 0o700 })
     this.#made = true
   }
 
-  /** A file has so many bytes; 0: it is gone. */
+  /** Records a file's size in bytes; 0 if the file is gone. */
   count(file: string, size: number): void {
     this.#bytes += size - (this.#sizes.get(file) ?? 0)
     if (size === 0) this.#sizes.delete(file)

@@ -1,15 +1,15 @@
-/** Requests to the service, over connections that are kept. */
+/** Sends requests to the service over persistent connections. */
 import { Pool } from 'undici'
 import { messageOf } from '../record/values.ts'
 import type { ServerAnswer } from './answer.ts'
 
 export const CONNECTIONS = 8
-/** The service answers a write within 5 s, or refuses it. */
+/** Response timeout. The service stores or rejects a write within 5 s. */
 const ANSWER_MS = 20_000
 const CONNECT_MS = 5000
 
 export interface SendTarget {
-  /** The address of the service, with its path if it has one. */
+  /** Service address, including its path, if any. */
   readonly url: string
   readonly key: string
 }
@@ -17,9 +17,9 @@ export interface SendTarget {
 export class Transport {
   readonly #pool: Pool
   readonly #prefix: string
-  /** For people, without the name and password that it may have. */
+  /** Address shown in messages, without user name and password. */
   readonly address: string
-  /** Not to be seen where an application writes what it holds to its log. */
+  /** Private, so that an application that logs the client does not reveal the key. */
   readonly #authorization: string
 
   constructor({ url, key }: SendTarget) {
@@ -35,7 +35,7 @@ export class Transport {
     this.#authorization = `Bearer ${key}`
   }
 
-  /** Never throws: what went wrong is the text of an answer with the status 0. */
+  /** Sends a request. Never throws: a failure returns status 0 with the reason as `text`. */
   async send(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: string): Promise<ServerAnswer> {
     try {
       const response = await this.#pool.request({

@@ -1,8 +1,8 @@
-/** `spoor/client/anthropic`: messages of Anthropic's client, recorded as steps. */
+/** `spoor/client/anthropic`: records messages of Anthropic's client as steps. */
 import type { Spoor } from '../spoor.ts'
 import { type Answered, type CallBody, type CallMethod, type Collector, settingsOf, watchCreate } from './model-call.ts'
 
-/** Records the calls of this client, and gives it back. It works as before, streams and helpers included. */
+/** Records this client's calls and returns the client, which works as before, including streams and helpers. */
 export function wrapAnthropic<C extends object>(client: C, spoor: Spoor): C {
   const { messages, beta } = client as CallBody
   watchCreate(messages, spoor, MESSAGES)
@@ -28,7 +28,7 @@ const MESSAGES: CallMethod = {
 
 function readMessage({ id, role, content, model, stop_reason, usage = {} }: CallBody): Answered {
   const { cache_creation_input_tokens: written, cache_read_input_tokens: read } = usage
-  // `input_tokens` leaves out tokens written to or read from the cache.
+  // `input_tokens` excludes tokens written to or read from the cache.
   const inputTokens = (usage.input_tokens ?? 0) + (written ?? 0) + (read ?? 0)
   return {
     output: { role, content },
@@ -45,7 +45,7 @@ function readMessage({ id, role, content, model, stop_reason, usage = {} }: Call
 
 function collectMessage(): Collector {
   let whole: CallBody = { role: 'assistant', content: [] }
-  /** The JSON of a tool's input, which comes in pieces. */
+  /** JSON of each tool input, which arrives in pieces. */
   const inputs: string[] = []
   return {
     add(event) {
@@ -64,7 +64,7 @@ function collectMessage(): Collector {
   }
 }
 
-/** Adds to a block of content; gives the JSON of its input so far. */
+/** Adds a delta to a content block. Returns the JSON of the block's input so far. */
 function addDelta(block: CallBody, delta: CallBody, input: string): string {
   if (delta.type === 'text_delta') block.text = (block.text ?? '') + delta.text
   else if (delta.type === 'thinking_delta') block.thinking = (block.thinking ?? '') + delta.thinking

@@ -1,7 +1,8 @@
 /**
- * Calls of a provider's client, recorded as steps. A method is replaced on the very object that the application has, so
- * that helpers of the client which call it are recorded as well. What the method returns keeps its type: the client's own
- * promise, whose answer is looked at when it is asked for, and the client's own stream, whose events pass by here.
+ * Records calls of a provider's client as steps. Methods are replaced on the application's own object, so that calls
+ * through the client's helpers are recorded as well. Results keep their type: the client's own promise, whose response
+ * is recorded when the application requests the body, or its own stream, whose events are recorded as the application
+ * reads them.
  */
 import { Reading } from '../record/reading.ts'
 import { fail, succeed } from '../record/run.ts'
@@ -15,11 +16,10 @@ export type CallBody = any
 
 export interface CallMethod {
   readonly name: string
-  /** Describes the call by its request. */
+  /** Returns the span options for a request. */
   describe(request: CallBody): SpanOptions
-  /** Reads the output, the model and the usage from a response. */
   read(answer: CallBody): Answered
-  /** Puts the answer together from the events of a stream. */
+  /** Assembles the response from a stream's events. */
   collect(): Collector
 }
 
@@ -34,7 +34,7 @@ export interface Collector {
 
 const watched = new WeakSet<object>()
 
-/** Records each call of `resource.create`. A resource that is missing, or watched already, is left as it is. */
+/** Records each call of `resource.create`. Does nothing if the resource is missing or already watched. */
 export function watchCreate(resource: CallBody, spoor: Spoor, method: CallMethod): void {
   if (typeof resource?.create !== 'function' || watched.has(resource)) return
   watched.add(resource)
@@ -55,7 +55,7 @@ export function watchCreate(resource: CallBody, spoor: Spoor, method: CallMethod
 class Call {
   readonly #spoor: Spoor
   readonly #method: CallMethod
-  /** The trace that was made for this call, where there was none. */
+  /** Trace created for this call if no step was current. */
   readonly #trace: Trace | undefined
   readonly #span: Span
 
@@ -68,11 +68,11 @@ class Call {
     this.#span = (current ?? this.#trace!).startSpan(method.name, options)
   }
 
-  /** Gives what the application gets instead of the result, which behaves the same. */
+  /** Returns a replacement for the result that behaves the same. */
   follow(result: CallBody): unknown {
     const look = (answer: CallBody) => this.#look(answer)
     if (typeof result?._thenUnwrap === 'function') {
-      // The body is read when the application asks for it: it may want the raw response.
+      // The body is read only on request, because the application may want the raw response.
       result.responsePromise?.catch((error: unknown) => this.fail(error))
       return result._thenUnwrap(look)
     }
@@ -107,12 +107,12 @@ class Call {
     this.#trace?.setOutput(output)
   }
 
-  /** Looks at the events of a stream as the application reads them. */
+  /** Records the events of a stream as the application reads them. */
   #pass(stream: CallBody): void {
     const collector = this.#method.collect()
     const reading = new Reading(this.#span)
     reading.isWatched(stream)
-    // It waits for the span, which is streaming.
+    // The trace waits for the streaming span.
     this.#trace?.setStatus('ok').end()
     const ended = () => {
       const answered = this.#answered(() => collector.answered())
@@ -158,7 +158,7 @@ async function* passing(
   }
 }
 
-/** An answer that is not as the client's version promises must not hurt the application. */
+/** Reports an error instead of throwing it, because an unexpected response must not break the application. */
 function guarded<T>(spoor: Spoor, read: () => T): T | undefined {
   try {
     return read()
@@ -168,7 +168,7 @@ function guarded<T>(spoor: Spoor, read: () => T): T | undefined {
   }
 }
 
-/** The members of a request that are neither its input nor its model. */
+/** Returns a request's settings: all members except those in `without`. */
 export function settingsOf(request: CallBody, without: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(request).filter(([name]) => !without.includes(name)))
 }

@@ -1,9 +1,9 @@
-/** `spoor/client/openai`: chats, responses and embeddings of OpenAI's client, recorded as steps. */
+/** `spoor/client/openai`: records chats, responses and embeddings of OpenAI's client as steps. */
 import type { RecordedUsage } from '../record/fields.ts'
 import type { Spoor } from '../spoor.ts'
 import { type Answered, type CallBody, type CallMethod, type Collector, settingsOf, watchCreate } from './model-call.ts'
 
-/** Records the calls of this client, and gives it back. It works as before, streams and helpers included. */
+/** Records this client's calls and returns the client, which works as before, including streams and helpers. */
 export function wrapOpenAI<C extends object>(client: C, spoor: Spoor): C {
   const { chat, responses, embeddings } = client as CallBody
   watchCreate(chat?.completions, spoor, CHAT)
@@ -59,7 +59,7 @@ function collectChat(): Collector {
 
 function addDelta(message: CallBody, { role, tool_calls = [], ...texts }: CallBody): void {
   message.role = role ?? message.role
-  // `content`, `refusal`, and what other providers add, such as `reasoning_content`.
+  // `content`, `refusal`, and fields that other providers add, such as `reasoning_content`.
   for (const [name, text] of Object.entries(texts)) {
     if (typeof text === 'string') message[name] = (message[name] ?? '') + text
   }
@@ -91,7 +91,7 @@ const RESPONSES: CallMethod = {
     let text = ''
     return {
       add({ type, response, delta }) {
-        // The events that begin and end it have the whole response so far.
+        // The first and last events of a response contain the whole response so far.
         if (response !== undefined) last = response
         else if (type === 'response.output_text.delta') text += delta
       },
@@ -116,7 +116,7 @@ const EMBEDDINGS: CallMethod = {
     const attributes = settingsOf(request, ['model', 'input'])
     return { kind: 'embedding', provider, model: request.model, input: request.input, attributes }
   },
-  // Nobody reads vectors; they would be most of what is stored.
+  // Vectors are omitted, because nobody reads them and they would take up most of the storage.
   read({ data, model, usage }) {
     const output = { embeddings: data.length, dimensions: data[0]?.embedding?.length }
     return { output, model, usage: chatUsage(usage) }

@@ -1,4 +1,4 @@
-/** The work of `spoor environment backfill`: gives stored traces an environment. */
+/** Implements `spoor environment backfill`, which sets the environment of stored traces. */
 import type { Sql } from 'postgres'
 import { AdminError } from '../../admin-error.ts'
 import { amendAudit, writeAudit } from '../../store/audit.ts'
@@ -18,28 +18,27 @@ export interface BackfillRequest extends TraceSelection {
   readonly project: string
   /** A label, in any case, or `unassigned`. */
   readonly environment: string
-  /** Whether traces that have an environment, or are unassigned, are changed too. */
+  /** Whether to also change traces that have an environment or are unassigned. */
   readonly overwrite: boolean
 }
 
-/** The changes that a backfill would make. */
 export interface BackfillPlan {
   readonly projectId: number
   readonly selection: TraceSelection
   readonly relabelling: Relabelling
-  /** How many traces are selected, and how many of them would get another environment. */
+  /** Number of selected traces, and the number whose environment would change. */
   readonly matched: number
   readonly changing: number
-  /** The selected traces by environment; null are traces whose environment was never recorded. */
+  /** Selected traces by environment; null for traces whose environment was never recorded. */
   readonly environments: readonly { readonly environment: string | null; readonly traces: number }[]
-  /** The highest inner number that is changed: traces that are stored after the counting are left alone. */
+  /** The highest `seq` to change. Traces stored after the count are left alone. */
   readonly upToSeq: number
 }
 
-/** A batch takes some milliseconds, in which others can read its traces but not change them. */
+/** A batch takes a few milliseconds, during which its traces can be read but not changed. */
 const BATCH_TRACES = 500
 
-/** Counts what is to be done, and changes nothing. */
+/** Counts the changes without making them. */
 export async function planBackfill(sql: Sql, request: BackfillRequest): Promise<BackfillPlan> {
   const { project, environment, overwrite, ...selection } = request
   const label = environment.toLowerCase() === UNASSIGNED ? UNASSIGNED : parseEnvironment(environment)
@@ -61,23 +60,18 @@ export async function planBackfill(sql: Sql, request: BackfillRequest): Promise<
 export interface BackfillOptions {
   /** Called after every batch with the number of traces changed so far. */
   readonly onProgress?: (changed: number) => void
-  /** Aborts after the batch under way. */
+  /** Stops after the current batch when aborted. */
   readonly signal?: AbortSignal
 }
 
-/** The changes that a backfill made. Others write meanwhile, so they may differ from the plan. */
+/** The changes that a backfill made, which may differ from the plan because of concurrent writes. */
 export interface BackfillResult {
-  /**
-   * Traces that were selected when their batch came, or are beyond all that were to change: never fewer than changed.
-   */
+  /** Selected traces, counted per processed batch and, beyond `upToSeq`, at the end. Never less than `changed`. */
   readonly matched: number
   readonly changed: number
 }
 
-/**
- * Does what was planned, batch by batch. What is done stays done: after an interruption, a new plan has only the rest
- * to do.
- */
+/** Applies a plan in batches. Finished batches stay committed, so a new plan after an interruption covers the rest. */
 export async function applyBackfill(
   sql: Sql,
   plan: BackfillPlan,
@@ -110,7 +104,7 @@ export async function applyBackfill(
 }
 
 /**
- * Refuses a key that the project does not have, unless traces name it: imported traces may name keys of other
+ * Rejects a key that is neither in the project nor named by its traces. Imported traces may name keys of other
  * databases.
  */
 async function requireKey(sql: Sql, projectId: number, project: string, keyId: string | undefined): Promise<void> {

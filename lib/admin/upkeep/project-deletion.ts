@@ -1,4 +1,4 @@
-/** The work of `spoor project delete`. */
+/** Implements `spoor project delete`. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { writeAudit } from '../../store/audit.ts'
@@ -8,10 +8,9 @@ import { countSelected, type SelectedTotals } from '../../store/trace/pruning.ts
 import { requireProject } from '../projects.ts'
 import { type Pruned, type PruneOptions, pruneAll } from './pruning.ts'
 
-/** The rows that a deletion would remove. */
 export interface ProjectDeletion extends SelectedTotals {
   readonly projectId: number
-  /** Keys that are not revoked. */
+  /** Number of unrevoked keys. */
   readonly keys: number
 }
 
@@ -21,14 +20,12 @@ export async function planProjectDeletion(sql: Sql, project: string): Promise<Pr
   return { projectId, keys, ...(await countSelected(sql, projectId, {})) }
 }
 
-/**
- * How long servers may remember a revoked key if they do not hear of it (lib/access/auth.ts), and finish its requests.
- */
+/** Time in which servers that miss the notice may accept a revoked key (lib/access/auth.ts) and finish its requests. */
 const SETTLE_MS = 10_000
 
 /**
- * Revokes the keys of a project, deletes its traces in batches, and then the project with all that is left. After an
- * interruption the same command does the rest.
+ * Revokes a project's keys, deletes its traces in batches, and then deletes the project with its remaining rows. After
+ * an interruption, the same command continues.
  */
 export async function applyProjectDeletion(
   sql: Sql,
@@ -39,7 +36,7 @@ export async function applyProjectDeletion(
   const audit = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
   await keyStore.setKeysRevoked(sql, projectId, audit)
   const revokedAt = performance.now()
-  // The audit entry of the project comes last. Until then this one says what is gone.
+  // The project's own audit entry comes last. Until then, this entry records the deleted traces.
   const detail = { slug: project, planned, traces: 0 }
   const pruning =
     planned === 0 ? undefined : await writeAudit(sql, { by: null, action: 'trace.prune', projectId, detail })

@@ -1,4 +1,4 @@
-/** The work of `spoor trace delete`: deletes the traces of a project that meet conditions, batch by batch. */
+/** Implements `spoor trace delete`, which deletes a project's matching traces in batches. */
 import type { Sql } from 'postgres'
 import { AdminError, InputError } from '../../admin-error.ts'
 import { amendAudit, writeAudit } from '../../store/audit.ts'
@@ -12,7 +12,6 @@ export interface PruneRequest extends TraceConditions {
   readonly project: string
 }
 
-/** The rows that a deletion would remove. */
 export interface PrunePlan extends SelectedTotals {
   readonly projectId: number
   readonly selection: TraceConditions
@@ -21,28 +20,27 @@ export interface PrunePlan extends SelectedTotals {
 export interface Pruned {
   readonly traces: number
   readonly spans: number
-  /** The approximate size of the deleted rows on disk. New traces can use that space. */
+  /** Approximate disk size of the deleted rows. New traces can reuse that space. */
   readonly storedBytes: number
-  /** Traces that were changed again and again while they were to be deleted. They are still there. */
+  /** Traces that were not deleted because they kept changing. */
   readonly kept: number
 }
 
 export interface PruneOptions {
-  /** Called after every batch. */
   readonly onProgress?: (pruned: Pruned) => void
-  /** Aborts after the batch under way. */
+  /** Stops after the current batch when aborted. */
   readonly signal?: AbortSignal
 }
 
-/** A batch takes some tenths of a second, in which others can read its traces but not change them. */
+/** A batch takes a few tenths of a second, during which its traces can be read but not changed. */
 const BATCH = { traces: 1000, spans: 10_000 }
-/** How often a batch is tried in which traces are just being changed. */
+/** Maximum number of tries for a batch whose traces are being changed. */
 const BATCH_PASSES = 5
-/** The size of a row on disk besides its texts, with its entries in indexes. */
+/** A row's size on disk without its texts, including its index entries. */
 const TRACE_BYTES = 800
 const SPAN_BYTES = 200
 
-/** Counts what is to be deleted, and changes nothing. */
+/** Counts the rows to delete, but deletes nothing. */
 export async function planPruning(sql: Sql, request: PruneRequest): Promise<PrunePlan> {
   const { project, environment, ...rest } = request
   if ([environment, ...Object.values(rest)].every(value => value === undefined)) {
@@ -55,9 +53,9 @@ export async function planPruning(sql: Sql, request: PruneRequest): Promise<Prun
 }
 
 /**
- * Deletes what was planned, and what fits by now, batch by batch. What is done stays done, with exact totals; after an
- * interruption the same command does the rest. The audit entry that is written down says how many traces were planned,
- * and with each batch how many are deleted.
+ * Deletes the planned traces, and traces that match since, in batches. Finished batches stay committed with exact
+ * totals, so after an interruption the same command continues. The audit entry records the number of planned traces,
+ * and after each batch the number deleted.
  */
 export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOptions = {}): Promise<Pruned> {
   const { projectId, selection, traces: planned } = plan
@@ -69,8 +67,7 @@ export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOpti
 
 const NOTHING: Pruned = { traces: 0, spans: 0, storedBytes: 0, kept: 0 }
 
-/** The same without a plan. `auditId` names the audit entry that counts the deleted traces, to which `before` are
- * added. */
+/** Deletes matching traces without a plan. The audit entry `auditId` counts deleted traces, starting from `before`. */
 export async function pruneAll(
   sql: Sql,
   projectId: number,

@@ -1,4 +1,4 @@
-/** The work of `spoor project recount`. */
+/** Implements `spoor project recount`. */
 import type { Sql } from 'postgres'
 import { countOneDay, findWrongDays, recountDay } from '../../store/analytics/rollups/recount.ts'
 import { checkSpanCounts, mendSpanCounts } from '../../store/trace/span-counts.ts'
@@ -8,29 +8,28 @@ import { retried } from '../retried.ts'
 
 export interface Recount {
   readonly project: string
-  /** The sums over the rows of the project's traces and spans. */
+  /** Sums over the rows of the project's traces and spans. */
   readonly rows: Totals
-  /** The counters as they were. */
+  /** The counters before any repair. */
   readonly counters: Totals
-  /** The days (UTC) whose sums over time differed from their traces. */
+  /** Days (UTC) whose sums over time differed from their traces. */
   readonly wrongDays: readonly string[]
-  /** The number of traces whose counts of spans or errors differed from their spans, and the ids of some of them. */
+  /** Number of traces whose span or error counts differed from their spans, with some of their ids. */
   readonly wrongTraces: { readonly count: number; readonly ids: readonly string[] }
-  /** Whether all was right. */
+  /** Whether everything was correct. */
   readonly agree: boolean
-  /** Whether what was not right was repaired. */
+  /** Whether faults were repaired. */
   readonly applied: boolean
 }
 
-/** The report names at most this many wrong traces. */
+/** Maximum number of wrong traces that the report names. */
 const NAMED = 10
-/** A trace that changes between the look and the repair is looked at again, so often at most. */
+/** Maximum number of checks of a trace that changes between check and repair. */
 const LOOKS = 5
 
 /**
- * Compares a project's totals, its sums over time, and the numbers of spans in its traces with the rows. With `apply`,
- * repairs them, and counts the days from before migration 6 that are not counted yet; others may write to the project
- * meanwhile.
+ * Compares a project's totals, its sums over time, and its traces' span counts with the rows. With `apply`, repairs
+ * them and counts days from before migration 6 that are not yet counted. Writers may continue meanwhile.
  */
 export async function recountProject(sql: Sql, project: string, apply: boolean): Promise<Recount> {
   const projectId = await requireProject(sql, project)
@@ -43,7 +42,7 @@ export async function recountProject(sql: Sql, project: string, apply: boolean):
   return { project, rows, counters, wrongDays, wrongTraces, agree, applied: apply && !agree }
 }
 
-/** Whether the totals and the sums over time were right. */
+/** Whether the totals and the sums over time were correct. */
 export const areSumsRight = ({
   rows,
   counters,

@@ -1,4 +1,4 @@
-/** Finds the PostgreSQL programs that npm installed for this platform, so that the cluster's user can run them. */
+/** Locates the PostgreSQL programs that npm installed, and makes them accessible to the cluster's user. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { chmod, cp, mkdir, readdir, rename, rm, stat, symlink } from 'node:fs/promises'
@@ -12,25 +12,24 @@ import { programsPackage } from './releases.ts'
 export interface Binaries {
   readonly initdb: string
   readonly postgres: string
-  /** Their major version. */
   readonly major: number
-  /** The folders of libraries, as `folder:folder`, if no links to these could be made beside the programs. */
+  /** Library folders, as `folder:folder`, if links to libraries could not be created beside the programs. */
   readonly libraries?: string
 }
 
 export interface BinaryFolders {
-  /** The folder of another package than the installed one. */
+  /** The folder of a package to use instead of the installed one. */
   readonly package?: string
-  /** A folder for links that cannot be made in the package, made when it is needed. */
+  /** A folder for links that cannot be created in the package. The folder is created when needed. */
   readonly links?: string
 }
 
-/** The folder in which a root process puts what the cluster's user could not reach otherwise. */
+/** Folder in which a root process stores files that the cluster's user could not reach elsewhere. */
 export const REACHABLE_FOLDER = '/var/lib/spoor'
 
 /**
- * Finds initdb and postgres, in the installed package or in the one of `places`. If `user` cannot reach them, copies
- * them once to a folder that it can reach.
+ * Finds initdb and postgres in the installed package or in `places.package`. If `user` cannot reach them, copies them
+ * once to a folder that `user` can reach.
  */
 export async function findBinaries(
   user: ClusterUser | undefined,
@@ -42,7 +41,7 @@ export async function findBinaries(
   if (!isReachable(binariesIn(installed).postgres, user)) return binariesIn(await copyPackage(installed, log))
   if (isLinked || places.links === undefined) return binariesIn(installed)
   await makeLinks(installed, places.links)
-  // The libraries that links lead to look for others beside the links.
+  // The linked libraries look for other libraries beside the links.
   return { ...binariesIn(installed), libraries: [places.links, join(installed, 'native/lib')].join(delimiter) }
 }
 
@@ -54,7 +53,6 @@ function binariesIn(folder: string): Binaries {
   }
 }
 
-/** The release that a package's folder has. */
 export function readRelease(folder: string): string {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version
 }
@@ -75,8 +73,8 @@ interface Link {
 }
 
 /**
- * Makes the links to libraries that the package's install script makes, since npm runs no such script unless it is told
- * to. False if the links are missing, because the programs belong to another user or the file system is read-only.
+ * Creates the library links that the package's install script would create; npm skips the script by default. Returns
+ * false if links are missing, because the programs belong to another user or the file system is read-only.
  */
 function linkLibraries(folder: string): boolean {
   const isLinked = () => readLinks(folder).every(link => existsSync(join(folder, link.target)))
@@ -90,7 +88,7 @@ function readLinks(folder: string): readonly Link[] {
   return existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : []
 }
 
-/** Makes the links anew, since the package may have moved or become another one. */
+/** Recreates the links, because the package may have moved or changed. */
 async function makeLinks(folder: string, links: string): Promise<void> {
   await rm(links, { recursive: true, force: true })
   await mkdir(links)
@@ -102,7 +100,7 @@ async function copyPackage(folder: string, log: Logger): Promise<string> {
   if (existsSync(copy)) return copy
   log.info({ folder: copy }, 'copying the PostgreSQL programs to where the user that runs them can reach them')
   await makeReachableFolder()
-  // The copy has another name until it is complete.
+  // The copy has a temporary name until it is complete.
   const draft = `${copy}-${process.pid}`
   await cp(folder, draft, { recursive: true, verbatimSymlinks: true })
   linkLibraries(draft)
@@ -114,13 +112,13 @@ async function copyPackage(folder: string, log: Logger): Promise<string> {
   return copy
 }
 
-/** Makes REACHABLE_FOLDER, whatever the umask. */
+/** Creates REACHABLE_FOLDER, regardless of the umask. */
 export async function makeReachableFolder(): Promise<void> {
   await mkdir(REACHABLE_FOLDER, { recursive: true })
   await chmod(REACHABLE_FOLDER, 0o755)
 }
 
-/** Lets everybody read, and execute what the owner may execute. */
+/** Lets every user read all files, and execute the files that the owner may execute. */
 async function openToAll(folder: string): Promise<void> {
   await chmod(folder, 0o755)
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {

@@ -1,9 +1,9 @@
 /**
- * The data folders of PostgreSQL in the cluster's home. The first is `data`. A newer major version of PostgreSQL cannot
- * open it, so an upgrade (lib/moving/upgrade) makes another one beside it, such as `postgresql-19`. That name appears
- * when the folder is complete, and from then on the folder of the highest version is the one that is used. The others
- * stay as they were, until an operator removes them. A name must not begin with `data-`: earlier versions of spoor
- * remove such folders as drafts.
+ * PostgreSQL's data folders in the cluster's home. The first is `data`. A newer major version cannot open `data`, so an
+ * upgrade (lib/moving/upgrade) creates another folder beside it, such as `postgresql-19`. The new name appears only
+ * when the folder is complete. The folder with the highest version is in use; earlier folders stay unchanged until an
+ * operator removes them. A name must not begin with `data-`, because earlier versions of spoor remove such folders as
+ * drafts.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,11 +14,11 @@ const UPGRADED = /^postgresql-(\d{2,3})$/
 
 export const folderOfMajor = (major: number): string => `postgresql-${major}`
 
-/** The number of a folder, by which the highest is the one in use. Undefined if it is not one of these folders. */
+/** Returns the folder's rank; the highest rank is in use. Undefined if the name is not a data folder. */
 const rankOf = (name: string): number | undefined => (name === FIRST ? 0 : toNumber(UPGRADED.exec(name)?.[1]))
 const toNumber = (digits: string | undefined) => (digits === undefined ? undefined : Number(digits))
 
-/** Which of the names in a home is the data folder that is used, and which ones were used before. */
+/** Splits the names in a home into the data folder in use and the earlier ones. */
 export function sortFolders(names: readonly string[]): {
   readonly current: string
   readonly earlier: readonly string[]
@@ -28,16 +28,16 @@ export function sortFolders(names: readonly string[]): {
   return { current, earlier }
 }
 
-/** The major version of PostgreSQL that made a data folder; undefined if there is no folder. */
+/** Returns the major version of PostgreSQL that created a data folder; undefined if the folder does not exist. */
 export function readFolderMajor(pgData: string): number | undefined {
   const file = join(pgData, 'PG_VERSION')
   return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : undefined
 }
 
-/** The major version of a release, such as 18 of `18.4.0-beta.17`. */
+/** Returns the major version of a release, such as 18 for `18.4.0-beta.17`. */
 export const majorOf = (release: string): number => Number.parseInt(release, 10)
 
-/** Throws a ConfigError if a data folder was made by a major version other than the programs'. */
+/** Throws a ConfigError if the data folder's major version differs from that of the programs. */
 export function requireMajor(dataDir: string, pgData: string, programs: number): void {
   const major = readFolderMajor(pgData)
   if (major === undefined || major === programs) return

@@ -1,18 +1,18 @@
 /**
- * Tells which processes use a running embedded cluster. A server and any number of commands may use it at the same
- * time, whichever of them started it, and the last one to leave stops it. Each user holds a shared advisory lock on its
- * own connection. PostgreSQL takes the lock back from a process that dies. A process that gets the same lock
- * exclusively is alone, and no other can enter while it holds the lock.
+ * Tracks the processes that use a running embedded cluster. A server and any number of commands may share the cluster,
+ * whichever process started it, and the last process to leave stops the cluster. Each process holds a shared advisory
+ * lock on its own connection, which PostgreSQL releases if the process dies. A process that obtains the exclusive lock
+ * is alone, and no other process can enter while it holds the lock.
  */
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../advisory-locks.ts'
 
-/** Takes the shared lock. Waits while another process is stopping the cluster, and rejects when it has stopped. */
+/** Takes the shared lock. Waits while another process stops the cluster, and rejects once the cluster has stopped. */
 export async function enter(sql: Sql): Promise<void> {
   await sql`select pg_advisory_lock_shared(${ADVISORY_LOCK.embeddedUsers})`
 }
 
-/** Whether this process alone uses the cluster. If so, no other can enter until this connection ends. */
+/** Returns whether only this process uses the cluster. If so, no other process can enter until this connection ends. */
 export async function claimAlone(sql: Sql): Promise<boolean> {
   const [row] = await sql`select pg_try_advisory_lock(${ADVISORY_LOCK.embeddedUsers}) as alone`
   return row?.alone === true

@@ -1,16 +1,16 @@
-/** The settings of the embedded PostgreSQL: one machine, one service, many inserts, nothing lost. */
+/** Settings of the embedded PostgreSQL, for one machine, one service, many inserts and no data loss. */
 import { totalmem } from 'node:os'
 
 const MIB = 1024 ** 2
 const GIB = 1024 ** 3
 
-/** The memory that this process may use: the machine's, or the container's limit. */
+/** Returns the memory available to this process: the machine's memory or the container's limit. */
 function readMemoryBytes(): number {
   const limit = process.constrainedMemory?.() ?? 0
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem()
 }
 
-/** The settings that postgres is given at every start, so that they follow the code and the machine. */
+/** Returns the settings, which are passed to postgres at every start so that they follow the code and the machine. */
 export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<string, string> {
   const megabytes = (share: number, least: number, most: number) =>
     `${Math.round(Math.min(most, Math.max(least, memoryBytes * share)) / MIB)}MB`
@@ -18,27 +18,24 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     fsync: 'on',
     synchronous_commit: 'on',
     full_page_writes: 'on',
-    // If a backend crashes, PostgreSQL ends, and the process that uses it starts it again, as after any other end
+    // If a backend crashes, PostgreSQL exits, and the process that uses it starts it again, as after any other exit
     // (embedded.ts). A postmaster that restarted itself (18.4) was seen to hang.
     restart_after_crash: 'off',
     max_connections: '100',
     shared_buffers: megabytes(1 / 8, 128 * MIB, 2 * GIB),
     effective_cache_size: megabytes(1 / 2, 256 * MIB, 64 * GIB),
     maintenance_work_mem: megabytes(1 / 32, 64 * MIB, 512 * MIB),
-    // About this much of the log is replayed after a crash, at most, which takes seconds. A larger log would need fewer
-    // checkpoints. After each checkpoint the first change of a page writes the whole page to the log, so few
-    // checkpoints save log and CPU (test/bench/RESULTS.md).
+    // A crash replays at most about this much log, which takes seconds. The first change to a page after a checkpoint
+    // logs the whole page, so a larger value would save log and CPU through fewer checkpoints (test/bench/RESULTS.md).
     max_wal_size: '512MB',
-    // This much of the log is used again. PostgreSQL would have to make new files, and commits wait for that
-    // (WAL_SEGMENT_MIB).
+    // Amount of log that is recycled. Otherwise PostgreSQL would create new files while commits wait (WAL_SEGMENT_MIB).
     min_wal_size: '512MB',
     checkpoint_timeout: '15min',
-    // Whole pages in the log are not compressed: that slowed recording down and saved no log (test/bench/RESULTS.md,
-    // "The embedded PostgreSQL and its connections").
+    // Compressing full-page images slowed recording and saved no log (test/bench/RESULTS.md, "The embedded PostgreSQL
+    // and its connections").
     wal_compression: 'off',
     random_page_cost: '1.1',
-    // A statement can hold a body, which must not get into the log. So only LOG, FATAL and PANIC are logged, without
-    // details.
+    // Statements can contain bodies, which must not be logged. Only LOG, FATAL and PANIC are logged, without details.
     log_min_messages: 'log',
     log_min_error_statement: 'panic',
     log_error_verbosity: 'terse',

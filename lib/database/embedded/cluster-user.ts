@@ -1,6 +1,6 @@
 /**
- * Chooses the user that the embedded PostgreSQL runs as. PostgreSQL refuses to run as root, so a root process runs it
- * as another user, who must be able to reach the programs and the data. Any other process runs it as its own user.
+ * Chooses the user that runs the embedded PostgreSQL. PostgreSQL does not run as root, so a root process selects
+ * another user, who must be able to reach the programs and the data. Any other process uses its own user.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { lchown } from 'node:fs/promises'
@@ -12,7 +12,7 @@ export interface ClusterUser {
   readonly gid: number
 }
 
-/** In order of preference; every Unix has the second. */
+/** User names in order of preference; every Unix has `nobody`. */
 const NAMES = ['postgres', 'nobody']
 const MAY_EXECUTE = 0o1
 
@@ -20,7 +20,7 @@ export function isRoot(): boolean {
   return process.getuid?.() === 0
 }
 
-/** The user that PostgreSQL runs as if this process is root; undefined if it is not. */
+/** Returns the user that runs PostgreSQL if this process is root; undefined otherwise. */
 export function findClusterUser(passwd: string = '/etc/passwd'): ClusterUser | undefined {
   if (!isRoot()) return undefined
   const users = readFileSync(passwd, 'utf8').split('\n').map(readUser)
@@ -31,17 +31,17 @@ export function findClusterUser(passwd: string = '/etc/passwd'): ClusterUser | u
   return user
 }
 
-/** The options of child_process.spawn that run a process as this user. */
+/** Returns the child_process.spawn options that run a process as this user. */
 export function identityOf(user: ClusterUser | undefined): { uid?: number; gid?: number } {
   return user === undefined ? {} : { uid: user.uid, gid: user.gid }
 }
 
-/** Makes the cluster's user the owner of a folder that was just made; does nothing if that is our own user. */
+/** Makes the cluster's user the owner of a new folder. Does nothing if `user` is undefined. */
 export async function giveTo(user: ClusterUser | undefined, path: string): Promise<void> {
   if (user !== undefined) await lchown(path, user.uid, user.gid)
 }
 
-/** Whether `user` may pass through every folder on the way to `path`, and may enter or execute `path` itself. */
+/** Returns whether `user` may traverse every folder on the way to `path`, and may enter or execute `path` itself. */
 export function isReachable(path: string, user: ClusterUser | undefined): boolean {
   if (user === undefined) return true
   for (let place = resolve(path); ; place = dirname(place)) {
@@ -52,7 +52,7 @@ export function isReachable(path: string, user: ClusterUser | undefined): boolea
   }
 }
 
-/** A line of /etc/passwd: `name:password:uid:gid:…`. */
+/** Parses a line of /etc/passwd: `name:password:uid:gid:…`. */
 function readUser(line: string): ClusterUser {
   const [name = '', , uid, gid] = line.split(':')
   return { name, uid: Number(uid), gid: Number(gid) }

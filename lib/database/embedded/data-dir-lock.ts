@@ -1,9 +1,9 @@
-/** Lets only one server at a time hold a data folder. The file spoor.pid in the folder names that server's process. */
+/** Allows only one server at a time to hold a data folder. The folder's spoor.pid file names that server's process. */
 import { join } from 'node:path'
 import { ConfigError } from '../../config.ts'
 import { type Release, readLock, tryLock } from './lock-file.ts'
 
-/** Takes the folder for this process. Throws a ConfigError if a living server holds it. */
+/** Takes the folder for this process. Throws a ConfigError if a live server holds the folder. */
 export async function holdFolder(dataDir: string): Promise<Release> {
   const outcome = await tryLock(fileIn(dataDir))
   if (typeof outcome !== 'number') return outcome
@@ -12,7 +12,7 @@ export async function holdFolder(dataDir: string): Promise<Release> {
   )
 }
 
-/** The process id of the living server that holds the folder; undefined if there is none. */
+/** Returns the process id of the live server that holds the folder; undefined if there is none. */
 export function readHolder(dataDir: string): Promise<number | undefined> {
   return readLock(fileIn(dataDir))
 }

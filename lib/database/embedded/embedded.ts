@@ -1,10 +1,10 @@
 /**
- * Opens the embedded PostgreSQL of a data folder, for a server or a command. It listens on a Unix socket only.
+ * Opens the embedded PostgreSQL of a data folder for a server or a command. PostgreSQL listens only on a Unix socket.
  *
- * The first process starts PostgreSQL, the others connect to it, and the last one to leave stops it (cluster-lock.ts).
- * Only one server at a time holds a data folder (data-dir-lock.ts). If a server was killed, the next one may find
- * PostgreSQL running without any user. It stops PostgreSQL and starts it anew, so that its messages get into a log
- * again. If PostgreSQL ends by itself, a process that uses it starts it again.
+ * The first process starts PostgreSQL, later processes connect to it, and the last process to leave stops it
+ * (cluster-lock.ts). Only one server at a time holds a data folder (data-dir-lock.ts). If a server was killed, the next
+ * server may find PostgreSQL running unused, and restarts it so that its messages reach a log again. If PostgreSQL
+ * exits unexpectedly, a process that uses it starts it again.
  */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -42,20 +42,20 @@ import { readOrCreateSecret } from './secrets.ts'
 export type EmbeddedRole = 'serve' | 'command'
 
 export interface EmbeddedCluster {
-  /** The address at which it is now. */
+  /** The cluster's current address. */
   readonly target: SocketTarget
   readonly digestSecret: string
-  /** Settles when PostgreSQL has recovered, or cannot; undefined if it answers already. */
+  /** Settles when recovery finishes or fails; undefined if PostgreSQL already accepts connections. */
   readonly recovery: Promise<void> | undefined
-  /** Leaves, and stops PostgreSQL if no other process uses it. */
+  /** Leaves the cluster, and stops PostgreSQL if no other process uses it. */
   close(): Promise<void>
 }
 
-/** The lock file of the process that is starting PostgreSQL. Only one at a time may do so. */
+/** Lock file of the process that starts PostgreSQL. Only one process at a time may do so. */
 const STARTER_FILE = 'starting.pid'
 
 const POLL_MS = 20
-/** How often a start is tried again because an earlier PostgreSQL has not yet cleared away its files and memory. */
+/** Maximum number of start attempts while an earlier PostgreSQL still holds its files and shared memory. */
 const START_ATTEMPTS = 50
 const START_RETRY_MS = 200
 const SLOW_NOTICE_MS = 10_000
@@ -64,8 +64,8 @@ const REOPEN_DELAY_MS = 1000
 const LEFTOVER = /lock file|shared memory block/
 
 /**
- * Opens the cluster of `dataDir`; at first, makes it. Where PostgreSQL was started and `patienceMs` later still
- * recovers, that is no longer waited for. What the user can mend is a ConfigError.
+ * Opens the cluster of `dataDir`, creating it on first use. Returns early if PostgreSQL is still recovering
+ * `patienceMs` after it was started or found. Throws a ConfigError for faults that the user can correct.
  */
 export async function openEmbedded(
   dataDir: string,
@@ -102,7 +102,7 @@ export async function openEmbedded(
   }
 }
 
-/** Makes a ConfigError of errors that concern the data folder: errors of the file system, and a wrong password. */
+/** Converts errors that concern the data folder (file system errors and a wrong password) to a ConfigError. */
 function explain(dataDir: string, error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException
   if (code === SQLSTATE.invalidPassword) {
@@ -118,23 +118,22 @@ class Cluster {
   readonly #log: Logger
   readonly #home: DataHome
   readonly #password: string
-  /** PostgreSQL's own data folder. */
   readonly #pgData: string
-  /** The PostgreSQL that was started here, if one was. */
+  /** The PostgreSQL process that this process started, if any. */
   #child: ChildProcess | undefined
-  /** The latest known folder of its socket. */
+  /** The latest known folder of PostgreSQL's socket. */
   #socketDir: string | undefined
   #noteTry = () => {}
-  /** Resolves when PostgreSQL was first started or found. */
+  /** Resolves when PostgreSQL is first started or found. */
   readonly #tried = new Promise<void>(resolve => {
     this.#noteTry = resolve
   })
-  /** The connection that holds the lock by which others see that we use the cluster. */
+  /** The connection whose lock shows other processes that this process uses the cluster. */
   #presence: Sql | undefined
   #closing = false
-  /** Whether PostgreSQL is being looked for, or started. */
+  /** Whether PostgreSQL is being located or started. */
   #isOpening = false
-  /** The last opening; settles when it has ended. */
+  /** The latest attempt to open PostgreSQL; settles when the attempt ends. */
   #opened: Promise<void> = Promise.resolve()
 
   constructor(
@@ -155,13 +154,13 @@ class Cluster {
     return this.#targetIn(this.#socketDir!)
   }
 
-  /** Resolves this long after PostgreSQL was first started or found, or never. */
+  /** Resolves `patienceMs` after PostgreSQL is first started or found; never if `patienceMs` is undefined. */
   async endOfPatience(patienceMs?: number): Promise<void> {
     await this.#tried
     return patienceMs === undefined ? new Promise(() => {}) : delay(patienceMs, undefined, { ref: false })
   }
 
-  /** Opens PostgreSQL for the first time. If that fails, stops what was started. */
+  /** Opens PostgreSQL for the first time. On failure, stops the PostgreSQL that it started. */
   async openFirst(): Promise<void> {
     const opened = this.#open().catch(async error => {
       if (this.#child !== undefined) await stopPostmaster(this.#child.pid!, this.#pgData)
@@ -171,7 +170,7 @@ class Cluster {
     return opened
   }
 
-  /** Finds or starts PostgreSQL, and enters. */
+  /** Finds or starts PostgreSQL, and enters the cluster. */
   async #open(): Promise<void> {
     this.#isOpening = true
     const notice = setInterval(() => this.#log.info(SLOW_NOTICE), SLOW_NOTICE_MS)
@@ -195,13 +194,13 @@ class Cluster {
 
   async close(): Promise<void> {
     this.#closing = true
-    // A recovery need not be waited for, because the next start begins it again.
+    // Do not wait for a recovery, because the next start begins it again.
     if (this.#isOpening && this.#child !== undefined) await stopPostmaster(this.#child.pid!, this.#pgData)
     await this.#opened
     const found = await inspectPostmaster(this.#pgData)
     if (found.state === 'running' && (await this.#isLast(found))) await stopPostmaster(found.pid, this.#pgData)
     await this.#presence?.end({ timeout: 1 })
-    // If others still use PostgreSQL, it goes on without us.
+    // If other processes still use PostgreSQL, let it outlive this process.
     this.#child?.unref()
     this.#child?.stderr?.destroy()
   }
@@ -216,7 +215,7 @@ class Cluster {
     }
   }
 
-  /** Starts PostgreSQL. Undefined if another process is starting it, or just has. */
+  /** Starts PostgreSQL. Returns undefined if another process is starting PostgreSQL or has just started it. */
   async #startAlone(): Promise<RunningPostmaster | undefined> {
     const release = await tryLock(join(this.#dataDir, STARTER_FILE))
     if (typeof release === 'number') return undefined
@@ -253,7 +252,7 @@ class Cluster {
     return { pid: pid!, socketDir }
   }
 
-  /** Enters a running PostgreSQL. False if it went away meanwhile, or must be started anew. */
+  /** Enters a running PostgreSQL. Returns false if PostgreSQL has exited in the meantime or must be restarted. */
   async #enter(found: RunningPostmaster): Promise<boolean> {
     this.#note(found.socketDir)
     const sql = connectTo(this.#targetIn(found.socketDir), {
@@ -278,13 +277,13 @@ class Cluster {
     return false
   }
 
-  /** Whether a killed server has left PostgreSQL running, no process uses it, and this process can stop it. */
+  /** Returns whether a killed server left PostgreSQL running, no process uses it, and this process can stop it. */
   async #isLeftBehind({ pid }: RunningPostmaster, sql: Sql): Promise<boolean> {
     if (this.#role !== 'serve' || pid === this.#child?.pid || !isPostmaster(pid, this.#pgData)) return false
     return claimAlone(sql)
   }
 
-  /** Finds or starts PostgreSQL after it went away, trying until this cluster is closed. */
+  /** Finds or starts PostgreSQL after it was lost, retrying until this cluster is closed. */
   async #reopen(): Promise<void> {
     this.#presence?.end({ timeout: 0 }).catch(() => {})
     this.#presence = undefined
@@ -300,7 +299,7 @@ class Cluster {
     }
   }
 
-  /** Whether no other process uses PostgreSQL or is about to. */
+  /** Returns whether no other process uses PostgreSQL or is about to. */
   async #isLast({ socketDir }: RunningPostmaster): Promise<boolean> {
     if (this.#role === 'command' && (await readHolder(this.#dataDir)) !== undefined) return false
     this.#presence ??= connectTo(this.#targetIn(socketDir))
@@ -323,17 +322,14 @@ class Cluster {
   }
 }
 
-/**
- * Whether an attempt to enter failed because PostgreSQL went away, so that another is worth it. A wrong password is
- * not.
- */
+/** Returns whether an attempt to enter failed because PostgreSQL exited, so that a retry may succeed. */
 function isGoingAway(error: unknown): boolean {
   const { code, name } = error as { code?: unknown; name?: unknown }
   const failure = classifyFailure(error)
   return failure === 'lost' || code === SQLSTATE.cannotConnectNow || (failure === 'refused' && name !== 'PostgresError')
 }
 
-/** Logs a message of PostgreSQL. A PANIC ends all sessions. A FATAL error ends one session, whose client reports it. */
+/** Logs a PostgreSQL message. A PANIC ends all sessions. A FATAL error ends one session, whose client reports it. */
 function logLine(log: Logger, line: string): void {
   log[line.startsWith('PANIC') ? 'error' : 'debug']({ postgres: line }, 'PostgreSQL says')
 }

@@ -1,11 +1,10 @@
 /**
- * Finds out whether processes in another container use a data folder. Process ids of one container mean nothing in
- * another. Each process that opens the folder therefore listens on a Unix socket in `users`, and any other process can
- * connect to it for as long as the listener runs. Within one PID namespace, process ids are enough (lock-file.ts), so
- * the name of a socket contains the namespace.
+ * Detects processes in other containers that use the same data folder. Process ids are meaningless across containers,
+ * so each process that opens the folder listens on a Unix socket in `users`, to which other processes can connect.
+ * Within one PID namespace, process ids suffice (lock-file.ts), so socket names contain the namespace.
  *
- * A process listens before it looks, so that of two processes that start together at least one sees the other. Names
- * are never used again: a socket without a listener is stale, or a copy, and may be removed.
+ * Each process listens before it checks, so that when two processes start together at least one sees the other. Names
+ * are never reused: a socket without a listener is stale or a copy, and may be removed.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -19,13 +18,13 @@ import type { Release } from './lock-file.ts'
 import { isListening } from './socket-probe.ts'
 
 /**
- * A socket's name begins with the namespace. A socket that is still being made has another name, and is not checked.
+ * A socket's name begins with the namespace. A socket that is being created has a different name and is not checked.
  */
 const NAME = /^(\w+)-[\da-f-]{36}\.sock$/
 
 /**
- * Enters the data folder. Throws a ConfigError if a process of another namespace is in it. If the file system has no
- * sockets, no other process is noticed.
+ * Enters the data folder. Throws a ConfigError if a process of another namespace is using the folder. If the file
+ * system does not support sockets, other processes are not detected.
  */
 export async function enterFolder(dataDir: string, log: Logger, namespace = readNamespace()): Promise<Release> {
   const users = new SocketFolder(await openFolder(join(dataDir, 'users')))
@@ -65,16 +64,16 @@ class SocketFolder {
   }
 
   /**
-   * A socket's path may have 107 bytes, and the folder's path may be longer. Linux has a short path for open folders.
+   * A socket's path is limited to 107 bytes, which the folder's path may exceed. Linux has short paths to open folders.
    */
   #at(name: string): string {
     return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)
   }
 
-  /** Listens, and then gives the socket its name, so that no process finds a socket on which nothing listens yet. */
+  /** Gives the socket its final name only after listening, so that no process finds the socket without a listener. */
   async listen(name: string): Promise<Server> {
     const draft = `new-${randomUUID().slice(0, 8)}`
-    // Exclusive, because node:cluster would have the primary listen, in which the path means something else.
+    // `exclusive`, because node:cluster would listen in the primary process, where the path has another meaning.
     const server = createServer(socket => socket.destroy()).listen({ path: this.#at(draft), exclusive: true })
     await once(server, 'listening')
     server.unref()
@@ -82,7 +81,7 @@ class SocketFolder {
     return server
   }
 
-  /** Whether a process of another namespace listens. Removes left-over sockets. */
+  /** Returns whether a process of another namespace listens. Removes stale sockets. */
   async hasOthers(namespace: string): Promise<boolean> {
     let isUsed = false
     for (const name of await readdir(this.#path)) {
@@ -103,7 +102,7 @@ class SocketFolder {
   }
 }
 
-/** The number of this process's PID namespace; systems without have a single one. */
+/** Returns the number of this process's PID namespace; `host` on systems without namespaces. */
 function readNamespace(): string {
   try {
     return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? 'host'

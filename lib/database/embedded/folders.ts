@@ -1,19 +1,19 @@
 /**
- * The files of the embedded database. In the data folder (DATA_DIR) are:
+ * The files of the embedded database. The data folder (DATA_DIR) contains:
  *
  *     spoor.pid           the server that holds the folder
- *     database-password   } made once, readable by their owner only
+ *     database-password   } created once, readable only by their owner
  *     key-digest-secret   }
- *     postgres/           the cluster's home: this alone belongs to the user that PostgreSQL runs as
- *       data/             PostgreSQL's data folder, or another one after an upgrade (cluster-folders.ts)
- *       libraries/        links to its libraries, where they cannot be made in its package
+ *     postgres/           the cluster's home, the only part that belongs to the user that runs PostgreSQL
+ *       data/             PostgreSQL's data folder, or another folder after an upgrade (cluster-folders.ts)
+ *       libraries/        links to PostgreSQL's libraries, if they cannot be created in its package
  *       .s.PGSQL.5432     the socket, if its path is short enough
  *
- * Its mode is 0700. PostgreSQL refuses to run as root, so a root process runs it as another user, and PostgreSQL names
- * its files by absolute paths: that user has to pass through the data folder. The folder then has mode 0710 and that
- * user's group. It is not given to the user, who could put files of its own in the place of root's; as it is, the user
- * can neither list nor change it, and all that it can read there is the home. Where the user could not reach it,
- * `postgres` is a link to a home elsewhere.
+ * The data folder's mode is 0700. PostgreSQL does not run as root, so a root process runs PostgreSQL as another user,
+ * who must be able to traverse the data folder because PostgreSQL uses absolute paths. The folder then has mode 0710
+ * and that user's group. Root keeps the folder, because an owner could replace root's files. The user can neither list
+ * nor change the folder, and can read only the home. If the user cannot reach the folder, `postgres` links to a home
+ * elsewhere.
  */
 import { createHash } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
@@ -28,36 +28,36 @@ import { type ClusterUser, findClusterUser, giveTo, isReachable, isRoot } from '
 import { SOCKET_NAME } from './postmaster.ts'
 
 export interface DataHome {
-  /** The real path, free of links. */
+  /** The real path, with links resolved. */
   readonly folder: string
-  /** PostgreSQL's data folder in it, which may not be there yet. */
+  /** PostgreSQL's data folder in the home, which may not exist yet. */
   readonly pgData: string
-  /** The user that PostgreSQL runs as; undefined if that is our own. */
+  /** The user that runs PostgreSQL; undefined if that is this process's own user. */
   readonly user: ClusterUser | undefined
 }
 
-/** In the cluster's home, for findBinaries. */
+/** Name of the folder in the cluster's home for links to libraries (findBinaries). */
 export const LIBRARIES = 'libraries'
 
-/** How many bytes the path of a Unix socket may have (sun_path, without its closing NUL). */
+/** Maximum length of a Unix socket's path in bytes (sun_path, without the closing NUL). */
 const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
-/** The names of spoor's files in a data folder. While a file is being made, its name ends in a number. */
+/** Names of spoor's files in a data folder. While a file is being created, its name has a hexadecimal suffix. */
 const OWN_NAMES =
   /^(?:postgres|users|programs|(?:spoor|starting)\.pid|server\.json|database-password|key-digest-secret)(?:-[\da-f-]+)?$/
 
 /**
- * Makes the data folder and its parents. Only its owner may read it; root's may be passed through by the group of the
- * cluster's user. If its owner, group or mode has become another one, it is set again: earlier versions gave the folder
- * to the cluster's user, or let everybody pass through it.
+ * Creates the data folder and its parents. Only the owner may read the folder; if root owns the folder, the group of
+ * the cluster's user may traverse it. Restores the owner, group and mode, because earlier versions gave the folder to
+ * the cluster's user or let every user traverse it.
  */
 export async function prepareDataFolder(dataDir: string): Promise<void> {
   await mkdir(dirname(dataDir), { recursive: true })
   await mkdir(dataDir, { mode: 0o700 }).catch(ignoreExisting)
   const names = await readdir(dataDir)
-  // A folder with other files in it keeps its mode: the secrets in it have modes of their own.
+  // A folder that contains other files keeps its mode; the secrets in it have their own modes.
   if (!names.every(name => OWN_NAMES.test(name))) return
-  // The changes are made to the opened folder, so that no other process can replace it meanwhile.
+  // The changes apply to the opened folder, so that no other process can replace the folder in between.
   const folder = await open(await realpath(dataDir), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   try {
     const { uid, gid, mode } = await folder.stat()
@@ -73,7 +73,7 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
   }
 }
 
-/** Finds the cluster's home in the data folder, or makes one. */
+/** Finds the cluster's home in the data folder, or creates a home. */
 export async function prepareHome(dataDir: string, log: Logger): Promise<DataHome> {
   const path = join(dataDir, 'postgres')
   const user = findClusterUser()
@@ -89,8 +89,8 @@ export async function prepareHome(dataDir: string, log: Logger): Promise<DataHom
 }
 
 /**
- * Finds or makes the folder of the socket. It is the home, or, if that path is too long, a private folder under the
- * temporary one, whose name follows from that of the home.
+ * Finds or creates the socket's folder: the home or, if the home's path is too long, a private folder in the temporary
+ * folder, named after a hash of that path.
  */
 export async function prepareSocketFolder({ folder, user }: Pick<DataHome, 'folder' | 'user'>): Promise<string> {
   if (isShortEnough(folder)) return folder
@@ -99,7 +99,7 @@ export async function prepareSocketFolder({ folder, user }: Pick<DataHome, 'fold
   if (parent === undefined) throw new ConfigError('DATA_DIR and TMPDIR are too long for the path of a socket')
   const socketDir = join(parent, name)
   await mkdir(socketDir, { mode: 0o700 }).then(() => giveTo(user, socketDir), ignoreExisting)
-  // Any user may make folders there, so this one may belong to another user.
+  // Any user may create folders there, so this folder may belong to another user.
   const { uid, mode } = await lstat(socketDir)
   if (uid !== (user?.uid ?? process.getuid?.()) || (mode & 0o170777) !== 0o040700) {
     throw new ConfigError(
@@ -126,21 +126,21 @@ async function makeHome(path: string, user: ClusterUser | undefined, log: Logger
   }
 }
 
-/** As root, follows a link only if root or the owner of the folder that holds it has made it. */
+/** When running as root, follows a link only if root or the owner of the link's folder created it. */
 async function checkLink(path: string): Promise<void> {
   const link = await lstat(path)
   if (!isRoot() || !link.isSymbolicLink() || link.uid === 0 || link.uid === (await stat(dirname(path))).uid) return
   throw new ConfigError(`DATA_DIR: ${path} must be a folder, or a link that this user has made: remove it`)
 }
 
-/** The group of the user that PostgreSQL runs as, who owns the home if there is one in the data folder. */
+/** Returns the group of the user that runs PostgreSQL, who owns the home in the data folder if one exists. */
 async function groupOf(home: string): Promise<number> {
   const user = findClusterUser()!
   const stats = existsSync(home) ? await lstat(home) : undefined
   return stats?.isDirectory() && stats.uid !== 0 && stats.uid !== user.uid ? stats.gid : user.gid
 }
 
-/** The user that owns a home. A cluster that an ordinary user has made stays that user's, even if root opens it. */
+/** Returns the user that owns a home. An ordinary user's cluster keeps its owner even if root opens it. */
 async function ownerOf(folder: string): Promise<ClusterUser> {
   const { uid, gid } = await stat(folder)
   if (uid === 0) throw new ConfigError(`DATA_DIR: ${folder} is root's, and PostgreSQL does not run as root: remove it`)

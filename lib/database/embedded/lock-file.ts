@@ -1,7 +1,7 @@
 /**
- * A lock between processes. It is a file that names the process that holds the lock. The file also says when that
- * process began, because process ids are used again, and which folder it is in, because folders are copied. A file that
- * a killed process left behind is recognised and replaced.
+ * A lock between processes: a file that names the process holding the lock. The file also records the process's start
+ * time, because process ids are reused, and the folder's identity, because folders are copied. A file left behind by a
+ * killed process is detected and replaced.
  */
 import { randomUUID } from 'node:crypto'
 import { link, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -10,10 +10,9 @@ import { ConfigError } from '../../config.ts'
 import { readOwnFile } from './own-file.ts'
 import { isAlive, readBirth } from './process-identity.ts'
 
-/** Gives a lock back. */
 export type Release = () => Promise<void>
 
-/** Takes the lock. Resolves to a function that gives it back, or to the id of the living process that holds it. */
+/** Takes the lock. Resolves to a function that releases the lock, or to the id of the live process that holds it. */
 export async function tryLock(path: string): Promise<Release | number> {
   const draft = `${path}-${randomUUID()}`
   await writeFile(draft, `${process.pid}\n${readBirth(process.pid) ?? ''}\n${await folderOf(path)}\n`, {
@@ -32,8 +31,7 @@ export async function tryLock(path: string): Promise<Release | number> {
 }
 
 /**
- * The id of the living process that holds the lock; undefined if there is none. A link or a stranger's file is no
- * lock.
+ * Returns the id of the live process that holds the lock; undefined if none does. Ignores links and other users' files.
  */
 export async function readLock(path: string): Promise<number | undefined> {
   const text = await readOwnFile(path).catch(error => {
@@ -43,17 +41,17 @@ export async function readLock(path: string): Promise<number | undefined> {
   const [digits, birth, folder] = (text ?? '').split('\n')
   const pid = Number(digits || Number.NaN)
   if (!isAlive(pid) || (readBirth(pid) ?? '') !== birth) return undefined
-  // An earlier version did not write the folder.
+  // Earlier versions did not record the folder.
   return folder === '' || folder === (await folderOf(path)) ? pid : undefined
 }
 
-/** Identifies the folder of this file, so that a copy of the folder is recognised. */
+/** Identifies the file's folder, so that a copied folder is detected. */
 async function folderOf(path: string): Promise<string> {
   const { dev, ino } = await stat(dirname(path))
   return `${dev}:${ino}`
 }
 
-/** Makes the file by a link, so that it never exists without its text. False if it exists already. */
+/** Creates the file as a hard link, so that it never exists without content. Returns false if the file exists. */
 async function linkUnlessTaken(draft: string, path: string): Promise<boolean> {
   try {
     await link(draft, path)
@@ -65,9 +63,8 @@ async function linkUnlessTaken(draft: string, path: string): Promise<boolean> {
 }
 
 /**
- * Removes a left-over file. Two processes may both have found it left over, and the slower one might remove the file
- * that the faster has put in its place. So the file is moved first, read again, and put back if a living process holds
- * the lock.
+ * Removes a stale file. If two processes find the same stale file, the slower one could remove the faster one's new
+ * file. The file is therefore moved aside, read again, and put back if a live process holds the lock.
  */
 async function setAside(path: string): Promise<number | undefined> {
   const aside = `${path}-${randomUUID()}`

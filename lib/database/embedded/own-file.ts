@@ -1,6 +1,6 @@
 /**
- * Files of the data folder, as a process may read and write them that is root, where others could have put something in
- * their place: no link is followed, and no file is believed that neither this user nor the folder's owner made.
+ * Safe access to data folder files for a root process, even if other users have planted files there. Does not follow
+ * links, and accepts only files that belong to this user or the folder's owner.
  */
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -11,12 +11,12 @@ import { ConfigError } from '../../config.ts'
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
 const OWNER_ONLY = 0o600
 
-/** Makes a file that only its owner can read. Fails if there is a file or a link of that name. */
+/** Creates a file that only its owner can read. Fails if a file or link with that name exists. */
 export function createFile(path: string): Promise<FileHandle> {
   return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, OWNER_ONLY)
 }
 
-/** Replaces whatever is at this path by a file with this text. The file appears only when it is complete. */
+/** Replaces the path's file with one that contains `text`. The file appears only when complete. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}-${randomUUID()}`
   const file = await createFile(draft)
@@ -32,11 +32,11 @@ export async function replaceFile(path: string, text: string): Promise<void> {
 }
 
 /**
- * Opens a file; undefined if there is none. Throws a ConfigError for a link, a folder or the like, and a stranger's
- * file.
+ * Opens a file; undefined if there is none. Throws a ConfigError if the path is not a regular file or is another
+ * user's.
  */
 export async function openOwnFile(path: string): Promise<FileHandle | undefined> {
-  // Without this flag, to open a pipe without a writer would wait forever.
+  // Without O_NONBLOCK, opening a pipe that has no writer would block forever.
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error.code === 'ELOOP' ? notOwn(path) : error
@@ -48,7 +48,7 @@ export async function openOwnFile(path: string): Promise<FileHandle | undefined>
   throw notOwn(path)
 }
 
-/** The text of such a file. */
+/** Reads a file with the checks of openOwnFile. */
 export async function readOwnFile(path: string): Promise<string | undefined> {
   const file = await openOwnFile(path)
   try {

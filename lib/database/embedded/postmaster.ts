@@ -1,7 +1,6 @@
 /**
- * Starts, finds and stops the main process of an embedded PostgreSQL, its postmaster, and makes its data folder. A
- * postmaster writes into the file postmaster.pid of that folder where it listens and whether it is ready. The file
- * stays behind if the postmaster is killed.
+ * Creates the data folder of an embedded PostgreSQL, and starts, finds and stops its main process, the postmaster. A
+ * postmaster records its socket folder and readiness in postmaster.pid. The file remains if the postmaster is killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -16,7 +15,7 @@ import { createFile } from './own-file.ts'
 import { isAlive, readCommandLine } from './process-identity.ts'
 import { isListening } from './socket-probe.ts'
 
-/** The number in the name of the socket; there is no TCP port. */
+/** The number in the socket's name; PostgreSQL has no TCP port. */
 export const SOCKET_PORT = 5432
 export const SOCKET_NAME = `.s.PGSQL.${SOCKET_PORT}`
 export const SUPERUSER = 'spoor'
@@ -26,7 +25,6 @@ const POLL_MS = 10
 const FAST_STOP_MS = 60_000
 const LAST_LINES = 20
 
-/** The programs, and the user that they run as. */
 export interface Runner {
   readonly binaries: Binaries
   readonly user: ClusterUser | undefined
@@ -38,16 +36,16 @@ export interface RunningPostmaster {
 }
 
 /**
- * - `running`: the postmaster answers on its socket.
- * - `busy`: it is starting or stopping. Ask again.
- * - `stopped`: there is no postmaster. A postmaster.pid may be left over.
+ * - `running`: the postmaster accepts connections on its socket.
+ * - `busy`: the postmaster is starting or stopping; check again later.
+ * - `stopped`: no postmaster runs. A stale postmaster.pid may exist.
  */
 export type PostmasterState =
   | ({ readonly state: 'running' } & RunningPostmaster)
   | { readonly state: 'busy' }
   | { readonly state: 'stopped' }
 
-/** Thrown if postgres ended before it was ready, or could not be started. `lines` are the last lines that it wrote. */
+/** Thrown if postgres exits before it is ready, or cannot be started. `lines` holds its last lines of output. */
 export class PostmasterError extends Error {
   override readonly name = 'PostmasterError'
   readonly lines: readonly string[]
@@ -58,19 +56,19 @@ export class PostmasterError extends Error {
 }
 
 /**
- * The size of the files of PostgreSQL's log. PostgreSQL fills each new file with zeros, and all commits wait
- * meanwhile. So the files are smaller than PostgreSQL's own choice of 16 MiB (test/bench/RESULTS.md, "The embedded
- * PostgreSQL and its connections"). Files that are used again (min_wal_size) are not filled.
+ * Size of PostgreSQL's write-ahead log files. PostgreSQL zero-fills each new file while all commits wait, so this size
+ * is below the default of 16 MiB (test/bench/RESULTS.md, "The embedded PostgreSQL and its connections"). Recycled files
+ * (min_wal_size) are not filled.
  */
 const WAL_SEGMENT_MIB = 4
 
-/** Text is sorted in the same way whatever libraries the machine has, now and after an upgrade. */
+/** Makes the sort order independent of the machine's libraries and their upgrades. */
 const LOCALE = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
 
 /**
- * Makes a new cluster in `dataDir`. The folder appears only when it is complete. Its parent belongs to the cluster's
- * user, who could put a link there at any time. So everything in it is made and removed as that user, and the
- * password's file is beside it.
+ * Creates a cluster in `dataDir`. The folder appears only when complete. Its parent belongs to the cluster's user, who
+ * could place a link there at any time. Files in the parent are therefore created and removed as that user, and the
+ * password file is created beside the parent.
  */
 export async function initializeCluster(
   { binaries, user }: Runner,
@@ -113,7 +111,7 @@ async function writePassword(path: string, password: string, user: ClusterUser |
 
 const RANDOM = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
 
-/** Removes what earlier attempts left behind when they were killed. */
+/** Removes files left behind by initializations that were killed. */
 async function removeAbandonedDrafts(dataDir: string, user: ClusterUser | undefined): Promise<void> {
   const home = dirname(dataDir)
   const drafts = (await readdir(home)).filter(name => name.startsWith(`${basename(dataDir)}-`))
@@ -128,13 +126,13 @@ async function removeAbandonedDrafts(dataDir: string, user: ClusterUser | undefi
   for (const name of passwords) await rm(join(dirname(home), name))
 }
 
-/** Removes files as the cluster's user. If root removed them, that user could lead it out of the folder by a link. */
+/** Removes files as the cluster's user, who could otherwise use a link to make root delete files outside the folder. */
 export async function removeAs(user: ClusterUser | undefined, paths: readonly string[]): Promise<void> {
   const child = spawn('rm', ['-rf', '--', ...paths], { ...spawnOptions(user, '/'), stdio: 'ignore' })
   await exitOf(child)
 }
 
-/** Makes a private folder as the cluster's user. */
+/** Creates a private folder as the cluster's user. */
 export async function makeFolderAs(user: ClusterUser | undefined, path: string): Promise<void> {
   const child = spawn('mkdir', ['-m', '700', '--', path], { ...spawnOptions(user, '/'), stdio: 'ignore' })
   if ((await exitOf(child)) !== 0) throw new Error(`cannot make the folder ${path}`)
@@ -150,7 +148,7 @@ export interface StartOptions {
   readonly onSpawn?: (child: ChildProcess) => void
 }
 
-/** Starts postgres. Resolves when it takes connections, which after a crash is when it has recovered. */
+/** Starts postgres. Resolves when postgres accepts connections; after a crash, once recovery has finished. */
 export async function startPostmaster(
   { binaries, user }: Runner,
   { dataDir, socketDir, settings, onLine, onSpawn }: StartOptions
@@ -169,7 +167,7 @@ export async function startPostmaster(
         unix_socket_permissions: '0700'
       })
     ],
-    // Detached, because Ctrl-C in the terminal shall reach only us: the service must finish before PostgreSQL stops.
+    // Detached, so that Ctrl-C in the terminal reaches only this process, which must finish before PostgreSQL stops.
     { ...spawnOptions(user, dataDir, binaries.libraries), detached: true, stdio: ['ignore', 'ignore', 'pipe'] }
   )
   onSpawn?.(child)
@@ -190,7 +188,7 @@ export async function startPostmaster(
   throw new PostmasterError('PostgreSQL did not start', lines)
 }
 
-/** Finds out whether a postmaster runs on `dataDir`, no matter which process started it. */
+/** Checks whether a postmaster runs on `dataDir`, whichever process started it. */
 export async function inspectPostmaster(dataDir: string): Promise<PostmasterState> {
   const file = await readPostmasterFile(dataDir)
   if (file === undefined) return { state: 'stopped' }
@@ -200,23 +198,22 @@ export async function inspectPostmaster(dataDir: string): Promise<PostmasterStat
   return isPostmaster(pid, dataDir) ? { state: 'busy' } : { state: 'stopped' }
 }
 
-/** Whether both names are of one folder. Where they are not, the file was copied together with its folder. */
+/** Returns whether both paths name the same folder. If they do not, the file was copied along with its folder. */
 async function isSameFolder(named: string, dataDir: string): Promise<boolean> {
-  // While the file is being written, the name may be missing.
+  // The path may be missing while the file is being written.
   if (named === '' || named === dataDir) return true
   const [one, other] = await Promise.all([named, dataDir].map(path => stat(path).catch(() => undefined)))
   return one !== undefined && one.dev === other?.dev && one.ino === other.ino
 }
 
-/** Removes a left-over postmaster.pid. postgres replaces such a file itself, but refuses to start if it is empty. */
+/** Removes a stale postmaster.pid. postgres replaces a stale file itself, but refuses to start if the file is empty. */
 export async function removeStaleFile(dataDir: string, user: ClusterUser | undefined): Promise<void> {
   const path = join(dataDir, 'postmaster.pid')
   if (existsSync(path)) await removeAs(user, [path])
 }
 
 /**
- * Removes the socket's lock file if it was copied together with its folder: postgres would believe the process that it
- * names.
+ * Removes the socket's lock file if it was copied along with its folder, because postgres would trust the pid in it.
  */
 export async function removeCopiedLock(
   socketDir: string,
@@ -228,20 +225,19 @@ export async function removeCopiedLock(
   if (!(await isSameFolder(folder.trim(), dataDir))) await removeAs(user, [path])
 }
 
-/** Whether the process `pid` is a postmaster of `dataDir`. */
 export function isPostmaster(pid: number, dataDir: string): boolean {
-  // If the system does not tell what the process is, it counts as the postmaster, so that it is not disregarded.
+  // If the command line is unknown, assume a postmaster, so that a running one is never overlooked.
   return isAlive(pid) && (readCommandLine(pid)?.includes(`-D ${dataDir} `) ?? true)
 }
 
-/** Stops a postmaster: its sessions are ended and everything is written to disk. Resolves when the process is gone. */
+/** Stops a postmaster: ends its sessions and flushes everything to disk. Resolves when the process has exited. */
 export async function stopPostmaster(pid: number, dataDir: string): Promise<void> {
   const deadline = Date.now() + FAST_STOP_MS
   let signal: NodeJS.Signals | undefined = 'SIGINT'
   while (isPostmaster(pid, dataDir)) {
     if (signal !== undefined) process.kill(pid, signal)
     await delay(POLL_MS)
-    // SIGQUIT stops it without the last checkpoint. The next start recovers from the log.
+    // SIGQUIT skips the final checkpoint. The next start recovers from the log.
     signal = Date.now() > deadline ? 'SIGQUIT' : undefined
   }
 }
@@ -254,8 +250,8 @@ interface PostmasterFile {
 }
 
 /**
- * Reads postmaster.pid: pid, data folder, start, port, socket folder, address, shared memory, status. Undefined: no
- * file.
+ * Reads postmaster.pid: pid, data folder, start time, port, socket folder, address, shared memory, status. Returns
+ * undefined if the file does not exist.
  */
 async function readPostmasterFile(dataDir: string): Promise<PostmasterFile | undefined> {
   const text = await readUnlinked(join(dataDir, 'postmaster.pid'))
@@ -269,7 +265,7 @@ async function readPostmasterFile(dataDir: string): Promise<PostmasterFile | und
   }
 }
 
-/** The text of a file that the cluster's user writes. Follows no link, and waits for no pipe. */
+/** Reads a file written by the cluster's user. Follows no links, and does not block on pipes. */
 async function readUnlinked(path: string): Promise<string | undefined> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(error => {
@@ -283,9 +279,7 @@ async function readUnlinked(path: string): Promise<string | undefined> {
   }
 }
 
-/**
- * Options that keep our environment (PGPORT, LC_*) from the program, and give it a working folder that it can enter.
- */
+/** Returns options that hide this process's environment (PGPORT, LC_*) from the program and set an accessible cwd. */
 function spawnOptions(user: ClusterUser | undefined, cwd: string, libraries?: string) {
   const env = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
   const name = process.platform === 'darwin' ? 'DYLD_LIBRARY_PATH' : 'LD_LIBRARY_PATH'

@@ -1,8 +1,8 @@
-/** Tells whether a process id in a file still means the same process: ids are used again, by any process. */
+/** Checks whether a recorded process id still belongs to the same process, because the system reuses ids. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** Whether there is a process with this id, of whatever user. */
+/** Returns whether a process with this id exists, whichever user owns the process. */
 export function isAlive(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false
   try {
@@ -13,18 +13,16 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/**
- * When the process began, as a text to compare with an earlier result of this function; undefined if it is not known.
- */
+/** Returns the process's start time as an opaque string for comparison; undefined if unknown. */
 export function readBirth(pid: number): string | undefined {
   if (process.platform !== 'linux') return askPs(pid, 'lstart')
   const status = readIfAny(`/proc/${pid}/stat`)
-  // The name in parentheses can hold any character. The twentieth field after it is the start in clock ticks.
+  // The process name in parentheses may contain any character. The twentieth field after it is the start time in ticks.
   const ticks = status?.slice(status.lastIndexOf(')') + 2).split(' ')[19]
   return ticks && `${ticks}@${readIfAny('/proc/sys/kernel/random/boot_id')?.trim()}`
 }
 
-/** The command line of the process; undefined if it is not known. */
+/** Returns the process's command line; undefined if unknown. */
 export function readCommandLine(pid: number): string | undefined {
   return process.platform === 'linux' ? readIfAny(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ') : askPs(pid, 'command')
 }

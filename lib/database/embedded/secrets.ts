@@ -1,4 +1,4 @@
-/** Secrets, which are made once and kept in the data folder, readable by their owner only. */
+/** Secrets that are created once and stored in the data folder, readable only by their owner. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { link, rm } from 'node:fs/promises'
 import type { Logger } from '../../log.ts'
@@ -9,9 +9,9 @@ const OWNER_ONLY = 0o600
 const OTHERS = 0o077
 
 /**
- * Reads the secret in the file `path`, and makes the file if there is none. A secret has 43 characters, all of them
- * safe in an address. If others may read the file (a copy, a restored backup), it is made private again. If that
- * fails, it is not used.
+ * Reads the secret in the file `path`, or creates a secret if the file does not exist. A secret is 43 URL-safe
+ * characters. If other users can read the file (for example, after a restore), makes the file private again, and throws
+ * if that fails.
  */
 export async function readOrCreateSecret(path: string, log: Logger): Promise<string> {
   const file = await openOwnFile(path)
@@ -27,9 +27,7 @@ export async function readOrCreateSecret(path: string, log: Logger): Promise<str
   }
 }
 
-/**
- * Makes the file, which appears only when it is complete and on disk. If another process was faster, its file stays.
- */
+/** Creates the file, which appears only when complete and on disk. If another process is faster, keeps its file. */
 async function createSecret(path: string): Promise<string> {
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   const draft = `${path}-${randomUUID()}`

@@ -1,4 +1,4 @@
-/** Finds out whether a process listens on a Unix socket. */
+/** Checks whether a process listens on a Unix socket. */
 import { connect } from 'node:net'
 
 export function isListening(path: string): Promise<boolean> {
@@ -8,7 +8,7 @@ export function isListening(path: string): Promise<boolean> {
       socket.destroy()
       resolve(true)
     })
-    // Any other error comes from a socket on which somebody listens.
+    // Any other error comes from a socket that has a listener.
     socket.on('error', (error: NodeJS.ErrnoException) =>
       resolve(!['ECONNREFUSED', 'ENOENT'].includes(error.code ?? ''))
     )

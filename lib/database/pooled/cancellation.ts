@@ -1,17 +1,17 @@
-/** The client that waits for a piece of work, if there is one. */
+/** The client that waits for a piece of work, if any. */
 export interface Client {
-  /** Aborts when the client goes away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
   /**
-   * The id of the project that it asks about. Reads of one project take turns, so that reads of others need not wait.
+   * Id of the project that the client reads. Reads of one project take turns, so that they do not delay other projects.
    */
   readonly party?: number | undefined
 }
 
-/** Work that ends sooner is not watched, because making a signal costs more than most queries. */
+/** Work that ends sooner is not watched, because creating a signal costs more than most queries. */
 const WATCH_AFTER_MS = 100
 
-/** Calls `act` if the client goes away while the work goes on. Returns a function that ends the watch. */
+/** Calls `act` if the client disconnects during the work. Returns a function that stops watching. */
 export function watchDeparture(client: Client, act: () => void): () => void {
   let signal: AbortSignal | undefined
   const timer = setTimeout(() => {

@@ -1,42 +1,37 @@
 /**
- * Limits how many connections a process has at once, over all its holders. Each connection takes a place. If all places
- * are taken, the connection that has been idle for longest is closed to free one, or else the next that becomes idle.
+ * Limits a process's concurrent connections across all holders. Each connection takes a slot. If no slot is free, the
+ * connection that has been idle the longest is closed; failing that, the next connection to become idle.
  *
- * PostgreSQL may allow fewer connections than there are places (the limit of a role, a database or the server), and
- * says so only when one is opened. From then on there are as many places as there are connections, and now and then one
- * more is tried. Short questions about a silent connection (hung-connection.ts) need no place.
+ * PostgreSQL may allow fewer connections than there are slots (because of a role, database or server limit), and
+ * reports this only by rejecting a connection. The number of slots then drops to the number of open connections, and
+ * one more is tried from time to time. Short queries about a silent connection (hung-connection.ts) need no slot.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { isTooManyConnections } from '../failure.ts'
 
-/** Has connections that it could do without for a while. */
+/** An owner of connections that it can temporarily do without. */
 export interface Holder {
-  /**
-   * The time at which its least needed connection became idle, as performance.now() has it; undefined: all are busy.
-   */
+  /** When the holder's longest-idle connection became idle, from performance.now(); undefined if all are busy. */
   readonly idleSince: number | undefined
-  /** Closes that one; resolves when it is closed. */
+  /** Closes the longest-idle connection; resolves when it is closed. */
   closeIdle(): Promise<void>
 }
 
-/** A process that was allowed fewer connections than it would use. */
+/** The number of connections that a process was allowed, and the number that it wanted. */
 export interface Shortage {
   readonly allowed: number
   readonly wanted: number
 }
 
-/**
- * A connection that was just closed counts until its backend has ended, which takes a moment; so a refusal is believed
- * only when it has been repeated so often.
- */
+/** Number of attempts before a rejection is final. A closed connection counts until its backend exits. */
 const ATTEMPTS = 4
 const ATTEMPT_PAUSE_MS = 25
-/** How long a caller without any connection goes on trying, while this process has none to close. */
+/** How long a caller keeps trying to open a connection that PostgreSQL rejects. */
 const PATIENCE_MS = 3000
 const PAUSE_MS = 100
-/** How often waiting callers are checked. */
+/** Interval between checks of waiting callers. */
 const LOOK_MS = 200
-/** How long after a refusal one connection more is tried; twice as long after each attempt that is refused in a row. */
+/** Delay between a rejection and an attempt at one more connection; doubles with each consecutive failure. */
 const FIRST_RAISE_MS = 1000
 const MAX_RAISE_MS = 30_000
 
@@ -47,32 +42,32 @@ export class ConnectionLimit {
   readonly #waiting: (() => void)[] = []
   #allowed: number
   #held = 0
-  /** Places that their holders keep for good. */
+  /** Number of slots that holders keep permanently. */
   #kept = 0
   #closing = 0
-  /** One connection more than before is being tried. */
+  /** Whether one connection more than currently allowed is being tried. */
   #isRaising = false
   #raiseMs = FIRST_RAISE_MS
   #raiseAt = 0
   /** Runs while a caller waits. */
   #clock: NodeJS.Timeout | undefined
-  /** The least number that was reported since the last time there were enough. */
+  /** Lowest number reported since connections last sufficed. */
   #told = Number.POSITIVE_INFINITY
 
-  /** `onShortage` is told when PostgreSQL allows fewer than before. */
+  /** Calls `onShortage` when PostgreSQL allows fewer connections than previously reported. */
   constructor(most = Number.POSITIVE_INFINITY, onShortage: (shortage: Shortage) => void = () => {}) {
     this.#wanted = most
     this.#allowed = most
     this.#onShortage = onShortage
   }
 
-  /** Undefined: PostgreSQL has allowed all that were asked for. */
+  /** Undefined if PostgreSQL has allowed all requested connections. */
   get shortage(): Shortage | undefined {
     return this.#allowed < this.#wanted ? { allowed: this.#allowed, wanted: this.#wanted } : undefined
   }
 
   /**
-   * Whether a caller waits for a place that is not about to be free: a connection that becomes idle should be closed.
+   * Whether a caller waits for a slot that no closing connection will free, so that the next idle one should be closed.
    */
   get isWanted(): boolean {
     return this.#waiting.length > this.#closing
@@ -87,7 +82,7 @@ export class ConnectionLimit {
   }
 
   /**
-   * Opens a connection that the caller cannot do without; waits for a place. The place is the caller's until `leave`.
+   * Opens a connection that the caller requires, waiting for a slot. The caller holds the slot until it calls `leave`.
    */
   async open<T>(connect: () => Promise<T>): Promise<T> {
     let end = Number.POSITIVE_INFINITY
@@ -106,7 +101,7 @@ export class ConnectionLimit {
     }
   }
 
-  /** The same for a connection that is never given up. */
+  /** Opens a connection that keeps its slot permanently; otherwise like `open`. */
   async openForGood<T>(connect: () => Promise<T>): Promise<T> {
     const connection = await this.open(connect)
     this.#kept++
@@ -118,7 +113,7 @@ export class ConnectionLimit {
     this.leave()
   }
 
-  /** Opens a connection that is not necessary. Undefined if there is no place for it. */
+  /** Opens an optional connection. Returns undefined if no slot is available. */
   async openIfFree<T>(connect: () => Promise<T>): Promise<T | undefined> {
     if (!this.#hasRoom() || this.#waiting.length > 0) return undefined
     this.#held++
@@ -133,13 +128,13 @@ export class ConnectionLimit {
     }
   }
 
-  /** Gives the place of a closed connection back. */
+  /** Releases the slot of a closed connection. */
   leave(): void {
     this.#held--
     if (this.#hasRoom()) this.#pass()
   }
 
-  /** Gives the place of a connection back once that has closed. */
+  /** Releases a connection's slot once the connection has closed. */
   leaveAfter(closed: Promise<unknown>): Promise<void> {
     this.#closing++
     const leave = () => {
@@ -155,8 +150,7 @@ export class ConnectionLimit {
       return
     }
     const turn = new Promise<void>(resolve => this.#waiting.push(resolve))
-    // A place may have become free unnoticed, and one more connection may be due for a try while no caller comes or
-    // goes.
+    // Polls, because slots may become free unnoticed, and a further attempt may be due while no caller arrives.
     this.#clock ??= setInterval(() => this.#look(), LOOK_MS).unref()
     this.#look()
     await turn
@@ -165,7 +159,7 @@ export class ConnectionLimit {
     this.#clock = undefined
   }
 
-  /** Lets the next one in, or has a place made for it. */
+  /** Admits the next caller, or closes an idle connection to free a slot. */
   #look(): void {
     if (this.#waiting.length === 0) return
     if (this.#hasRoom()) this.#pass()
@@ -206,7 +200,7 @@ export class ConnectionLimit {
     return this.#held < Math.max(this.#allowed, this.#kept + 1)
   }
 
-  /** A connection was opened. If it was one more than before, the next one may be tried at once. */
+  /** Records an opened connection. If the connection exceeded the earlier limit, another may be tried at once. */
   #noteSuccess(): void {
     if (!this.#isRaising) return
     this.#isRaising = false
@@ -215,7 +209,7 @@ export class ConnectionLimit {
     if (this.shortage === undefined) this.#told = Number.POSITIVE_INFINITY
   }
 
-  /** A connection was not opened: its place is free, and where PostgreSQL had none left it is no place any more. */
+  /** Records a failed attempt and frees its slot; lowers the limit if PostgreSQL had no connection left. */
   #noteFailure(error: unknown): void {
     if (isTooManyConnections(error)) {
       if (this.#isRaising) this.#raiseMs = Math.min(MAX_RAISE_MS, 2 * this.#raiseMs)

@@ -1,42 +1,40 @@
 /**
- * Finds connections that hang. If a network drops all packets, or a server process is stopped, no socket closes and no
- * answer comes. Silence alone proves nothing, because a query may take as long as its statement time-out allows. So
- * after a while the server is asked, over another connection, whether it is still working for the silent one.
+ * Detects hung connections. If a network drops all packets, or a server process is stopped, no socket closes and no
+ * response arrives. Silence alone proves nothing, because a query may run until its statement time-out. Another
+ * connection therefore asks the server whether the backend is still working.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 
-/** Opens one connection. `onClose` is called when it has closed. */
+/** Opens one connection. `onClose` is called when the connection has closed. */
 export type Connect = (onClose: () => void) => Sql
 
 /**
- * Time is counted in ticks of a timer, not by the clock. A process that was itself stopped for a while has answers
- * that it has not read yet, and must not take that for silence.
+ * Silence is measured in timer ticks, not clock time: a process that was itself suspended may have unread responses.
  */
 export const TICK_MS = 1000
-/** The server is asked after this many ticks of silence, and again after as many more. */
+/** The server is queried each time this many ticks of silence have passed. */
 const LOOK_TICKS = 3
-/** How long the server may take to answer that question. */
+/** Timeout for the server's response to that query. */
 const LOOK_MS = 4000
-/** A connection that is silent for this long after its statement time-out is given up, whatever the server answers. */
+/** A connection that is silent for this long after its statement time-out is closed, whatever the server reports. */
 const PATIENCE_MS = 5000
 
-/** Watches one connection. */
 export class HungCheck {
   readonly #connect: Connect
   readonly #mostTicks: number
   #awaited: object | undefined
   #ticks = 0
 
-  /** Without a statement time-out, a connection is given up only if the server is not working for it. */
+  /** Without a statement time-out, a connection counts as hung only if the server is not working for it. */
   constructor(connect: Connect, statementTimeoutMs = Number.POSITIVE_INFINITY) {
     this.#connect = connect
     this.#mostTicks = Math.ceil((statementTimeoutMs + PATIENCE_MS) / TICK_MS)
   }
 
   /**
-   * Must be called at each tick, with the object whose answer is awaited; undefined if none is. Resolves to whether the
-   * connection hangs. The answer may have arrived while that was found out, so the caller must check again.
+   * Returns whether the connection hangs. Must be called at each tick with the object whose response is awaited, or
+   * undefined if no response is awaited. The response may arrive during the check, so the caller must check again.
    */
   async hangs(awaited: object | undefined, pid: number | undefined): Promise<boolean> {
     if (awaited === undefined || awaited !== this.#awaited) {
@@ -49,7 +47,7 @@ export class HungCheck {
   }
 }
 
-/** Whether the backend with this id is busy, or was a moment ago. */
+/** Returns whether the backend with this id is busy, or was within the last second. */
 async function isAtWork(connect: Connect, pid = 0): Promise<boolean> {
   const sql = connect(() => {})
   try {
@@ -67,15 +65,14 @@ async function ask(sql: Sql, pid: number): Promise<boolean> {
         and (coalesce(state, '') not like 'idle%' or state_change > clock_timestamp() - interval '1 second')
     ) as busy`
   const [{ own, busy }] = await query
-  // A proxy that lends out its own connections gives ids of other backends, which prove nothing: then it counts as at
-  // work.
+  // A proxy with its own connections reports ids of unrelated backends, so the backend counts as busy.
   return busy || own !== pidOf(query)
 }
 
-/** An error that comes from the server shows that the server is there. More is not known then. */
+/** An error from the server proves that the server is reachable, and nothing more. */
 const isFromServer = (error: unknown): boolean => (error as { name?: unknown }).name === 'PostgresError'
 
-/** The process id of the backend that a query of the driver was sent to; undefined if it was not sent yet. */
+/** Returns the process id of the backend that received a driver query; undefined if the query has not been sent. */
 export function pidOf(query: object | undefined): number | undefined {
   return (query as { state?: { pid?: number } | null } | undefined)?.state?.pid
 }

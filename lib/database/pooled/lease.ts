@@ -1,38 +1,34 @@
-/** A connection of a Pool, leased to one piece of work after another. */
+/** A Pool connection, leased to one piece of work at a time. */
 import type { Sql } from 'postgres'
 import { type Connect, HungCheck, pidOf } from './hung-connection.ts'
 import { PoolError } from './pool-error.ts'
 
 export interface Lease {
   readonly sql: Sql
-  /**
-   * The instance that work gets. It throws where the driver would connect again, which would tear work and transactions
-   * apart.
-   */
+  /** The driver instance given to work. Throws instead of reconnecting, which would split work and transactions. */
   readonly guarded: Sql
   readonly hungCheck: HungCheck
   dead: boolean
-  /** The queries of the work under way, parts of statements included; the newest is the last. */
+  /** Queries of the current work, including parts of statements; newest last. */
   asked: Query[]
-  /** When its last work ended, as performance.now() has it. */
+  /** When the latest work ended, from performance.now(). */
   idleSince: number
 }
 
-/** The driver's private fields of a query. */
+/** Private fields of a driver query. */
 export interface Query {
   /** Whether the connection waits for this query. */
   readonly active: boolean
-  /** Null: it was not sent yet. */
+  /** Null if the query has not been sent. */
   readonly state: object | null
   /**
-   * The function behind the driver's cancel(), which drops the promise: if the server cannot be told, the rejection
-   * would be unhandled.
+   * The function behind the driver's cancel(), which would leave a rejection unhandled if the server is unreachable.
    */
   canceller(query: Query): Promise<void>
   reject(error: Error): void
 }
 
-/** `onLost` is told when the connection has closed. */
+/** Creates a lease. Calls `onLost` when the connection has closed. */
 export function makeLease(
   connect: Connect,
   statementTimeoutMs: number | undefined,
@@ -53,7 +49,7 @@ export function makeLease(
   return lease
 }
 
-/** An instance of the driver that fails if the connection is lost, and keeps the queries in its lease. */
+/** Wraps a driver instance so that it fails if the connection is lost, and records its queries in the lease. */
 function guard(sql: Sql, lease: () => Lease): Sql {
   const keep = <T>(query: T): T => {
     lease().asked.push(query as Query)
@@ -72,22 +68,20 @@ function guard(sql: Sql, lease: () => Lease): Sql {
   })
 }
 
-/**
- * Cancels the query of a lease and gives the lease up: a late cancellation would hit the next query, so there is none.
- */
+/** Cancels a lease's query and marks the lease dead, because a late cancellation could hit a later query. */
 export function abandon(lease: Lease): void {
   lease.dead = true
   const query = lease.asked.find(query => query.active) ?? lease.asked.at(-1)
   query?.canceller(query).catch(() => {
-    // The connection is given up in any case.
+    // The lease is dead in any case.
   })
 }
 
-/** At each tick: ends a connection that hangs. The driver then rejects its queries. */
+/** Closes the connection if it hangs, so that the driver rejects its queries. Must be called at each tick. */
 export async function giveUpIfHung(lease: Lease): Promise<void> {
   const active = lease.asked.find(query => query.active)
-  // If no query is active, all queries have been answered; otherwise, all before the active one have. They are dropped,
-  // since a query keeps its rows: long work such as a backup would keep all that it has read.
+  // If no query is active, all queries have finished; otherwise, all before the active one have. Finished queries are
+  // dropped because they keep their rows, which would accumulate during long work such as a backup.
   if (active === undefined) lease.asked = []
   else {
     const at = lease.asked.indexOf(active)
@@ -99,14 +93,16 @@ export async function giveUpIfHung(lease: Lease): Promise<void> {
   lease.sql.end({ timeout: 0 }).catch(() => {})
 }
 
-/** At each tick while a connection opens: the same. Its statement time-out does not hold yet. */
+/**
+ * Closes a connection that hangs while opening. Must be called at each tick. The statement time-out does not apply yet.
+ */
 export async function giveUpOpening(lease: Lease, opening: object): Promise<void> {
   if (await lease.hungCheck.hangs(opening, pidOf(opening))) lease.sql.end({ timeout: 0 }).catch(() => {})
 }
 
 /**
- * The driver (postgres 3.4.9) keeps count of the rows of a query that fails half-way, and the next query on the
- * connection gets as many empty rows before its own. A query whose rows nobody reads takes them.
+ * After a query fails part-way, the driver (postgres 3.4.9) keeps its row count and prepends that many empty rows to
+ * the connection's next result. Absorbs the rows with a query whose result is ignored.
  */
 export async function forgetRows(lease: Lease): Promise<void> {
   if (lease.dead) return
@@ -116,8 +112,8 @@ export async function forgetRows(lease: Lease): Promise<void> {
 }
 
 /**
- * A connection has closed. The driver (postgres 3.4.9) rejects the queries that it had sent before the socket failed.
- * It would never answer those that were sent in the moment since, so they are rejected here.
+ * Handles a closed connection. The driver (postgres 3.4.9) rejects only queries that it sent before the socket failed.
+ * Later queries would never settle, so they are rejected here.
  */
 function lose(lease: Lease): void {
   lease.dead = true

@@ -1,13 +1,10 @@
-/**
- * Other servers than that of the address, each with connections and a limit of its own: a server bounds its own
- * connections.
- */
+/** Connections to servers other than the address's own. Each server has its own connection limit. */
 import { connectorTo, type DatabaseTarget } from '../connection.ts'
 import type { Connections, Database } from '../database.ts'
 import { nameOf } from '../sockets/address.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 
-/** `target` says how all of them are reached. */
+/** Caches the connections to each server. `target` supplies the login and all other parameters. */
 export function nodesOf(target: DatabaseTarget, makeLimit: () => ConnectionLimit): Database['node'] {
   const servers = new Map<string, Connections>()
   return host => {

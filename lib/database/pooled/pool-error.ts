@@ -1,4 +1,4 @@
-/** An error of a Pool itself, or of its transactions. */
+/** An error raised by a Pool or its transactions. */
 export class PoolError extends Error {
   override readonly name = 'PoolError'
   readonly code: 'POOL_FULL' | 'POOL_CLOSED' | 'NOT_CONNECTED' | 'CONNECTION_LOST' | 'TX_ABORTED' | 'CLIENT_GONE'

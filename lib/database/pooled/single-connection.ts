@@ -5,17 +5,17 @@ import { openSession } from '../session/open-session.ts'
 
 type Opener = Pick<Database, 'connect' | 'limit'>
 
-/** Waits for a place. To be ended by closeSingle. */
+/** Opens a connection, waiting for a slot. The caller must end the connection with closeSingle. */
 export function openSingle({ connect, limit }: Opener, options: ConnectOptions): Promise<Sql> {
   return limit.open(() => openOnce(connect, options))
 }
 
-/** Closes the connection. What is under way on it is given up. */
+/** Closes the connection and abandons queries in flight. */
 export function closeSingle({ limit }: Pick<Opener, 'limit'>, sql: Sql): Promise<void> {
   return limit.leaveAfter(sql.end({ timeout: 0 }))
 }
 
-/** Opens a connection of the driver. If that fails, ends the driver's instance. */
+/** Opens a driver connection. On failure, ends the driver instance. */
 export async function openOnce(connect: Database['connect'], options: ConnectOptions): Promise<Sql> {
   const sql = connect(options)
   try {

@@ -1,16 +1,16 @@
 /**
- * Sets the settings of a connection by its first statement, and not as part of its start: a pooler such as PgBouncer
- * refuses a connection that starts with settings that it does not know.
+ * Applies a connection's settings in its first statement instead of at startup, because poolers such as PgBouncer
+ * reject startup settings that they do not know.
  */
 import type { Sql } from 'postgres'
 import { setPlanning } from '../spread.ts'
 
 export interface SessionSettings {
-  /** In ms; the server's own setting if it is undefined. */
+  /** In milliseconds; the server's own setting applies if undefined. */
   readonly statementTimeoutMs?: number
-  /** Settings of PostgreSQL for this connection. The values are ours, not a client's. */
+  /** PostgreSQL settings for this connection. The values must come from the code, never from a client. */
   readonly settings?: Readonly<Record<string, string>>
-  /** Whether statements name only tables that are on this server itself. */
+  /** Whether statements name only tables on this server. */
   readonly isLocal?: boolean
 }
 
@@ -31,9 +31,7 @@ export function setSession(sql: Sql, { statementTimeoutMs, settings, isLocal = f
   )
 }
 
-/**
- * Opens the connection of an instance of the driver. Its settings hold for all later queries. Returns the first query.
- */
+/** Opens a driver instance's connection. Its settings apply to all later queries. Returns the first query. */
 export function openSession(sql: Sql): ReturnType<Sql['unsafe']> {
   return sql.unsafe(statements.get(sql) || 'select')
 }

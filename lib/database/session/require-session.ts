@@ -1,7 +1,6 @@
 /**
- * Refuses poolers that lend out a connection for a transaction only, such as PgBouncer in its mode `transaction`.
- * Clients would then meet each other's settings, prepared statements, locks and notices, and writes would fail for no
- * visible reason.
+ * Rejects poolers that assign connections per transaction, such as PgBouncer in `transaction` mode. Clients would share
+ * settings, prepared statements, locks and notices, and writes would fail for no visible reason.
  */
 import type { Sql } from 'postgres'
 import { ConfigError } from '../../config.ts'
@@ -13,14 +12,14 @@ const LENT_OUT =
   'DATABASE_URL leads to a pooler that lends out connections for a transaction or a statement (as PgBouncer does in its ' +
   'modes `transaction` and `statement`): set pool_mode = session, or name PostgreSQL itself'
 
-/** How often to check that a connection still has the same backend: a pooler may take turns among its backends. */
+/** Number of checks that a connection keeps its backend, because a pooler may alternate between backends. */
 const LOOKS = 3
 
-/** Throws a ConfigError if `sql` does not keep one session for as long as it lasts. `other` is another connection. */
+/** Throws a ConfigError if `sql` does not keep one session throughout its lifetime. `other` is another connection. */
 export async function requireSession(sql: Sql, other: Pool): Promise<void> {
   const { pid, isDirect } = await readBackend(sql)
   if (isDirect) return
-  // While the other connection is in a transaction, no other client can get its backend.
+  // While the other connection is in a transaction, no other client can use its backend.
   const shares = await other.run(async between => {
     if (!(await begins(between))) return true
     try {
@@ -35,11 +34,10 @@ export async function requireSession(sql: Sql, other: Pool): Promise<void> {
 }
 
 /**
- * The process id of the backend, and whether it is the one that the driver knows: a pooler gives its clients other
- * ids.
+ * Returns the backend's process id, and whether the driver reports the same id. Poolers give their clients other ids.
  */
 async function readBackend(sql: Sql): Promise<{ pid: number; isDirect: boolean }> {
-  // Not prepared, because the next time the query may reach another backend, which would not know the statement.
+  // Not prepared, because the next execution may reach a backend that does not know the prepared statement.
   const query = sql.unsafe<[{ pid: number }]>('select pg_backend_pid() as pid')
   const [{ pid }] = await query
   return { pid, isDirect: pid === pidOf(query) }
@@ -50,7 +48,7 @@ async function changes(sql: Sql, pid: number): Promise<boolean> {
   return false
 }
 
-/** In its mode `statement` a pooler refuses transactions: PgBouncer closes the connection, and others say so. */
+/** In `statement` mode, poolers reject transactions: PgBouncer closes the connection, other poolers return an error. */
 async function begins(sql: Sql): Promise<boolean> {
   try {
     await sql.unsafe('begin')

@@ -1,11 +1,10 @@
 /**
- * Reads DATABASE_URL as libpq does: `postgres://user:password@host:port,host:port/database?name=value`. `host` and
- * `port` may also be among the values. A host that begins with a slash is the folder of a Unix socket. Variables of the
- * environment (PGHOST, PGSSLMODE and the like) replace missing values.
+ * Parses DATABASE_URL as libpq does: `postgres://user:password@host:port,host:port/database?name=value`. The query may
+ * also set `host` and `port`. A host that begins with a slash is the folder of a Unix socket. Environment variables
+ * such as PGHOST and PGSSLMODE supply missing values.
  */
 import { ConfigError } from '../../config.ts'
 
-/** One of the servers that an address names. */
 export type Server = { readonly host: string; readonly port: number } | { readonly path: string }
 
 export interface Address {
@@ -13,23 +12,23 @@ export interface Address {
   readonly user: string | undefined
   readonly password: string | undefined
   readonly database: string | undefined
-  /** The value of libpq's parameter of this name, from the address or the environment; undefined if neither has it. */
+  /** Returns the libpq parameter from the address or the environment; undefined if neither sets the parameter. */
   parameter(name: string): string | undefined
-  /** The settings that are sent to the server. */
+  /** Settings that are sent to the server. */
   readonly settings: Readonly<Record<string, string>>
 }
 
-/** A server by its name or address; a name that begins with a slash is the folder of a Unix socket. */
+/** A server's host name or IP address; a host that begins with a slash is the folder of a Unix socket. */
 export interface Host {
   readonly host: string
   readonly port: number
 }
 
-/** Tells servers apart. */
+/** Returns a key that identifies a server. */
 export const nameOf = ({ host, port }: Host): string => `${host}:${port}`
 
 const DEFAULT_PORT = 5432
-/** Parameters that the client reads, and the variable that replaces each. */
+/** Parameters that the client reads, with the environment variable that each falls back to. */
 const VARIABLES: Readonly<Record<string, string | undefined>> = {
   host: 'PGHOST',
   hostaddr: 'PGHOSTADDR',
@@ -65,7 +64,7 @@ const VARIABLES: Readonly<Record<string, string | undefined>> = {
   client_encoding: undefined
 }
 
-/** Throws a ConfigError for a text that is no address. */
+/** Throws a ConfigError if the string is not a valid address. */
 export function readAddress(url: string, env: NodeJS.ProcessEnv = process.env): Address {
   const [, authority = '', path = '', query = ''] =
     /^postgres(?:ql)?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(?:#.*)?$/.exec(url) ?? refuse('is no address')
@@ -84,12 +83,12 @@ export function readAddress(url: string, env: NodeJS.ProcessEnv = process.env): 
   }
 }
 
-/** The same address, but another database. */
+/** Returns the address with a different database. */
 export function withPath(url: string, database: string): string {
   return url.replace(/^([^:]+:\/\/[^/?#]*)(?:\/[^?#]*)?/, `$1/${encodeURIComponent(database)}`)
 }
 
-/** The same address, but another server. */
+/** Returns the address with a different server. */
 export function atHost(address: Address, server: Host): Address {
   const servers = [serverAt(server.host, server.port)]
   return { ...address, servers, parameter: name => (name === 'hostaddr' ? undefined : address.parameter(name)) }
@@ -98,7 +97,7 @@ export function atHost(address: Address, server: Host): Address {
 const serverAt = (host: string, port: number): Server =>
   host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: host || 'localhost', port }
 
-/** Without user and password. */
+/** Omits the user and password. */
 export function describeAddress({ servers, database = '' }: Address): string {
   return `${servers.map(describeServer).join(',')}/${database}`
 }
@@ -123,7 +122,7 @@ function readServers(authority: string, parameter: Address['parameter']): Server
 const list = (text: string | undefined): string[] =>
   text === undefined ? [] : text.split(',').map(item => item.trim())
 
-/** `host`, `host:port` or `[address]:port`; the colon may be escaped, as in addresses that URL of JavaScript reads. */
+/** Parses `host`, `host:port` or `[address]:port`. The colon may be escaped, as in addresses for JavaScript's URL. */
 function readHost(text: string): { host: string; port: string } {
   const [, address, behind = ''] = /^\[([^\]]*)\](?::(\d*))?$/.exec(text) ?? []
   if (address !== undefined) return { host: address, port: behind }
@@ -146,7 +145,7 @@ function decode(text: string): string {
   }
 }
 
-/** Throws a ConfigError. The message does not repeat the value, which may hold a password. */
+/** Throws a ConfigError. The message omits the value, which may contain a password. */
 function refuse(rule: string): never {
   throw new ConfigError(`DATABASE_URL ${rule}: it must be like postgres://user:password@host:port/database`)
 }

@@ -1,6 +1,6 @@
 /**
- * Which servers an address names are tried in which way and order, as libpq does it: the hosts as they stand there,
- * each with TLS or without as sslmode says, until one lets us in and is what target_session_attrs asks for.
+ * Orders connection attempts as libpq does. Hosts are tried in the order of the address, with or without TLS as sslmode
+ * requires, until a server accepts the login and satisfies target_session_attrs.
  */
 import { ConfigError } from '../../config.ts'
 import { SQLSTATE } from '../failure.ts'
@@ -36,7 +36,7 @@ export function readRoute({ servers, parameter }: Address): SocketRoute {
   return { servers, session, isShuffled: balance === 'random' }
 }
 
-/** All attempts, in order. Hosts that were silent lately come last, because each would take seconds again. */
+/** Returns all attempts in order. Recently unresponsive hosts come last, because each might time out again. */
 export function attemptsOf(
   { servers, session, isShuffled }: SocketRoute,
   { mode }: Pick<Tls, 'mode'>,
@@ -44,7 +44,7 @@ export function attemptsOf(
 ): ConnectAttempt[] {
   const inOrder = isShuffled ? shuffle(servers) : servers
   const ordered = [...inOrder.filter(server => !isSilent(server)), ...inOrder.filter(isSilent)]
-  // All hosts are asked for a standby before any other server is taken.
+  // Every host is tried as a standby before any other server is accepted.
   const sessions: SessionKind[] = session === 'prefer-standby' ? ['standby', 'any'] : [session]
   return sessions.flatMap(session =>
     ordered.flatMap(server => securities(server, mode).map(secure => ({ server, secure, session })))
@@ -57,7 +57,7 @@ function securities(server: Server, mode: TlsMode): boolean[] {
   return mode === 'prefer' ? [true, false] : [true]
 }
 
-/** Whether a server is what the attempt asks for. */
+/** Returns whether a server satisfies the attempt's session kind. */
 export function suits(session: SessionKind, { inHotStandby, isReadOnly }: ServerState): boolean {
   if (session === 'read-write') return !inHotStandby && !isReadOnly
   if (session === 'read-only') return inHotStandby || isReadOnly
@@ -66,9 +66,9 @@ export function suits(session: SessionKind, { inHotStandby, isReadOnly }: Server
 }
 
 /**
- * The attempt after a server has refused to let us in; undefined if the refusal stands. If pg_hba.conf has no entry
- * for the connection, the next attempt is the same server with TLS, or without. If the server is starting or stopping,
- * it is another server.
+ * Returns the next attempt after a server rejects a login; undefined if the rejection is final. If pg_hba.conf has no
+ * entry for the connection, the next attempt is the same server with TLS turned on or off. If the server is starting or
+ * stopping, the next attempt is a different server.
  */
 export function nextAfterRefusal(
   sqlState: string,

@@ -1,15 +1,15 @@
 /**
- * Watches the login of a connection before the driver reads the server's answers. If the server is not of the kind that
- * was asked for, or refuses this login while another is left to try, the socket closes without an error: then the
- * driver (postgres 3.4.9) asks for another one.
+ * Inspects a login before the driver reads the server's responses. If the server is of the wrong kind, or rejects the
+ * login while attempts remain, closes the socket without an error, so that the driver (postgres 3.4.9) requests
+ * another.
  */
 import type { Socket } from 'node:net'
 import type { ServerState } from './attempts.ts'
 
-/** The outcome of a login: the server is ready, refuses with this SQLSTATE, or closes the connection before either. */
+/** The outcome of a login: the server is ready, rejects the login with an SQLSTATE, or closes the connection first. */
 export type LoginOutcome = { readonly state: ServerState } | { readonly refused: string } | 'closed'
 
-/** The next step after a login: let the driver read on, try `another` server, or end the attempt with an error. */
+/** The next step after a login: let the driver read on, try `another` server, or fail with an error. */
 export type LoginVerdict = 'go on' | 'another' | Error
 
 const HEADER_BYTES = 5
@@ -23,7 +23,7 @@ export function watchLogin(socket: Socket, judge: (outcome: LoginOutcome) => Log
   const watch = (event: string | symbol, ...values: unknown[]): boolean => {
     const outcome = event === 'data' ? reader.read(values[0] as Buffer) : CLOSING.includes(event) ? 'closed' : undefined
     const verdict = outcome === undefined ? 'go on' : judge(outcome)
-    // The login is over: the socket is left as it was before.
+    // The login is over, so the socket's original `emit` is restored.
     if (outcome !== undefined) Reflect.deleteProperty(socket, 'emit')
     if (verdict === 'go on') return Reflect.apply(emit, socket, [event, ...values])
     socket.destroy(verdict === 'another' ? undefined : verdict)
@@ -32,15 +32,14 @@ export function watchLogin(socket: Socket, judge: (outcome: LoginOutcome) => Log
   socket.emit = watch as Socket['emit']
 }
 
-/** The events of a socket, in order, when the other side ends the connection. */
+/** Events that a socket emits, in order, when the peer ends the connection. */
 const CLOSING: readonly (string | symbol)[] = ['end', 'error']
 
-/** Reads the messages of a login. */
 class LoginReader {
   readonly #parameters = new Map<string, string>()
   #unread: Buffer = Buffer.alloc(0)
 
-  /** The outcome of the login; undefined while it goes on. */
+  /** Returns the outcome of the login; undefined until the login ends. */
   read(received: Buffer): LoginOutcome | undefined {
     let bytes = this.#unread.length === 0 ? received : Buffer.concat([this.#unread, received])
     while (bytes.length >= HEADER_BYTES) {
@@ -56,12 +55,12 @@ class LoginReader {
     return undefined
   }
 
-  /** The state of the server. PostgreSQL reports both values since version 14. */
+  /** Returns the server's state. PostgreSQL reports both values since version 14. */
   #state(): ServerState {
     const isOn = (name: string) => this.#parameters.get(name) === 'on'
     return { inHotStandby: isOn('in_hot_standby'), isReadOnly: isOn('default_transaction_read_only') }
   }
 }
 
-/** The field of an error that holds its SQLSTATE begins with C. */
+/** Returns the SQLSTATE, which is the error field that begins with C. */
 const codeOf = (fields: readonly string[]): string => fields.find(field => field.startsWith('C'))?.slice(1) ?? ''

@@ -1,10 +1,9 @@
 /**
- * Opens the sockets of all connections, TLS included, so that every connection is ours to take over
- * (copy-connection.ts). Which servers are tried, and in which order, says attempts.ts; how TLS is meant, says tls.ts.
+ * Opens the sockets of all connections, including TLS, so that any connection can be taken over from the driver
+ * (copy-connection.ts). attempts.ts chooses the servers; tls.ts interprets the TLS parameters.
  *
- * The driver (postgres 3.4.9) asks for a socket, lets itself in over it, and asks for another one where that closes
- * before it is in. So all attempts at one connection are a series here; the series ends when the driver is in, or with
- * an error.
+ * The driver (postgres 3.4.9) requests a socket, logs in, and requests another socket if the first one closes during
+ * the login. All attempts at one connection therefore form a series, which ends with a login or an error.
  */
 import { connect, isIP, Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -13,28 +12,28 @@ import { attemptsOf, type ConnectAttempt, nextAfterRefusal, readRoute, type Sock
 import { type LoginOutcome, type LoginVerdict, watchLogin } from './login.ts'
 import { readTls, type Tls } from './tls.ts'
 
-/** How long one server may take to answer, unless connect_timeout says otherwise. */
+/** Timeout for each server's response, unless connect_timeout sets one. */
 export const CONNECT_TIMEOUT_MS = 5000
-/** A host that did not answer in time is tried last for this long. */
+/** How long a host that timed out is tried after all other hosts. */
 const SILENT_MS = 60_000
-/** Length and number of the message SSLRequest. */
+/** Length and code of the SSLRequest message. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 const YES = 'S'.charCodeAt(0)
 
-/** Opens the sockets of one instance of the driver. */
+/** Opens the sockets of one driver instance. */
 export interface SocketSeries {
-  /** Never rejects: the driver learns of a failure from a socket that fails. */
+  /** Never rejects, because the driver detects failures only through a socket that fails. */
   open(): Promise<Socket>
-  /** No socket is wanted any more: one that is being opened is closed. */
+  /** Closes any socket that is still being opened, because no more sockets are needed. */
   stop(): void
 }
 
-/** Opens sockets to one address, and holds the facts that all its connections share. */
+/** Opens sockets to one address and holds the state that all its connections share. */
 export class Opener {
   readonly tls: Tls
   readonly #route: SocketRoute
   readonly #timeoutMs: number
-  /** When servers were silent, as performance.now() has it. */
+  /** When each server last failed to respond, from performance.now(). */
   readonly #silent = new Map<string, number>()
 
   /** Throws a ConfigError if the address contradicts itself. */
@@ -76,7 +75,7 @@ export class Opener {
     }
     const options = this.tls.optionsFor(host)
     const secure = connectTls({ ...options, socket: plain, ...(!isIP(host) && { servername: host }) })
-    // The driver hears of a failure once it has the socket. A failure before that must not get lost.
+    // The driver sees failures only after it receives the socket. This listener catches earlier failures.
     secure.on('error', () => {})
     await settled(secure, 'secureConnect', this.#timeoutMs)
     return secure
@@ -90,11 +89,11 @@ export class Opener {
 
 class Series implements SocketSeries {
   readonly #opener: Opener
-  /** Undefined: no series is under way. */
+  /** Undefined while no series is in progress. */
   #left: ConnectAttempt[] | undefined
-  /** The one that was handed over last. */
+  /** The most recent socket handed to the driver. */
   #socket: Socket | undefined
-  /** The open connection, and its server. */
+  /** The open connection and its server. */
   #standing: { readonly socket: Socket; readonly attempt: ConnectAttempt } | undefined
   #isStopped = false
 
@@ -103,7 +102,7 @@ class Series implements SocketSeries {
   }
 
   async open(): Promise<Socket> {
-    // While its connection is open, the driver asks for another socket only to cancel a query.
+    // While its connection is open, the driver requests another socket only to cancel a query.
     if (this.#standing?.socket.destroyed === false) {
       return this.#opener.connect(this.#standing.attempt).catch(failedSocket)
     }
@@ -138,7 +137,7 @@ class Series implements SocketSeries {
     breakAtEnd(socket)
     watchLogin(socket, outcome => this.#judge(outcome, socket, attempt))
     setImmediate(() => {
-      // The socket closed before the driver listened, and the driver would wait for ever.
+      // Without this event, the driver would wait forever for a socket that closed before the driver listened.
       if (socket.closed && socket.listenerCount('close') > 0) socket.emit('close', false)
     })
     return socket
@@ -170,8 +169,8 @@ class Series implements SocketSeries {
 }
 
 /**
- * Opens a socket. Nagle's algorithm is off, because it holds batches back over TCP (test/bench/RESULTS.md, "The
- * embedded PostgreSQL and its connections").
+ * Turns Nagle's algorithm off, because it delays batches (test/bench/RESULTS.md, "The embedded PostgreSQL and its
+ * connections").
  */
 function openPlain(server: Server): Socket {
   const socket = 'path' in server ? connect({ path: server.path }) : connect({ ...server, noDelay: true })
@@ -180,7 +179,7 @@ function openPlain(server: Server): Socket {
 
 const TOO_LATE = 'CONNECT_TIMEOUT'
 
-/** Waits for an event of a socket. Rejects after `timeoutMs`, or when the socket closes. */
+/** Waits for a socket event. Rejects after `timeoutMs`, or when the socket closes. */
 function settled(socket: Socket, event: string, timeoutMs: number): Promise<unknown[]> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => {
@@ -202,7 +201,7 @@ function settled(socket: Socket, event: string, timeoutMs: number): Promise<unkn
   })
 }
 
-/** Marks an error as one of connecting: failure.ts then knows that nothing was sent that PostgreSQL could have done. */
+/** Marks a connection error, so that failure.ts knows that PostgreSQL received no statement. */
 const CONNECTING = { syscall: 'connect' }
 const connectError = (code: string, message: string): Error =>
   Object.assign(new Error(message), { code, ...CONNECTING })
@@ -212,7 +211,7 @@ function refuse(socket: Socket, message: string): Error {
   return connectError('NO_TLS', message)
 }
 
-/** A socket that fails as soon as the driver listens to it: the driver learns of a failure only from a socket. */
+/** Returns a socket that fails once the driver listens, because the driver detects failures only through a socket. */
 function failedSocket(error: Error): Socket {
   const socket = new Socket()
   setImmediate(() => socket.destroy(error))
@@ -220,8 +219,8 @@ function failedSocket(error: Error): Socket {
 }
 
 /**
- * Turns the orderly end of a socket into an error. If a server closes a connection before it is ready, as a proxy
- * without servers does, the driver would connect again at once, forever. An error stops it.
+ * Turns an orderly end of the socket into an error. Otherwise, if a server closes a connection before it is ready, as a
+ * proxy without servers does, the driver would reconnect forever.
  */
 function breakAtEnd(socket: Socket): void {
   socket.once('end', () => {
@@ -231,7 +230,7 @@ function breakAtEnd(socket: Socket): void {
   })
 }
 
-/** How a connection is made, in words for the log. */
+/** Describes the transport for the log. */
 export function describeTransport(address: Address, { mode }: Tls): string {
   if (address.servers.every(server => 'path' in server)) return 'a Unix socket'
   if (mode === 'disable') return 'TCP without TLS'

@@ -1,18 +1,19 @@
 /**
- * TLS as libpq has it (https://www.postgresql.org/docs/current/libpq-ssl.html).
+ * TLS as libpq implements it (https://www.postgresql.org/docs/current/libpq-ssl.html).
  *
- * | sslmode     | TLS                                                       | certificate           | host name |
- * |-------------|-----------------------------------------------------------|-----------------------|-----------|
- * | disable     | no                                                        |                       |           |
- * | allow       | where the server does not let in without                  | where there are roots | no        |
- * | prefer      | where the server offers it; this is what holds unless set | where there are roots | no        |
- * | require     | yes                                                       | where there are roots | no        |
- * | verify-ca   | yes                                                       | yes                   | no        |
- * | verify-full | yes                                                       | yes                   | yes       |
+ * | sslmode     | TLS                                         | certificate verified | host name verified |
+ * |-------------|---------------------------------------------|----------------------|--------------------|
+ * | disable     | no                                          |                      |                    |
+ * | allow       | if the server rejects the plain connection  | if roots exist       | no                 |
+ * | prefer      | if the server offers TLS (the default mode) | if roots exist       | no                 |
+ * | require     | yes                                         | if roots exist       | no                 |
+ * | verify-ca   | yes                                         | yes                  | no                 |
+ * | verify-full | yes                                         | yes                  | yes                |
  *
- * The roots are those of `sslrootcert`, or of ~/.postgresql/root.crt where that is there; `system` means those of the
- * machine and of Node, and asks for verify-full. verify-ca and verify-full without any take Node's. A client shows
- * `sslcert` with `sslkey`, or ~/.postgresql/postgresql.crt with postgresql.key. Unix sockets go without TLS.
+ * Root certificates come from `sslrootcert`, or from ~/.postgresql/root.crt if that file exists. `system` uses the
+ * roots of the machine and Node, and requires verify-full. Without roots, verify-ca and verify-full use Node's. The
+ * client certificate is `sslcert` with `sslkey`, or ~/.postgresql/postgresql.crt with postgresql.key. Unix sockets skip
+ * TLS.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -27,11 +28,9 @@ export type TlsMode = (typeof MODES)[number]
 
 export interface Tls {
   readonly mode: TlsMode
-  /** Begins with TLS at once, without asking for it. */
+  /** Whether TLS starts immediately, without an SSLRequest. */
   readonly isDirect: boolean
-  /**
-   * The options of node:tls for this host. The files are read each time: certificates are replaced while servers run.
-   */
+  /** Returns node:tls options for a host. Rereads the files, because certificates are replaced while servers run. */
   optionsFor(host: string): tls.ConnectionOptions
 }
 
@@ -56,7 +55,7 @@ export function readTls(address: Address): Tls {
     ...readTrust(parameter, mode, host),
     ...(isDirect && { ALPNProtocols: ['postgresql'] })
   })
-  // Faults of the files are reported at the start.
+  // Reads the files once, so that faults are reported at startup.
   if (mode !== 'disable' && address.servers.some(server => 'host' in server)) optionsFor('')
   return { mode, isDirect, optionsFor }
 }
@@ -70,27 +69,27 @@ function readTrust(parameter: Parameter, mode: TlsMode, host: string): tls.Conne
     ...(roots !== undefined && { ca: roots }),
     ...(parameter('sslcrl') !== undefined && { crl: readNamed('sslcrl', parameter('sslcrl')!) }),
     rejectUnauthorized: verifies,
-    // node:tls would take a host without a name for localhost.
+    // Given a host without a name, node:tls would verify the name localhost.
     checkServerIdentity: (_name, certificate) =>
       mode === 'verify-full' ? tls.checkServerIdentity(host, certificate) : undefined
   }
 }
 
-/** The roots to check against; undefined for Node's own. */
+/** Returns the root certificates to verify against; undefined for Node's own. */
 function readRoots(parameter: Parameter): string[] | Buffer | undefined {
   const named = parameter('sslrootcert')
   if (named === 'system') return systemRoots()
   return named === undefined ? readDefault('root.crt') : readNamed('sslrootcert', named)
 }
 
-/** The roots of Node and the machine. Before 22.15, Node knows only its own. */
+/** Returns the roots of Node and the machine. Before 22.15, Node provides only its own roots. */
 function systemRoots(): string[] {
   const { getCACertificates } = tls as { getCACertificates?: (kind: string) => string[] }
   if (getCACertificates === undefined) return [...tls.rootCertificates]
   return [...getCACertificates('default'), ...getCACertificates('system')]
 }
 
-/** The certificate that the client shows, if it has one. */
+/** Returns the client certificate and key; empty if there is no client certificate. */
 function readIdentity(parameter: Parameter): tls.ConnectionOptions {
   if (parameter('sslcertmode') === 'disable') return {}
   const [certificate, keyFile] = [parameter('sslcert'), parameter('sslkey')]

@@ -1,15 +1,13 @@
 /**
- * Reserves room for one body, from before the body is read until its request is answered, and watches how it arrives.
+ * Reserves memory for a body from before the body is read until its request is answered, and monitors its arrival.
  *
- * The announced length is reserved first, so that a body for which there is no room is refused before it is read. If a
- * body arrives too slowly, only the bytes that have arrived stay reserved: otherwise a hundred clients that announce
- * much and send nothing would keep all others out. A body that arrives at a fair pace keeps its whole room, however
- * long it takes: otherwise half-read bodies would be refused while the network is full, and their resends would fare no
- * better.
+ * The announced length is reserved first, so that a body without available memory is rejected before it is read. If a
+ * body arrives too slowly, only its received bytes stay reserved; otherwise a hundred clients that announce long bodies
+ * and send nothing would shut out all others. A body at a fair pace keeps its full reservation; otherwise half-read
+ * bodies would be rejected while the network is congested, and their retries would fare no better.
  *
- * A slow body may go on while it delays no other request. It is given up if it holds a place of large bodies that
- * another body waits for, or if it has been slow for too long. Time in which the server does not read the body does not
- * count.
+ * A slow body may continue while it delays no other request. A slow body is rejected if another body waits for its
+ * large-body slot, or if it has been slow for too long. Pauses in which the server does not read the body do not count.
  */
 import { Refusal } from '../../errors.ts'
 import type { Admission, Room } from '../../limits/admission.ts'
@@ -17,19 +15,19 @@ import type { ArrivalBounds } from '../../limits/arrival.ts'
 import type { Place } from '../../limits/places.ts'
 import { LARGE_BODY_BYTES } from '../../schema/input.ts'
 
-/** The room that is first reserved for a body that comes in chunks, and by which it grows. */
+/** Initial reservation for a chunked body, and the minimum increment by which any reservation grows. */
 const STEP_BYTES = 131_072
 
 export interface Expected {
-  /** The announced length; undefined for a body that comes in chunks. */
+  /** Announced length; undefined for a chunked body. */
   readonly length: number | undefined
-  /** Whose body it is. */
+  /** The body's project. */
   readonly party: number | undefined
-  /** The place of the body if it is a large one. */
+  /** The body's slot, used if the body is large. */
   readonly place: Place
 }
 
-/** The body took too long to arrive. It is refused as node's parser refuses a head that takes too long. */
+/** Thrown if a body takes too long to arrive. The response matches node's parser error for a late head. */
 export class LateBody extends Refusal {
   constructor() {
     super('invalid_request', 'The request took too long to arrive.')
@@ -45,18 +43,18 @@ export class BodyReservation {
   readonly #place: Place
   readonly #clock: NodeJS.Timeout
   readonly #room: Room
-  /** The bytes that are reserved; that have arrived; and that had arrived at the last look. */
+  /** Bytes reserved, bytes received, and bytes received by the last check. */
   #bytes: number
   #received = 0
   #seen = 0
-  /** The time that the body has spent below the pace. */
+  /** Total time spent below the minimum pace. */
   #slowMs = 0
-  /** Whether the body counts as a request as well, and not only by its bytes. */
+  /** Whether the body counts as a request in addition to its bytes. */
   #isCounted = true
   #isPaused = false
   #giveUp: ((refusal: Refusal) => void) | undefined
 
-  /** Throws `quota_exhausted` if there is no room. */
+  /** Throws `quota_exhausted` if no capacity is left. */
   constructor(admission: Pick<Admission, 'admit'>, { length, party, place }: Expected, bounds: ArrivalBounds) {
     this.#bounds = bounds
     this.#place = place
@@ -65,12 +63,12 @@ export class BodyReservation {
     this.#clock = setInterval(() => this.#look(), bounds.periodMs).unref()
   }
 
-  /** Calls this if the body is given up before it has arrived. */
+  /** Sets a callback for a body that is rejected while arriving. */
   onGiveUp(giveUp: (refusal: Refusal) => void): void {
     this.#giveUp = giveUp
   }
 
-  /** Notes how many bytes there are of the body. Throws `quota_exhausted` if there is no room for them. */
+  /** Records the number of bytes received or decoded. Throws `quota_exhausted` if their memory is not available. */
   grow(bytes: number): void {
     this.#received = bytes
     const wanted = reserved(bytes)
@@ -80,7 +78,7 @@ export class BodyReservation {
     this.#bytes += more
   }
 
-  /** The body is not read for now. */
+  /** Suspends the pace check while the server does not read the body. */
   pause(): void {
     this.#isPaused = true
   }
@@ -91,9 +89,7 @@ export class BodyReservation {
     this.#clock.refresh()
   }
 
-  /**
-   * The whole body has arrived, and counts as a request from now on. Throws `quota_exhausted` if there are too many.
-   */
+  /** Counts a fully received body as a request. Throws `quota_exhausted` if too many requests are in flight. */
   settle(): void {
     clearInterval(this.#clock)
     if (this.#isCounted) return
@@ -120,7 +116,7 @@ export class BodyReservation {
   }
 }
 
-/** A large body has its room among large bodies. */
+/** Caps the reservation, because large bodies have a separate limit (lib/http/body/large-bodies.ts). */
 const reserved = (bytes: number): number => Math.min(bytes, LARGE_BODY_BYTES)
 
 const inTheWay = () =>

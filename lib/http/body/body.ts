@@ -1,4 +1,4 @@
-/** Receives and decodes request bodies, up to the limit and not a byte further. */
+/** Receives and decodes request bodies without exceeding the limit. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import {
@@ -19,7 +19,7 @@ import { LARGE_BODY_BYTES, MAX_BODY_BYTES } from '../../schema/input.ts'
 import type { BodyReservation } from './body-reservation.ts'
 import type { LargeBytes, MemoryLease } from './large-memory.ts'
 
-/** Thrown if the client went away before its request was complete. No answer can be sent. */
+/** Thrown if the client disconnects before its request is complete, so no response can be sent. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone'
 }
@@ -31,23 +31,23 @@ const inflateZlib = promisify<Uint8Array, ZlibOptions, Buffer>(inflate)
 const inflateBare = promisify<Uint8Array, ZlibOptions, Buffer>(inflateRaw)
 const DECODERS: Readonly<Record<ContentCoding, Decoder>> = {
   gzip: promisify<Uint8Array, ZlibOptions, Buffer>(gunzip),
-  // HTTP's deflate is the zlib format, whose first byte ends in 8; some clients leave its frame out.
+  // HTTP's deflate is the zlib format, whose first byte ends in 8, but some clients omit the zlib frame.
   deflate: (bytes, options) => (isZlib(bytes) ? inflateZlib : inflateBare)(bytes, options),
   br: promisify<Uint8Array, ZlibOptions, Buffer>(brotliDecompress)
 }
 const isZlib = (bytes: Uint8Array): boolean => (bytes[0] ?? 0) % 16 === 8
 
-/** The same for large bodies, which come out in chunks. */
+/** Decoders for large bodies, whose output is read in chunks. */
 const CHUNKED_DECODERS = {
   gzip: (_: Uint8Array, options: ZlibOptions) => createGunzip(options),
   deflate: (bytes: Uint8Array, options: ZlibOptions) => (isZlib(bytes) ? createInflate : createInflateRaw)(options),
   br: (_: Uint8Array, options: ZlibOptions) => createBrotliDecompress(options)
 }
 
-/** RFC 9110 has recipients take `x-gzip` as `gzip`. */
+/** RFC 9110 tells recipients to treat `x-gzip` as `gzip`. */
 const withoutAlias = (name: string): string => (name === 'x-gzip' ? 'gzip' : name)
 
-/** How the body is encoded; undefined if it is not. Throws `unsupported_encoding`. */
+/** Returns the body's encoding, or undefined if the body is not encoded. Throws `unsupported_encoding`. */
 export function contentEncoding(headers: IncomingHttpHeaders): ContentCoding | undefined {
   const header = headers['content-encoding']
   if (header === undefined) return undefined
@@ -61,7 +61,7 @@ export function contentEncoding(headers: IncomingHttpHeaders): ContentCoding | u
   throw new Refusal('unsupported_encoding', 'Content-Encoding: must be one of gzip, deflate and br')
 }
 
-/** The declared length of the body; undefined if it comes in chunks. Throws `payload_too_large`. */
+/** Returns the body's declared length, or undefined if the body is chunked. Throws `payload_too_large`. */
 export function contentLength(headers: IncomingHttpHeaders, limit = MAX_BODY_BYTES): number | undefined {
   const header = headers['content-length']
   if (header === undefined) return headers['transfer-encoding'] === undefined ? 0 : undefined
@@ -70,13 +70,12 @@ export function contentLength(headers: IncomingHttpHeaders, limit = MAX_BODY_BYT
   return length
 }
 
-/** The part of a body's reservation that follows how the body arrives. */
+/** The part of a body's reservation that monitors its arrival. */
 export type Arrival = Pick<BodyReservation, 'onGiveUp' | 'grow' | 'pause' | 'resume' | 'settle'>
 
 /**
- * Reads the whole body and decodes it. Throws `payload_too_large` as soon as either the received or the decoded bytes
- * pass the limit, `quota_exhausted` if there is no room, `invalid_json` for a body that cannot be decoded, LateBody,
- * and ClientGone.
+ * Reads and decodes the whole body. Throws `payload_too_large` as soon as the received or decoded bytes exceed the
+ * limit, `quota_exhausted` if memory is exhausted, `invalid_json` if decoding fails, LateBody, and ClientGone.
  */
 export async function receiveBody(
   request: IncomingMessage,
@@ -93,18 +92,20 @@ export async function receiveBody(
 }
 
 export interface BodyBounds {
-  /** The most bytes, decoded. MAX_BODY_BYTES if it is left out. */
+  /** Maximum decoded size in bytes. Defaults to MAX_BODY_BYTES. */
   readonly limit?: number | undefined
-  /** The announced length of the bytes that arrive; undefined if they come in chunks. */
+  /** Announced length before decoding; undefined if the body is chunked. */
   readonly length?: number | undefined
-  /** The place that it needs if it is large, and the memory that it gets there. */
+  /** Slot and memory that the body uses if it is large. */
   readonly large: Place
   readonly memory: MemoryLease
-  /** Whose body it is: the parties' bodies are decoded in turn. */
+  /** The body's project. Projects take turns to decode bodies. */
   readonly party: number | undefined
 }
 
-/** A body that is large once it is decoded waits for the turn of large bodies, and is decoded again. */
+/**
+ * Decodes a body when its project's turn comes. If it turns out to be large, it waits for a slot and is decoded again.
+ */
 async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: BodyBounds): Promise<Buffer> {
   const { limit = MAX_BODY_BYTES, large, memory, party } = bounds
   const most = large.isInside ? limit : Math.min(limit, LARGE_BODY_BYTES)
@@ -119,10 +120,7 @@ async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: Body
   return decodeInTurn(bytes, encoding, bounds)
 }
 
-/**
- * Bounds how many bodies are decoded at once. The length of a decoded body is not known beforehand, so no room can be
- * reserved while it is being decoded.
- */
+/** Limits concurrent decoding. A body's decoded length is not known in advance, so memory cannot be reserved. */
 const decoding = new FairGate(8)
 
 function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBounds): Promise<Buffer> {
@@ -155,7 +153,7 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
       for (const piece of chunks.pieces) whole.add(piece)
       chunks = new Chunks()
     }
-    /** Reads no more of a body that has become large before it is its turn. */
+    /** Pauses a body that has become large until it gets its slot. */
     const waitForTurn = async () => {
       request.pause()
       arrival.pause()
@@ -171,7 +169,7 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
     const leave = () => {
       if (!request.complete) reject(new ClientGone('The client went away'))
     }
-    // A request that has closed already emits no more events.
+    // A closed request emits no more events.
     if (request.destroyed) reject(new ClientGone('The client went away'))
     arrival.onGiveUp(stop)
     request.on('data', take)
@@ -182,18 +180,16 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
 }
 
 /**
- * Smaller chunks are copied into one buffer, one after another. A chunk of one byte in a Buffer of its own would take a
- * hundred times its memory.
+ * Minimum size of a chunk that keeps its own Buffer. Smaller chunks are copied into a shared buffer, because a one-byte
+ * Buffer takes a hundred times its size.
  */
 const SMALL_CHUNK = 1024
 const TAIL_BYTES = 16_384
 
-/** The bytes of a body that have arrived, in few pieces, however small the chunks are. */
+/** Received bytes of a body, in few pieces even if the chunks are small. */
 class Chunks {
   readonly #pieces: Buffer[] = []
-  /**
-   * The memory that small chunks are copied to. It is used up to `#end`, and is not yet a piece from `#start` on.
-   */
+  /** Buffer for small chunks. It is filled up to `#end`; bytes from `#start` are not yet a piece. */
   #tail = Buffer.alloc(0)
   #end = 0
   #start = 0
@@ -212,7 +208,6 @@ class Chunks {
     this.#end += chunk.copy(this.#tail, this.#end)
   }
 
-  /** All that was added, in order. */
   get pieces(): readonly Buffer[] {
     this.#cut()
     return this.#pieces
@@ -229,12 +224,12 @@ class Chunks {
   }
 }
 
-/** The most that a decoder gives at a time. */
+/** Maximum size of one chunk of a decoder's output. */
 const CHUNK_BYTES = 65_536
 
-/** Decodes the bytes; undefined if the result passes the limit. */
+/** Decodes the bytes. Returns undefined if the result exceeds the limit. */
 async function decode(bytes: Buffer, encoding: ContentCoding, limit: number): Promise<Buffer | undefined> {
-  // The decoder's memory stays for as long as the body does, so a small body gets a small one.
+  // The output buffer lives as long as the body, so a small body gets a small buffer.
   const chunkSize = Math.min(CHUNK_BYTES, Math.max(1024, bytes.length * 8))
   try {
     return await DECODERS[encoding](bytes, { maxOutputLength: limit, chunkSize })
@@ -244,7 +239,7 @@ async function decode(bytes: Buffer, encoding: ContentCoding, limit: number): Pr
   }
 }
 
-/** The same, into memory that is there already. */
+/** Decodes the bytes into existing memory. Returns undefined if the result exceeds the limit. */
 async function decodeLarge(
   bytes: Buffer,
   encoding: ContentCoding,
@@ -255,7 +250,7 @@ async function decodeLarge(
   decoder.end(bytes)
   try {
     for await (const chunk of decoder) {
-      // Leaving the loop ends the decoder.
+      // Leaving the loop destroys the decoder.
       if (decoded.length + chunk.length > limit) return undefined
       decoded.add(chunk)
     }

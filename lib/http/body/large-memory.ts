@@ -1,22 +1,21 @@
 /**
- * Memory for large bodies. A body is written there as it arrives, and a worker thread reads it there without a copy.
+ * Memory for large bodies. An arriving body is written directly to memory that a worker thread reads without copying.
  *
- * V8 does not count memory that threads share, and so frees it late (lib/rows/thread-bytes.ts). Memory that a request
- * gives back is therefore used for the next one, until V8 frees it.
+ * V8 does not count memory shared between threads, so it frees that memory late (lib/rows/thread-bytes.ts). Released
+ * memory is therefore reused until V8 frees it.
  */
 
-/** The least size of memory. Sizes are powers of two, so that memory fits another body as well. */
+/** Minimum buffer size. Sizes are powers of two, so that buffers can be reused for other bodies. */
 const LEAST_BYTES = 16 * 1024 * 1024
 
 export class LargeMemory {
   readonly #idle = new Set<WeakRef<SharedArrayBuffer>>()
 
-  /** For one request. */
   lease(): MemoryLease {
     return new MemoryLease(this)
   }
 
-  /** Keeps memory that no request uses any more, for the next one. */
+  /** Keeps an unused buffer for reuse. */
   give(buffer: SharedArrayBuffer): void {
     this.#idle.add(new WeakRef(buffer))
   }
@@ -30,12 +29,12 @@ export class LargeMemory {
       this.#idle.delete(idle)
       return buffer
     }
-    // The kernel gives a page of it only when bytes are written there.
+    // The kernel allocates each page on its first write.
     return new SharedArrayBuffer(size)
   }
 }
 
-/** The memory that a request has, until it is answered. */
+/** Memory that a request holds until it is answered. */
 export class MemoryLease {
   readonly #memory: LargeMemory
   #taken: SharedArrayBuffer[] = []
@@ -44,21 +43,21 @@ export class MemoryLease {
     this.#memory = memory
   }
 
-  /** Memory for at most `most` bytes. */
+  /** Returns memory for at most `most` bytes. */
   take(most: number): LargeBytes {
     const buffer = this.#memory.take(most)
     this.#taken.push(buffer)
     return new LargeBytes(Buffer.from(buffer))
   }
 
-  /** Gives the memory back. The request must no longer read it, nor write to it. */
+  /** Releases the memory. The request must no longer read or write it. */
   end(): void {
     for (const buffer of this.#taken) this.#memory.give(buffer)
     this.#taken = []
   }
 }
 
-/** The bytes of a large body, as far as they have been added. */
+/** The bytes of a large body that have been added so far. */
 export class LargeBytes {
   readonly #memory: Buffer
   #length = 0
@@ -71,13 +70,12 @@ export class LargeBytes {
     return this.#length
   }
 
-  /** Throws a RangeError if there is no room for them. */
+  /** Throws a RangeError if the chunk does not fit. */
   add(chunk: Uint8Array): void {
     this.#memory.set(chunk, this.#length)
     this.#length += chunk.length
   }
 
-  /** All bytes that were added. */
   get bytes(): Buffer {
     return this.#memory.subarray(0, this.#length)
   }

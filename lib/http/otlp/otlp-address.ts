@@ -1,22 +1,22 @@
 /**
- * Addresses at which exporters of OpenTelemetry ask. An exporter adds `/v1/traces` to the address that it is given, so
- * an address with too little or too much in it is the most common mistake in setting one up.
+ * Recognises requests from OpenTelemetry exporters at the wrong address. An exporter appends `/v1/traces` to its
+ * configured address, so an address with missing or extra path segments is the most common setup mistake.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** The paths at which exporters ask if their address has no path, or has Langfuse's or ours. */
+/** Paths that exporters request if their address has no path, Langfuse's path, or spoor's. */
 const ASKED = /^(?:\/v1\/(?:traces|metrics|logs)|\/api\/public\/otel|\/api\/v1\/otlp)(?=[/?]|$)/
 
 export const isOtlpAddress = (url: string): boolean => ASKED.test(url)
 
-/** A hint for a client that asked at an unknown address: the address of OTLP; undefined if it did not ask for OTLP. */
+/** Returns a hint with the OTLP address for an OTLP request at an unknown address, or undefined for other requests. */
 export function hintAtOtlp(url: string, baseUrl: string): string | undefined {
   if (!isOtlpAddress(url)) return undefined
   const endpoint = `${baseUrl}/api/v1/otlp`
   return `OTLP is taken at ${endpoint}/v1/traces: set OTEL_EXPORTER_OTLP_ENDPOINT to ${endpoint}.`
 }
 
-/** Whether the body is protobuf. A body with any other Content-Type is read as JSON, as on all routes. */
+/** Returns whether the body is protobuf. As on all routes, a body with any other Content-Type is read as JSON. */
 export function isProtobuf(headers: IncomingHttpHeaders | NodeJS.Dict<string | string[]>): boolean {
   return /^application\/(x-)?protobuf\b/i.test(String(headers['content-type']))
 }

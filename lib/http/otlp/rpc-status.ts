@@ -1,11 +1,10 @@
 /**
- * Errors as OTLP has them: a `google.rpc.Status`, in protobuf. It is the body of an error over HTTP to a request in
- * protobuf, and the detail of an error over gRPC.
+ * Encodes errors as `google.rpc.Status` in protobuf, for OTLP over HTTP (as the body) and over gRPC (as the detail).
  */
 import protobuf from 'protobufjs'
 import { RETRY_AFTER_S, type Refusal, type RefusalCode } from '../../errors.ts'
 
-/** Codes of gRPC. */
+/** gRPC status codes. */
 const INVALID_ARGUMENT = 3
 const NOT_FOUND = 5
 const ALREADY_EXISTS = 6
@@ -18,8 +17,8 @@ const UNAVAILABLE = 14
 const UNAUTHENTICATED = 16
 
 /**
- * The gRPC code of each error. Exporters send again after RESOURCE_EXHAUSTED, OUT_OF_RANGE and UNAVAILABLE, among
- * others: a body that is too large must get none of these.
+ * gRPC code of each error. Exporters retry after codes such as RESOURCE_EXHAUSTED, OUT_OF_RANGE and UNAVAILABLE, so a
+ * body that is too large must get a different code.
  */
 const RPC_CODES: { readonly [code in RefusalCode]: number } = {
   invalid_json: INVALID_ARGUMENT,
@@ -49,11 +48,11 @@ const RPC_CODES: { readonly [code in RefusalCode]: number } = {
 
 export const rpcCodeOf = ({ code }: Pick<Refusal, 'code'>): number => RPC_CODES[code]
 
-/** Tags of protobuf: the number of a field, and 0 for a number or 2 for what has a length. */
+/** Protobuf tags: a field's number, with wire type 0 for a number or 2 for length-delimited data. */
 const TAG = { code: 8, message: 18, details: 26, typeUrl: 10, value: 18, retryDelay: 10, seconds: 8 }
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 
-/** A refusal as the bytes of a `google.rpc.Status`. If the client shall send again, it says after how long. */
+/** Encodes a refusal as a `google.rpc.Status`, with the retry delay if the client should retry. */
 export function encodeStatus(refusal: Pick<Refusal, 'code' | 'message'>): Uint8Array {
   const code = rpcCodeOf(refusal)
   const status = protobuf.Writer.create().uint32(TAG.code).int32(code).uint32(TAG.message).string(refusal.message)

@@ -1,6 +1,4 @@
-/**
- * Finds out who asks for a route of the dashboard, and whether they may: people, where lib/http/authorise.ts has keys.
- */
+/** Authenticates and authorises people on the dashboard's routes, as lib/http/authorise.ts does for keys. */
 import { Refusal } from '../../errors.ts'
 import { type Credentials, PERSON_ACCESS, type PersonAccess, type Visit } from '../../people/visit.ts'
 import type { Visitors } from '../../people/visitors.ts'
@@ -14,7 +12,7 @@ export interface AdmitOptions {
   readonly visitors: Pick<Visitors, 'find'>
   readonly cookie: Cookie
   readonly vouching: Vouching
-  /** Names the missing configuration; undefined if it is complete. */
+  /** Returns the missing configuration, or undefined if the configuration is complete. */
   notConfigured(): string | undefined
 }
 
@@ -24,7 +22,7 @@ export const isPersonAccess = (access: string): access is PersonAccess =>
   (PERSON_ACCESS as readonly string[]).includes(access)
 
 /**
- * Throws `not_configured`, `sign_in_required`, `not_found` for a project that the person is no member of, and
+ * Throws `not_configured`, `sign_in_required`, `not_found` for a project of which the person is not a member, and
  * `forbidden`. Resolves to undefined only for guests.
  */
 export async function admit(options: AdmitOptions, access: PersonAccess, asking: Asking): Promise<Visit | undefined> {

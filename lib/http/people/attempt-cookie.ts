@@ -1,7 +1,6 @@
 /**
- * The cookie of a sign-in that is under way at a provider of OpenID Connect: the values that the provider must return,
- * and the page that was asked for. It belongs to one browser, lives for ten minutes, and is used once. Only the routes
- * of that sign-in get it.
+ * The cookie of an OpenID Connect sign-in in progress, with the values that the provider must return and the requested
+ * page. It belongs to one browser, lasts ten minutes, is used once, and is sent only to the sign-in routes.
  */
 import type { SignInAttempt } from '../../people/oidc/provider.ts'
 import { Cookie, type CookieHome } from './cookie.ts'
@@ -32,7 +31,7 @@ export class AttemptCookie {
     return this.#cookie.forget()
   }
 
-  /** Undefined if the header has none, or none that was written here. */
+  /** Returns undefined if the header has no valid cookie. */
   read(header: string | undefined): Begun | undefined {
     const [state, nonce, verifier, page, fresh, ...more] = this.#cookie.read(header)?.split('.') ?? []
     if (page === undefined || more.length > 0) return undefined

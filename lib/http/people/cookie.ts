@@ -1,7 +1,6 @@
-/** The cookies of the dashboard: their names, their attributes, and how they are read. */
 import { createHmac } from 'node:crypto'
 
-/** The deployment that sets a cookie: BASE_URL, undefined for plain http without a path, and KEY_DIGEST_SECRET. */
+/** BASE_URL, which is undefined for plain http without a path, and KEY_DIGEST_SECRET. */
 export interface CookieHome {
   readonly baseUrl: string | undefined
   readonly digestSecret: string | undefined
@@ -9,14 +8,14 @@ export interface CookieHome {
 
 interface CookieOptions {
   readonly use: 'session' | 'oidc' | 'device'
-  /** The path under that of BASE_URL that browsers send it to. */
+  /** Path below BASE_URL's path to which browsers send the cookie. */
   readonly path: string
   readonly maxAgeS: number
 }
 
 /**
- * A cookie of this deployment. Browsers send cookies to every port of a host, so the name follows from
- * KEY_DIGEST_SECRET, of which each deployment has another.
+ * A cookie of this deployment. Browsers send cookies to every port of a host, so the name is derived from
+ * KEY_DIGEST_SECRET, which differs between deployments.
  */
 export class Cookie {
   readonly name: string
@@ -33,7 +32,7 @@ export class Cookie {
     this.#attributes = `Path=${base}${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
   }
 
-  /** The value in a Cookie header. If there are several, the first counts, which has the most specific path. */
+  /** Returns the value from a Cookie header. The first of several counts, because its path is the most specific. */
   read(header: string | undefined): string | undefined {
     for (const pair of (header ?? '').split(';')) {
       const end = pair.indexOf('=')
@@ -42,20 +41,20 @@ export class Cookie {
     return undefined
   }
 
-  /** The Set-Cookie header that keeps a value. */
+  /** Returns the Set-Cookie header that stores a value. */
   keep(value: string): string {
     return `${this.name}=${value}; Max-Age=${this.#maxAgeS}; ${this.#attributes}`
   }
 
-  /** The Set-Cookie header that forgets it. */
+  /** Returns the Set-Cookie header that deletes the cookie. */
   forget(): string {
     return `${this.name}=; Max-Age=0; ${this.#attributes}`
   }
 }
 
 /**
- * The cookie that holds the token of a session, as long as an unused session lives. Its path is the dashboard's, so
- * browsers never send it to the API, which takes no sessions.
+ * Returns the session token's cookie, which lasts as long as an unused session. Its path is the dashboard's, so
+ * browsers never send it to the API, which does not accept sessions.
  */
 export const sessionCookie = (home: CookieHome): Cookie =>
   new Cookie(home, { use: 'session', path: '/app', maxAgeS: 30 * 24 * 3600 })

@@ -1,12 +1,12 @@
 /**
- * The cookie of a browser in which a person has signed in with a password. It grants no access: it only makes their
- * attempts in this browser count apart from those of strangers (lib/people/attempts.ts). The server stores nothing
- * about it. An HMAC binds it to the user, so nobody can make one without having signed in.
+ * Marks a browser in which a person has signed in with a password. The cookie grants no access; it only counts the
+ * person's attempts in this browser separately from strangers' attempts (lib/people/attempts.ts). The server stores
+ * nothing about it. An HMAC binds it to the user, so nobody can forge it without having signed in.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { Cookie, type CookieHome } from './cookie.ts'
 
-/** Browsers keep none for much longer. */
+/** Browsers do not keep cookies for much longer. */
 const MAX_AGE_S = 365 * 24 * 3600
 const VALUE = /^([\w-]{22})\.([\w-]{43})$/
 
@@ -19,13 +19,15 @@ export class DeviceCookie {
     this.#secret = home.digestSecret ?? ''
   }
 
-  /** The Set-Cookie header of a browser in which this user has just signed in. It keeps the name that it has. */
+  /**
+   * Returns the Set-Cookie header for a browser in which this user has just signed in. An existing device name is kept.
+   */
   keep(header: string | undefined, userId: number): string {
     const device = this.read(header, userId) ?? randomBytes(16).toString('base64url')
     return this.#cookie.keep(`${device}.${this.#sign(userId, device).toString('base64url')}`)
   }
 
-  /** The name of the device, if this user has signed in with it. */
+  /** Returns the device name if this user has signed in on this device. */
   read(header: string | undefined, userId: number): string | undefined {
     const [, device, signature = ''] = VALUE.exec(this.#cookie.read(header) ?? '') ?? []
     if (device === undefined) return undefined

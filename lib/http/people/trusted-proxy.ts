@@ -1,11 +1,11 @@
 /**
- * A proxy that signs people in, and names them in a header. The header is believed only if the connection comes from
- * one of the proxy's addresses. Other headers do not count as proof of that, since any client can send them.
+ * Trusts a proxy that signs people in and names them in a header. The header counts only if the connection comes from
+ * one of the proxy's addresses. Other headers prove nothing, because any client can send them.
  */
 import type { AuthProxy } from '../../config.ts'
 import { isWithin, readNetworks } from '../../network-list.ts'
 
-/** Gives the address of the person that the proxy vouches for; undefined if the request does not come from it. */
+/** Returns the e-mail address that the proxy vouches for, or undefined if the request does not come from the proxy. */
 export type Vouching = (peer: string, headers: NodeJS.Dict<string | string[]>) => string | undefined
 
 export function vouchingOf(proxy: AuthProxy | undefined): Vouching {

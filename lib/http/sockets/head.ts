@@ -1,12 +1,9 @@
-/**
- * Refuses request heads that node's parser accepts but that two readers may understand in two ways. A proxy in front of
- * this server may have acted on another reading than the server's own.
- */
+/** Rejects ambiguous request heads that node's parser accepts, because a proxy may have read them differently. */
 import type { IncomingMessage } from 'node:http'
 
-/** The most headers that node reads by default. It would drop further ones without a word. */
+/** Maximum number of headers that node reads by default. Node would silently drop further headers. */
 const MAX_HEADERS = 2000
-/** Node joins or drops repetitions of these, by its own rules. */
+/** Headers whose repetitions node joins or drops by its own rules. */
 const SINGLE = ['host', 'authorization'] as const
 
 export interface HeadFault {
@@ -14,7 +11,7 @@ export interface HeadFault {
   readonly message: string
 }
 
-/** Why a request is refused, whatever it asks for; undefined if nothing is wrong with its head. */
+/** Returns the reason to reject a request regardless of its target, or undefined if its head is valid. */
 export function findHeadFault(request: Pick<IncomingMessage, 'rawHeaders' | 'headers' | 'httpVersion'>) {
   const { rawHeaders, headers, httpVersion } = request
   if (rawHeaders.length > 2 * MAX_HEADERS) {
@@ -34,12 +31,12 @@ const nameOf = { host: 'Host', authorization: 'Authorization' }
 
 const fault = (status: HeadFault['status'], message: string): HeadFault => ({ status, message })
 
-/** Whether a header comes twice. In `rawHeaders` names and values take turns. */
+/** Returns whether a header is repeated. In `rawHeaders`, names and values alternate. */
 function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const sent = rawHeaders[i] as string
-    // Lengths are compared first, which is enough for most headers.
+    // Comparing lengths first rules out most headers.
     if (sent.length === name.length && sent.toLowerCase() === name && ++count > 1) return true
   }
   return false

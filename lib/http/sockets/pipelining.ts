@@ -1,13 +1,12 @@
 /**
- * Orders the requests of a client that sends further ones before the earlier are answered. A request is served when
- * the client has taken the answer before it. So a connection has only one query and one answer at a time, whatever the
- * client sends, and its changes are made in the order in which it asked for them.
+ * Orders pipelined requests. A request is served after the client has taken the previous response, so each connection
+ * has only one query and one response at a time, and changes are made in the order sent.
  */
 import type { Socket } from 'node:net'
 import type { Exchange } from '../exchange.ts'
 import type { UnsentAnswers } from './unsent-answers.ts'
 
-/** An estimate of the memory that a waiting request takes. */
+/** Estimated memory of a waiting request, in bytes. */
 const REQUEST_BYTES = 8192
 
 interface Place {
@@ -24,7 +23,9 @@ export class Pipelining {
     this.#unsent = unsent
   }
 
-  /** Calls `start` when all earlier requests of the connection are answered; never, if the connection closes before. */
+  /**
+   * Calls `start` after all earlier requests of the connection are answered, or never if the connection closes first.
+   */
   enter(exchange: Exchange, start: () => void): void {
     const { socket } = exchange.request
     const before = this.#newest.get(socket)
@@ -43,19 +44,18 @@ export class Pipelining {
     this.#unsent.countAhead(socket, REQUEST_BYTES)
   }
 
-  /** The newest request of a connection. */
   newest(socket: Socket): Exchange | undefined {
     return this.#newest.get(socket)
   }
 
-  /** Calls `then` when all requests of the connection are answered. */
+  /** Calls `then` after all requests of the connection are answered. */
   afterAll(socket: Socket, then: () => void): void {
     const newest = this.#newest.get(socket)
     if (newest === undefined || newest.response.closed) then()
     else newest.response.once('close', then)
   }
 
-  /** Starts the next request of the connection when the client has taken the answer to this one. */
+  /** Starts the connection's next request when the client has taken the response to the previous one. */
   #follow(socket: Socket, { response }: Exchange): void {
     response.once('close', () => {
       const waiting = this.#waiting.get(socket) ?? []

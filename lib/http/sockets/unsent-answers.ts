@@ -1,61 +1,57 @@
 /**
- * Bounds the memory that clients use up by not reading their answers: answers that do not fit into the kernel's
- * buffers, and requests that wait behind such answers (lib/http/sockets/pipelining.ts). A connection that takes nothing
- * of its answer for a while is closed. If too much waits in all, connections of the party (project) that has most
- * waiting are closed, first those on which nothing has moved for longest.
+ * Limits the memory used by clients that do not read their responses: responses that exceed the kernel's buffers, and
+ * requests queued behind them (lib/http/sockets/pipelining.ts). A connection whose client takes no data for a while is
+ * closed. If the total is too large, connections of the party (project) with the most waiting bytes are closed, longest
+ * idle first.
  */
 import type { Socket } from 'node:net'
 
 export interface Bounds {
-  /** The bytes that may wait on all connections together. */
+  /** Maximum waiting bytes on all connections together. */
   readonly bytes: number
-  /** The bytes of requests that may wait on one connection. */
+  /** Maximum bytes of waiting requests on one connection. */
   readonly aheadBytes: number
-  /** How long a connection may take nothing of the answer that waits for it. */
+  /** Maximum time without progress before a connection is closed. */
   readonly idleMs: number
 }
 
 const BOUNDS: Bounds = { bytes: 128 * 1024 * 1024, aheadBytes: 16 * 1024 * 1024, idleMs: 20_000 }
 /**
- * How often connections are looked at within idleMs. Looks are counted instead of time, so that a process that was
- * stopped for a while does not blame its clients for that.
+ * Number of checks per idleMs. Counting checks instead of time avoids blaming clients when the process was suspended.
  */
 const LOOKS = 20
-/**
- * An answer counts as not being taken if its client took nothing of it for this many looks. A server that stops does
- * not wait for such an answer.
- */
+/** Checks without progress after which a response counts as stalled. A closing server does not wait for it. */
 const STILL_LOOKS = 3
 
-/** The parts of node's http.ServerResponse that are used here. */
+/** Subset of node's http.ServerResponse. */
 interface Answer {
   readonly closed: boolean
   readonly writableEnded: boolean
-  /** The bytes that were written and not yet taken. */
+  /** Bytes written but not yet taken. */
   readonly writableLength: number
   on(event: 'drain' | 'close', listener: () => void): unknown
 }
 
-/** The unsent answers and waiting requests of one connection. `bytes` counts both. */
+/** Unsent responses and waiting requests of one connection. `bytes` counts both. */
 interface Waiting {
-  /** How many answers are not wholly taken. */
+  /** Number of responses that are not fully taken. */
   answers: number
   bytes: number
   aheadBytes: number
-  /** Whose answers they are: a project, or undefined for all that is about none. */
+  /** The project of the responses, or undefined for responses without a project. */
   party: number | undefined
-  /** The number of the look at which an answer last began, or a part of one was taken. */
+  /** Number of the check at which a response last began or made progress. */
   movedAt: number
 }
 
 export class UnsentAnswers {
   readonly #bounds: Bounds
   readonly #clock: NodeJS.Timeout
-  /** The connections, with the one on which nothing has moved for longest first. */
+  /** Connections, longest idle first. */
   readonly #waiting = new Map<Socket, Waiting>()
-  /** The connections whose end is listened for. */
+  /** Connections with a close listener. */
   readonly #known = new WeakSet<Socket>()
-  /** The bytes of each party that has any. */
+  /** Waiting bytes by party; never zero. */
   readonly #parties = new Map<number | undefined, number>()
   #bytes = 0
   #looks = 0
@@ -69,7 +65,7 @@ export class UnsentAnswers {
     return this.#bytes
   }
 
-  /** Whether a client is taking an answer. */
+  /** Whether any client is still taking a response. */
   get isMoving(): boolean {
     for (const { answers, movedAt } of this.#waiting.values()) {
       if (answers > 0 && this.#looks - movedAt <= STILL_LOOKS) return true
@@ -77,7 +73,7 @@ export class UnsentAnswers {
     return false
   }
 
-  /** Watches an answer that has begun to go out. `bytes` is the memory that it takes until all of it is taken. */
+  /** Watches a response that is being sent. `bytes` is the memory that the response uses until fully taken. */
   watch(socket: Socket, answer: Answer, bytes: number, party?: number): void {
     const isTaken = answer.writableEnded && answer.writableLength === 0
     if (isTaken || answer.closed || socket.destroyed) return
@@ -94,7 +90,7 @@ export class UnsentAnswers {
     this.#makeRoom(socket)
   }
 
-  /** Adds the memory of a request that waits for earlier answers; with a negative number, takes it away again. */
+  /** Adds the memory of a request that waits for earlier responses. A negative number subtracts it again. */
   countAhead(socket: Socket, bytes: number): void {
     if (socket.destroyed) return
     const waiting = this.#waiting.get(socket) ?? this.#move(socket)
@@ -133,7 +129,7 @@ export class UnsentAnswers {
     if (waiting.bytes === 0) this.#waiting.delete(socket)
   }
 
-  /** One connection may bring keys of several projects: it counts for the one whose answer went out last. */
+  /** Assigns the connection to the party of its latest response, because requests may use keys of several projects. */
   #assign(waiting: Waiting, party: number | undefined): void {
     this.#add(waiting.party, -waiting.bytes)
     waiting.party = party
@@ -155,7 +151,7 @@ export class UnsentAnswers {
     }
   }
 
-  /** Closes connections until the bound is kept. The newest answer may go out, however large it is. */
+  /** Closes connections until the total is within its bound. The newest response may be sent however large it is. */
   #makeRoom(newest: Socket): void {
     while (this.#bytes > this.#bounds.bytes) {
       const [greediest] = [...this.#parties].reduce((most, each) => (each[1] > most[1] ? each : most))
@@ -165,7 +161,7 @@ export class UnsentAnswers {
     }
   }
 
-  /** The connection of this party, or of any, on which nothing has moved for longest; but not `newest`. */
+  /** Returns the longest idle connection of this party, or of any party, except `newest`. */
   #firstOf(party: number | undefined, newest: Socket, isAny = false): Socket | undefined {
     for (const [socket, waiting] of this.#waiting) {
       if (socket !== newest && (isAny || waiting.party === party)) return socket

@@ -1,13 +1,11 @@
-/** The outcome of an export, summed over its traces, each of which is written by itself. */
+/** Sums an export's outcome over its traces, which are written separately. */
 
 import { Refusal } from '../../errors.ts'
 import type { ReadySpans } from '../../threads/ready.ts'
 import { explainRefusals, type SpanRefusal, sumRefusals } from '../../trace/states/span-refusals.ts'
 import type { Exported } from '../ingest.ts'
 
-/**
- * Writes the spans of one trace and returns why some were refused. Rejects with a Refusal if nothing could be written.
- */
+/** Writes one trace's spans and returns why some were rejected. Rejects with a Refusal if nothing could be written. */
 export type WriteTrace = (trace: ReadySpans) => Promise<readonly SpanRefusal[]>
 
 export class ExportOutcome {
@@ -16,8 +14,8 @@ export class ExportOutcome {
   #written = 0
 
   /**
-   * Writes these traces of the export. If the database refuses one, the method rejects after all of them are done, and
-   * the client may send the whole export again: spans that are stored already count as duplicates then.
+   * Writes some of the export's traces. If the database rejects one, the method rejects once all writes have finished.
+   * The client may then resend the whole export, because stored spans count as duplicates.
    */
   async write(traces: readonly ReadySpans[], refusals: readonly SpanRefusal[], writeTrace: WriteTrace): Promise<void> {
     const outcomes = await Promise.allSettled(traces.map(writeTrace))
@@ -40,10 +38,7 @@ export class ExportOutcome {
     return this.#refusals
   }
 
-  /**
-   * The outcome after the last write. Throws the refusal of a used-up trial account if nothing at all could be
-   * written.
-   */
+  /** The outcome after the last write. Throws the used-up trial account's refusal if nothing could be written. */
   get exported(): Exported {
     if (this.#limit !== undefined && this.#written === 0) throw this.#limit
     const rejectedSpans = this.#refusals.reduce((sum, { count }) => sum + count, 0)

@@ -1,4 +1,4 @@
-/** The write of those spans of an export that belong to one trace. */
+/** Writes the spans that an export holds for one trace. */
 import { pickRows, type SpanRows } from '../../rows/copy-rows.ts'
 import { DEFAULT_MAX_SPANS } from '../../schema/otlp.ts'
 import type { ReadyRecord, ReadySpans } from '../../threads/ready.ts'
@@ -7,8 +7,8 @@ import type { ExportOperation } from '../../trace/states/decide-export.ts'
 import type { GatheredSpan } from '../../trace/states/gathered.ts'
 
 /**
- * Most exports bring whole traces that are new. Their spans are in rows already, so what a stored trace would need to
- * grow by them is read only when there is such a trace.
+ * Most exports hold complete new traces, whose spans are already rows. The data for adding spans to a stored trace is
+ * decoded only when such a trace exists.
  */
 export class ExportWrite implements ExportOperation {
   readonly operation = 'export'
@@ -31,7 +31,7 @@ export class ExportWrite implements ExportOperation {
     return this.#toGather.spans
   }
 
-  /** The rows of these spans, which are some of `spans`. The writer refuses the export if a span has none. */
+  /** Returns the rows of `added`, a subset of `spans`. The writer rejects the export if a span has no row. */
   rowsOf(added: readonly GatheredSpan[]): SpanRows | undefined {
     const { storable } = this.#toGather
     const wanted = new Set(added)

@@ -1,18 +1,18 @@
 /**
- * The lines of a backup. It is NDJSON, in this order:
+ * Defines the lines of a backup, which is NDJSON in this order:
  *
- *     {"backup":{…}}                         the manifest: what it is, of when, and how much is in it
+ *     {"backup":{…}}                         the manifest: format, time and counts
  *     {"account":{…}} {"project":{…}} {"user":{…}} {"member":{…}} {"key":{…}}
  *     for each project:
- *       {"traces":{"project":1}}             from here on they are of this project
- *       {"trace":{…},"spans":[…],…}          as `spoor export` writes them
- *       {"messages":{…}}                     that came as log records before their trace
- *       {"author":{…}}                       of a score that was given in the dashboard
- *       {"sum":{…}}                          counts, and the SHA-256 of the project's lines of traces
+ *       {"traces":{"project":1}}             the lines up to the sum belong to this project
+ *       {"trace":{…},"spans":[…],…}          as `spoor export` writes traces
+ *       {"messages":{…}}                     log records that arrived before their trace
+ *       {"author":{…}}                       the author of a score given in the dashboard
+ *       {"sum":{…}}                          counts, and the SHA-256 of the project's trace lines
  *     {"act":{…}}                            audit entries
  *     {"end":{…}}                            counts, and the SHA-256 of every byte before this line
  *
- * A reader takes formats up to its own. A field may be added; a kind of line that a reader does not know is refused.
+ * A reader accepts formats up to its own. New fields are allowed; an unknown kind of line is rejected.
  */
 import Type, { type Static, type TSchema } from 'typebox'
 import { SpanId, Timestamp, TraceId } from '../../schema/input.ts'
@@ -30,8 +30,8 @@ const hex = (digits: number) =>
   Type.String({ pattern: `^[0-9a-f]{${digits}}$`, patternRule: `must be ${digits} lower-case hexadecimal digits` })
 const Text = Type.String()
 /**
- * The rules below refuse what no way in ever accepted. A backup has a checksum and no signature: anybody who can write
- * one may have edited it.
+ * The rules below reject values that no other entry point ever accepted. A backup has a checksum but no signature, so
+ * anyone who can write the file may have edited it.
  */
 const NO_CONTROLS = { pattern: '^[^\\p{Cc}\\p{Cs}]*$', patternRule: 'must not hold control characters' }
 const Line = Type.String({ ...NO_CONTROLS, maxLength: 200 })
@@ -77,14 +77,14 @@ const Counts = closed({
   acts: Count
 })
 export type BackupCounts = Static<typeof Counts>
-/** The counts of the manifest. The others are counted while the backup is written. */
+/** The counts in the manifest. The remaining counts are collected while the backup is written. */
 const KNOWN = ['accounts', 'projects', 'users', 'members', 'keys', 'traces', 'spans', 'scores'] as const
 
 const Manifest = closed({
   format: Type.Integer({ minimum: 1 }),
-  /** Random. A restore that was ended in the middle is known by it. */
+  /** Random. Identifies the backup when an interrupted restore is resumed. */
   id: hex(32),
-  /** The versions of spoor and of the schema that the backup was made with. */
+  /** The spoor and schema versions that made the backup. */
   spoor: Text,
   schema: Count,
   takenAt: Timestamp,
@@ -102,7 +102,7 @@ const Account = closed({
   createdAt: Timestamp
 })
 
-/** A saved view; `userId` is null for a shared one. */
+/** A saved view. `userId` is null for a shared view. */
 const View = closed({
   userId: orNull(Id),
   name: Type.String({ ...ViewName, ...NO_CONTROLS }),
@@ -119,16 +119,16 @@ const Project = closed({
   description: Description,
   storageLimit: orNull(Count),
   createdAt: Timestamp,
-  /** Left out if there are none, and by versions that had none. */
+  /** Omitted if the project has no saved views, and by versions without saved views. */
   views: Type.Optional(Type.Array(View)),
   /**
-   * Whether its words are searched; left out by older versions. The index is no part of a backup, since it can be made
-   * again.
+   * Whether the project's words are searchable; omitted by older versions. The index is not backed up because it can be
+   * rebuilt.
    */
   search: Type.Optional(Type.Boolean())
 })
 
-/** The identity of a user at a provider of OpenID Connect. */
+/** A user's identity at an OpenID Connect provider. */
 const Identity = closed({
   issuer: Type.String({ ...NO_CONTROLS, minLength: 1 }),
   subject: Type.String({ minLength: 1, maxLength: 255 }),
@@ -190,7 +190,7 @@ const AuditEntry = closed({
 const Sum = closed({ project: Id, traces: Count, spans: Count, scores: Count, sha256: hex(64) })
 export type ProjectSum = Static<typeof Sum>
 
-/** The lines, except those of traces, by the name of their only member. */
+/** Schemas of all lines except trace lines, by the name of the line's only member. */
 export const LINES = {
   backup: Manifest,
   account: Account,
@@ -208,11 +208,11 @@ export const LINES = {
 export type LineName = keyof typeof LINES
 export type LineOf<K extends LineName> = Static<(typeof LINES)[K]>
 
-/** Writes a line, with the line break. */
+/** Serializes a line, including the line break. */
 export const lineOf = <K extends LineName>(name: K, value: LineOf<K>): string =>
   `${JSON.stringify({ [name]: value })}\n`
 
-/** How a line of a trace begins. No other line begins so. */
+/** The beginning of a trace line. No other line begins this way. */
 export const TRACE_START = Buffer.from('{"trace":')
 
 export const NOTHING = Object.fromEntries(Object.keys(Counts.properties).map(name => [name, 0])) as BackupCounts

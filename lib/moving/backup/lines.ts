@@ -1,11 +1,11 @@
-/** The lines of a backup, which can be looked at before they are taken. */
+/** Reads a backup's lines with one line of lookahead. */
 import type { SplitValue } from '../json-splitter.ts'
 import type { LineName, LineOf } from './format.ts'
 import type { BackupLine } from './read-backup.ts'
 
 export type ValueOf<K extends BackupLine['name']> = K extends LineName ? LineOf<K> : SplitValue
 
-/** Lines that are handled together. */
+/** Maximum number of lines handled together. */
 const BATCH = 1000
 
 export class Lines {
@@ -24,7 +24,7 @@ export class Lines {
     return this.#next
   }
 
-  /** Takes the next line, if it has this name. */
+  /** Takes the next line if it has this name. */
   async take<K extends BackupLine['name']>(name: K): Promise<ValueOf<K> | undefined> {
     const line = await this.peek()
     if (line?.name !== name) return undefined
@@ -32,7 +32,7 @@ export class Lines {
     return line.value as ValueOf<K>
   }
 
-  /** Takes lines as long as they have this name. */
+  /** Takes lines for as long as they have this name. */
   async *all<K extends BackupLine['name']>(name: K): AsyncGenerator<ValueOf<K>, void> {
     for (let value = await this.take(name); value !== undefined; value = await this.take(name)) yield value
   }
@@ -54,7 +54,6 @@ export class Lines {
     if (batch.length > 0) yield batch
   }
 
-  /** Closes the source. */
   async close(): Promise<void> {
     await this.#source.return?.()
   }

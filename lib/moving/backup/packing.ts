@@ -1,6 +1,6 @@
 /**
- * Compresses backups with brotli at its lowest quality, which takes a third of the CPU of gzip, and no more space
- * (test/bench/RESULTS.md, "Backups"). Reads backups that were unpacked, or packed with gzip, as well.
+ * Compresses backups with Brotli at its lowest quality, which takes a third of gzip's CPU time and no more space
+ * (test/bench/RESULTS.md, "Backups"). Also reads uncompressed and gzipped backups.
  */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -14,7 +14,7 @@ const GZIP = 0x1f
 
 export const packBackup = (): BrotliCompress => createBrotliCompress({ params: PARAMS, chunkSize: CHUNK_BYTES })
 
-/** Yields the bytes of a backup, unpacked. Throws an UnpackError if they cannot be unpacked. */
+/** Yields a backup's decompressed bytes. Throws an UnpackError if decompression fails. */
 export async function* unpackedBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   const { first, whole } = await peeked(source)
   if (first === undefined || first === OPEN_BRACE || first === GZIP) yield* unpacked(whole)
@@ -23,7 +23,7 @@ export async function* unpackedBackup(source: AsyncIterable<Uint8Array>): AsyncG
 
 async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const unpacking = createBrotliDecompress({ chunkSize: CHUNK_BYTES })
-  // Errors of the source appear in `unpacking`, and its reader gets them.
+  // Source errors surface in `unpacking`, where its reader receives them.
   pipeline(Readable.from(source, { objectMode: false }), unpacking).catch(() => {})
   try {
     for await (const chunk of unpacking) yield chunk

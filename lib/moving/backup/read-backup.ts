@@ -1,4 +1,4 @@
-/** Reads a backup, and checks that it is whole: its order, its counts and its hashes. */
+/** Reads a backup and verifies its order, counts and hashes. */
 import { createHash, type Hash } from 'node:crypto'
 import { AdminError } from '../../admin-error.ts'
 import { type Checker, checker } from '../../schema/check.ts'
@@ -7,12 +7,12 @@ import { type SplitValue, splitValues } from '../json-splitter.ts'
 import { BACKUP_FORMAT, type BackupCounts, LINES, type LineName, type LineOf, NOTHING, TRACE_START } from './format.ts'
 import { unpackedBackup } from './packing.ts'
 
-/** A line of a trace, unchanged, or any other line. */
+/** A trace's unchanged line, or any other line. */
 export type BackupLine =
   | { readonly name: 'trace'; readonly value: SplitValue }
   | { [K in LineName]: { readonly name: K; readonly value: LineOf<K> } }[LineName]
 
-/** The lines that may follow a line, by its name. */
+/** The lines allowed after each line, by name. */
 const HEAD = ['account', 'project', 'user', 'member', 'key', 'traces', 'act', 'end'] as const
 const FOLLOWING: Readonly<Record<BackupLine['name'], readonly BackupLine['name'][]>> = {
   backup: HEAD,
@@ -45,9 +45,8 @@ const LF = Buffer.from('\n')
 const checkers = new Map<LineName, Checker<unknown>>()
 
 /**
- * Yields the lines of a backup, the last of which is `end`. Throws an AdminError that names the fault as soon as a line
- * does not belong in a backup, or does not have the sum that the backup states. Earlier lines are proven right only by
- * `sum` and `end`.
+ * Yields a backup's lines, ending with `end`. Throws an AdminError that names the fault as soon as a line does not
+ * belong in a backup or fails its checksum. Earlier lines are verified only by `sum` and `end`.
  */
 export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<BackupLine, void, undefined> {
   const reading = new Reading()
@@ -164,7 +163,7 @@ function checkerOf(name: LineName): Checker<unknown> {
   return known
 }
 
-/** A backup of a later format says so before anything else of it is looked at. */
+/** Rejects a backup of a later format before checking the rest of its manifest. */
 function requireFormat(manifest: unknown): void {
   const { format, spoor } = (manifest ?? {}) as { format?: unknown; spoor?: unknown }
   if (typeof format !== 'number' || format <= BACKUP_FORMAT) return

@@ -1,7 +1,7 @@
 /**
- * The work of `spoor restore`. The traces take the import's way, and each is checked as on any import. When a project
- * is done it is read back, and its lines must have the SHA-256 that the backup states. Keys, memberships and passwords
- * come last, in one transaction with the end of the restore: before that nobody can sign in or use a key.
+ * Implements `spoor restore`. Traces are imported, and checked, as in any import. Each finished project is read back,
+ * and its lines must have the SHA-256 that the backup states. Keys, memberships and passwords come last, in the
+ * transaction that ends the restore, so that nobody can sign in or use a key before then.
  */
 import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
@@ -28,16 +28,16 @@ import type { BackupLine } from './read-backup.ts'
 export interface RestoreTarget {
   readonly pool: Pool
   readonly path: WritePath
-  /** KEY_DIGEST_SECRET, as far as it is configured. */
+  /** The configured KEY_DIGEST_SECRET, if any. */
   readonly digestSecret: string | undefined
 }
 
 export interface RestoreOptions {
-  /** Restores beside existing rows, under other numbers. */
+  /** Restores beside existing rows, under new ids. */
   readonly into: boolean
-  /** Restores the keys as revoked, which is necessary if they were made with another secret than existing ones. */
+  /** Restores keys as revoked, which is required if their secret differs from the existing keys' secret. */
   readonly revokeKeys: boolean
-  /** The user of the system who restores. */
+  /** The operating-system user who runs the restore. */
   readonly systemUser?: string
   readonly onProgress?: (traces: number, expected: number) => void
   readonly signal?: AbortSignal
@@ -45,7 +45,7 @@ export interface RestoreOptions {
 
 export interface Restored {
   readonly counts: BackupCounts
-  /** Whether an earlier restore of the backup, which was ended in the middle, went on. */
+  /** Whether this restore continued an earlier, interrupted restore of the same backup. */
   readonly resumed: boolean
   /** Whether the keys were made with a KEY_DIGEST_SECRET that differs from the configured one. */
   readonly otherSecret: boolean
@@ -122,7 +122,7 @@ class Restore {
     }
   }
 
-  /** A later schema may have what this version would not restore, though the format is the same. */
+  /** A later schema may hold data that this version would not restore, even in the same format. */
   async #requireSchema({ schema, spoor }: Manifest): Promise<void> {
     const { latest } = await this.#target.pool.run(sql => readSchemaState(sql))
     if (schema <= latest) return
@@ -148,7 +148,7 @@ class Restore {
     if (keys.length > 0) throw new AdminError(`the key ${keys[0]} is here already: the backup is of this database`)
   }
 
-  /** Whether keys of the backup would not be known under the secret that is configured. */
+  /** Whether the backup's keys would not be recognised under the configured secret. */
   async #isOtherSecret({ manifest: { secret } }: Head): Promise<boolean> {
     const { digestSecret, pool } = this.#target
     if (secret === null) return false
@@ -197,7 +197,7 @@ class Restore {
     if (problem !== undefined) throw new AdminError(problem)
   }
 
-  /** Reads a project as a backup does, and compares. */
+  /** Reads a project back as a backup does, and compares. */
   async #verify(projectId: number, sum: ProjectSum): Promise<void> {
     const hash = createHash('sha256')
     const found = { traces: 0, spans: 0, scores: 0 }
@@ -216,7 +216,7 @@ class Restore {
       throw differs(sum.project, 'its traces are not the same when they are read back')
   }
 
-  /** Stores the audit entries, and lets people and keys in. It is committed only if the backup proves to be whole. */
+  /** Stores the audit entries and enables sign-ins and keys. Commits only if the backup proves complete. */
   async #end(
     { manifest, projects, users, members, keys }: Head,
     restoration: progress.Restoration
@@ -230,13 +230,13 @@ class Restore {
       }
       await store.endRestore(sql, restoration, { projects, users, members, keys, secret, revokeKeys })
       const end = await this.#lines.take('end')
-      // Bytes after the end are found now.
+      // Reading past the end detects trailing bytes.
       if (end === undefined || (await this.#lines.peek()) !== undefined) throw new AdminError('the backup has no end')
       return end.counts
     })
   }
 
-  /** A transaction whose audit entries name who restores. */
+  /** Runs a transaction whose audit entries name the user who restores. */
   async #transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     const { systemUser } = this.#options
     return this.#target.pool.transaction(async sql => {
@@ -250,7 +250,7 @@ class Restore {
   }
 }
 
-/** Throws an AdminError if something belongs to what the backup does not have. */
+/** Throws an AdminError if an item refers to something that is not in the backup. */
 function checkReferences({ accounts, projects, users, members, keys }: Head): void {
   const ids = (items: readonly { readonly id: number }[]) => new Set(items.map(({ id }) => id))
   const [accountIds, projectIds, userIds] = [ids(accounts), ids(projects), ids(users)]
@@ -262,7 +262,7 @@ function checkReferences({ accounts, projects, users, members, keys }: Head): vo
   if (!isWhole) throw new AdminError('the backup is damaged: something in it belongs to nothing in it')
 }
 
-/** Throws an AdminError if a row occurs twice, or a password has the wrong form. */
+/** Throws an AdminError if a row occurs twice or a password is malformed. */
 function checkPeople({ accounts, projects, users, members, keys }: Head): void {
   const lists: [string, readonly (string | number)[]][] = [
     ['account', accounts.map(({ id }) => id)],

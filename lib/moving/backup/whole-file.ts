@@ -1,4 +1,4 @@
-/** A file that appears only when it is complete and on disk. A reader finds all of it, or the file before it. */
+/** Writes a file that appears only once complete and on disk. Readers find either the new or the previous file. */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
@@ -6,15 +6,15 @@ import { pipeline } from 'node:stream/promises'
 import { AdminError } from '../../admin-error.ts'
 import { packBackup } from './packing.ts'
 
-/** A backup has digests of keys and of passwords. */
+/** A backup contains digests of keys and passwords. */
 const OWNER_ONLY = 0o600
-/** The most bytes that wait to be compressed. */
+/** Maximum number of bytes waiting to be compressed. */
 const WAITING_BYTES = 8 * 1024 * 1024
 
-/** Compresses a backup into a file. It is written beside it, under a name that ends in `.partial`. */
+/** Compresses a backup into a file, which is first written under its name plus `.partial`. */
 export async function writeWholeFile(file: string, bytes: AsyncIterable<Buffer>, signal?: AbortSignal): Promise<void> {
   const partial = `${file}.partial`
-  // A leftover may have another mode.
+  // A leftover file may have another mode.
   await rm(partial, { force: true })
   const handle = await open(partial, 'wx', OWNER_ONLY).catch(error => {
     throw new AdminError(
@@ -34,7 +34,6 @@ export async function writeWholeFile(file: string, bytes: AsyncIterable<Buffer>,
   }
 }
 
-/** Compresses a backup, and passes on the result. */
 export async function streamPacked(
   bytes: AsyncIterable<Buffer>,
   write: (bytes: Buffer) => Promise<void>,
@@ -47,7 +46,7 @@ export async function streamPacked(
   await pipeline(source, packBackup(), writeAll, { ...(signal && { signal }) })
 }
 
-/** Makes the name of a file as lasting as the file. Not all systems let a folder be synchronised. */
+/** Makes a file's name as durable as its contents. Not all systems can sync a folder. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined)
   await handle?.sync().catch(() => {})

@@ -1,4 +1,4 @@
-/** The work of `spoor backup`: writes everything that an instance has at one moment. */
+/** Implements `spoor backup`: writes an instance's complete contents as of one moment. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { Pool } from '../../database/pool.ts'
@@ -16,12 +16,12 @@ import {
   NOTHING
 } from './format.ts'
 
-/** Called whenever something was made: what there is by now, and of how many traces. */
+/** Called after each step with the counts so far and the expected counts. */
 export type OnBackedUp = (counts: Readonly<BackupCounts>, expected: Manifest['counts']) => void
 
 /**
- * Makes a backup, whose bytes `send` takes. One transaction reads all of it, and sees what was committed when it began,
- * and nothing later. Writers go on, and wait for nothing.
+ * Makes a backup and passes its bytes to `send`. One transaction reads everything, as committed when it began, and
+ * never blocks writers.
  */
 export async function backUp(
   pool: Pool,
@@ -30,7 +30,7 @@ export async function backUp(
   onProgress?: OnBackedUp
 ): Promise<BackupCounts> {
   return pool.transaction(async sql => {
-    // The transaction is idle whenever the reader of the output is slow.
+    // The transaction is idle whenever the output's reader is slow.
     await sql.unsafe('set local idle_in_transaction_session_timeout = 0')
     await sql.unsafe('set local statement_timeout = 0')
     const backup = new Backup(sql, schema, onProgress)

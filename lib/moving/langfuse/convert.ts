@@ -1,6 +1,6 @@
 /**
- * Turns data of Langfuse into lines of an export: answers of `GET /api/public/traces/{id}`, lists of such traces
- * (`data`), and the files that its pages download (`{trace, observations}`, or only `{observations, scores}`).
+ * Converts Langfuse data into export lines: responses of `GET /api/public/traces/{id}`, lists of such traces (`data`),
+ * and downloads from Langfuse's pages (`{trace, observations}`, or only `{observations, scores}`).
  */
 import { Refusal } from '../../errors.ts'
 import { MAX_JSON_DEPTH } from '../../schema/input.ts'
@@ -10,10 +10,10 @@ import type { Converted } from '../import-file.ts'
 import { isObject, type LangfuseObject, Mapping, refuseLine } from './fields.ts'
 import { convertTrace } from './trace.ts'
 
-/** Langfuse's own wrapping may add levels that a line does not have. */
+/** Langfuse's wrappers may add nesting levels that a line does not have. */
 const MAX_DEPTH = MAX_JSON_DEPTH + 3
 
-/** Yields each trace in one value of a file as a line, or the reason why it cannot be one. */
+/** Yields each trace in one value of a file as a line, or the reason why it cannot be converted. */
 export function* convertLangfuse(bytes: Uint8Array): Generator<Converted> {
   const { exact } = readBody(bytes, 'invalid_trace', MAX_DEPTH)
   for (const trace of tracesIn(exact)) yield convertOne(trace)
@@ -35,7 +35,7 @@ function tracesIn(value: Json): readonly Json[] {
   return isObject(value) && Array.isArray(value.data) ? value.data : [value]
 }
 
-/** The trace as one object with its observations and scores, wherever they stood in the value. */
+/** Returns the trace as one object with its observations and scores, wherever the value holds them. */
 function wholeTrace(object: LangfuseObject): LangfuseObject {
   const { trace, observations, ...others } = object
   if (isObject(trace)) return { ...trace, ...others, ...(observations !== undefined && { observations }) }
@@ -43,7 +43,7 @@ function wholeTrace(object: LangfuseObject): LangfuseObject {
   return { ...traceOf(observations), ...object }
 }
 
-/** Makes a trace from the fields of its observations, for a download that has no trace in it. */
+/** Builds a trace from its observations' fields, for a download that contains no trace object. */
 function traceOf(observations: readonly Json[]): LangfuseObject {
   const [first, ...others] = observations.filter(isObject)
   if (first === undefined) return {}

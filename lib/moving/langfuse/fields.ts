@@ -1,4 +1,4 @@
-/** Reads an object of Langfuse field by field. Fields that no mapping has read are kept under their own names. */
+/** Reads a Langfuse object field by field. Fields that no mapping has read are kept under their own names. */
 import { LosslessNumber } from 'lossless-json'
 import { Refusal } from '../../errors.ts'
 import { sha256 } from '../../trace/document.ts'
@@ -25,14 +25,14 @@ export function isObject(value: unknown): value is LangfuseObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof LosslessNumber)
 }
 
-/** Whether a value is empty: Langfuse writes an empty value of the right type for unknown values. */
+/** Whether a value is empty. Langfuse writes an empty value of the right type for unknown values. */
 export function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return true
   if (Array.isArray(value)) return value.length === 0
   return isObject(value) && Object.keys(value).length === 0
 }
 
-/** A number of any size, which may be written as text. */
+/** Returns a finite number, which may be written as a string; undefined for other values. */
 export function readNumber(value: unknown): number | undefined {
   if (value instanceof LosslessNumber) return readNumber(value.value)
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
@@ -42,18 +42,14 @@ export function readNumber(value: unknown): number | undefined {
 export const isSame = (one: unknown, other: unknown): boolean =>
   other !== undefined && stringifyExact(one) === stringifyExact(other)
 
-/**
- * An id of the right form stays, in lower case. Any other becomes the first digits of its SHA-256, the same every
- * time.
- */
+/** Keeps a well-formed id, in lower case. Any other id always becomes the same first digits of its SHA-256. */
 export function mapId(id: string, digits: 16 | 32): string {
   return isId(id, digits) ? id.toLowerCase() : sha256(id).slice(0, digits)
 }
 export const isId = (id: string, digits: 16 | 32): boolean => id.length === digits && /^[0-9a-f]+$/i.test(id)
 
-/** The fields of one trace, observation or score. */
 export class LangfuseFields {
-  /** The noun and the position of the object: `observation 3`. */
+  /** The object's noun and position: `observation 3`. */
   readonly place: string
   readonly #noun: string
   readonly #object: LangfuseObject
@@ -68,12 +64,12 @@ export class LangfuseFields {
     this.#mapping = mapping
   }
 
-  /** The value of a field, which is left; undefined if it is empty. */
+  /** Returns a field's value and leaves the field unread; undefined if the value is empty. */
   see(name: string): Json {
     return Object.hasOwn(this.#object, name) && !isEmpty(this.#object[name]) ? this.#object[name] : undefined
   }
 
-  /** Notes that the value of a field was mapped to `to`. */
+  /** Marks a field as read and counts its mapping to `to`. */
   took(name: string, to: string): void {
     if (this.#left.delete(name)) this.#mapping.note(`${this.#noun}.${name}`, to)
   }
@@ -87,13 +83,13 @@ export class LangfuseFields {
     this.#mapping.note(`${this.#noun}.${from}`, to)
   }
 
-  /** Takes any value. */
+  /** Reads a value of any type. */
   take(name: string, to = name): Json {
     this.took(name, to)
     return this.see(name)
   }
 
-  /** Takes a text of at most `maxLength` characters; any other value is left. */
+  /** Reads a string of at most `maxLength` characters; any other value stays unread. */
   text(name: string, maxLength: number, to = name): string | undefined {
     const value = this.see(name)
     if (typeof value !== 'string' || [...value].length > maxLength) return undefined
@@ -101,7 +97,7 @@ export class LangfuseFields {
     return value
   }
 
-  /** Takes a text, or `otherwise` if there is none. A longer text is cut, and the whole is left as well. */
+  /** Reads a string, or returns `otherwise`. A string that is too long is cut, and the whole string stays unread. */
   name(name: string, maxLength: number, otherwise: string): string {
     const value = this.see(name)
     if (typeof value !== 'string') return otherwise
@@ -113,7 +109,7 @@ export class LangfuseFields {
     return typeof value === 'string' ? value : refuseLine(`${this.place}: ${name} is missing, or no text`)
   }
 
-  /** Takes a time, and returns its canonical form. */
+  /** Reads a time and returns its canonical form. */
   time(name: string, to: string): string | undefined {
     const value = this.see(name)
     if (value === undefined) return undefined
@@ -127,9 +123,7 @@ export class LangfuseFields {
     return this.time(name, to) ?? refuseLine(`${this.place}: ${name} is missing`)
   }
 
-  /**
-   * Takes a list of objects; undefined if there is none. `hint` is the advice in the error for a list of other values.
-   */
+  /** Reads a list of objects; undefined for any other value. `hint` is advice in the error for non-object elements. */
   list(name: string, to: string, hint: string): readonly LangfuseObject[] | undefined {
     const value = this.see(name)
     if (!Array.isArray(value)) return undefined
@@ -138,7 +132,7 @@ export class LangfuseFields {
     return value
   }
 
-  /** Takes an object, and returns a copy that can be added to; any other value is left. */
+  /** Reads an object and returns a copy that the caller may extend; any other value stays unread. */
   object(name: string, to = name): Record<string, Json> {
     const value = this.see(name)
     if (!isObject(value)) return {}
@@ -146,13 +140,13 @@ export class LangfuseFields {
     return { ...value }
   }
 
-  /** The fields that are left, without those that have the same value in `others`. */
+  /** Returns the unread fields, except fields with the same value in `others`. */
   rest(others?: LangfuseObject): [name: string, value: Json][] {
     const names = [...this.#left].filter(name => !isSame(this.#object[name], others?.[name]))
     return names.map(name => [name, this.#object[name]])
   }
 
-  /** Adds the fields that are left to `target`, each as `langfuse.` and its name. */
+  /** Adds the unread fields to `target`, each as `langfuse.` plus its name. */
   keepRest(target: Record<string, Json>, to: string, others?: LangfuseObject): void {
     for (const [name, value] of this.rest(others)) {
       this.note(name, `${to} langfuse.${name}`)
@@ -161,12 +155,12 @@ export class LangfuseFields {
   }
 }
 
-/** The object without its undefined fields, which JSON does not have. */
+/** Returns the object without undefined fields, which JSON cannot represent. */
 export function present(object: object): LangfuseObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
 }
 
-/** Adds a value as `langfuse.` and its name, or under a longer name if that one is taken. */
+/** Adds a value as `langfuse.` plus its name, or under a longer name if that key is taken. */
 export function keep(target: Record<string, Json>, name: string, value: Json): void {
   let key = `langfuse.${name}`
   while (Object.hasOwn(target, key)) key = `langfuse.${key}`

@@ -1,9 +1,9 @@
-/** Turns an observation of Langfuse into a span. */
+/** Converts a Langfuse observation into a span. */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { isId, keep, LangfuseFields, type LangfuseObject, type Mapping, mapId } from './fields.ts'
 import { type LangfuseUsage, readLangfuseCost, readLangfuseUsage } from './usage.ts'
 
-/** A span as a line has it. */
+/** A span as an export line holds it. */
 export interface SpanOfLine {
   readonly id: string
   readonly parentSpanId: string | null
@@ -20,16 +20,15 @@ export interface SpanOfLine {
   readonly costUsd: number | undefined
 }
 
-/** The facts about the trace that the mapping of an observation or a score reads. */
+/** Facts about the trace that the mapping of an observation or a score needs. */
 export interface ObservationContext {
-  /** The trace. A field that it has with the same value is not kept a second time. */
+  /** The trace. A field with the same value in the trace is not kept twice. */
   readonly trace: LangfuseObject
-  /** Ids of all observations of the trace. */
   readonly observationIds: ReadonlySet<unknown>
   readonly mapping: Mapping
 }
 
-/** The types that have a kind in spoor. Any other type is kept in the attributes. */
+/** Types with a matching kind in spoor. Any other type is kept in the attributes. */
 const KINDS: Readonly<Record<string, string>> = {
   GENERATION: 'llm',
   AGENT: 'agent',
@@ -56,7 +55,7 @@ export function convertObservation(
   }
   const parent = fields.see('parentObservationId')
   const hasParent = typeof parent === 'string'
-  // If the parent is missing and its id changes, the original id is kept, because nothing else tells it.
+  // If the parent is missing and its id changes, the original id is kept, because nothing else records it.
   if (hasParent && (isId(parent, 16) || observationIds.has(parent))) fields.took('parentObservationId', 'parentSpanId')
   const startedAt = fields.requiredTime('startTime', 'startedAt')
   const endedAt = fields.time('endTime', 'endedAt')
@@ -90,7 +89,7 @@ function readKind(fields: LangfuseFields): string {
   return kind
 }
 
-/** Reads the status from the level. Langfuse writes DEFAULT if the level was not stated. */
+/** Reads the status from the level. Langfuse writes DEFAULT if no level was given. */
 function readStatus(fields: LangfuseFields): SpanOfLine['status'] {
   const level = fields.see('level')
   const status = level === 'ERROR' ? 'error' : 'unset'

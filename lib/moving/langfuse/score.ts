@@ -1,9 +1,9 @@
-/** Turns a score of Langfuse into one of spoor. */
+/** Converts a Langfuse score into a spoor score. */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { isId, isSame, LangfuseFields, type LangfuseObject, mapId, readNumber } from './fields.ts'
 import type { ObservationContext } from './observation.ts'
 
-/** A score as a line has it. */
+/** A score as an export line holds it. */
 export interface ScoreOfLine {
   readonly id: string
   readonly spanId: string | null
@@ -17,9 +17,9 @@ export interface ScoreOfLine {
 
 export interface ConvertedScore {
   readonly id: string
-  /** Undefined if spoor has no such score: its value is a long text, or a correction. */
+  /** Undefined if spoor cannot represent the score, that is, if its value is a long text or a correction. */
   readonly score: ScoreOfLine | undefined
-  /** The fields that have no place in a score. They are kept in the metadata of the trace. */
+  /** Fields that a score cannot hold. They are kept in the trace's metadata. */
   readonly rest: LangfuseObject
 }
 
@@ -61,7 +61,7 @@ export function convertScore(object: LangfuseObject, index: number, surroundings
   return { id, score, rest }
 }
 
-/** Reads the value. Undefined if a score of spoor cannot have it. */
+/** Reads the value. Undefined if a spoor score cannot hold it. */
 function readValue(fields: LangfuseFields): Pick<ScoreOfLine, 'dataType' | 'value'> | undefined {
   const value = fields.see('value')
   const number = typeof value === 'boolean' ? Number(value) : readNumber(value)
@@ -83,7 +83,7 @@ function readValue(fields: LangfuseFields): Pick<ScoreOfLine, 'dataType' | 'valu
   return took('categorical', text, fields.see('stringValue') === undefined ? 'value' : 'stringValue')
 }
 
-/** Reads the name. Characters that a score's name cannot have become `_`; the original name is left then. */
+/** Reads the name. Disallowed characters become `_`, and the original name then stays unread. */
 function readName(fields: LangfuseFields): string {
   const name = fields.id('name')
   if (NAME.test(name)) fields.took('name', 'name')

@@ -1,4 +1,4 @@
-/** Turns a trace of Langfuse, with its observations and scores, into a line of an export. */
+/** Converts a Langfuse trace, with its observations and scores, into an export line. */
 
 import { MAX_SCORES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
 import { EnvironmentError, parseEnvironment } from '../../trace/environment.ts'
@@ -21,7 +21,7 @@ import type { LangfuseUsage } from './usage.ts'
 
 const WHOLE = 'export each trace whole, as GET /api/public/traces/{id} answers it'
 
-/** The line as an object without undefined fields. */
+/** Returns the line as an object without undefined fields. */
 export function convertTrace(object: LangfuseObject, mapping: Mapping): LangfuseObject {
   const fields = new LangfuseFields('trace', 'trace', object, mapping)
   const metadata = fields.object('metadata')
@@ -65,10 +65,7 @@ function checkCount(what: string, count: number, most: number): void {
   if (count > most) refuseLine(`has ${count} ${what}, and at most ${most} can be stored with a trace`)
 }
 
-/**
- * Converts scores, newest first, as a line has them. Fields that a score cannot have go into the metadata, by score
- * id.
- */
+/** Converts scores for an export line, newest first. Fields that a score cannot hold go into the metadata by id. */
 function convertScores(fields: LangfuseFields, surroundings: ObservationContext, metadata: Record<string, Json>) {
   const converted = (fields.list('scores', 'scores', WHOLE) ?? []).map((score, i) =>
     convertScore(score, i, surroundings)
@@ -80,7 +77,7 @@ function convertScores(fields: LangfuseFields, surroundings: ObservationContext,
   return scores.sort((a, b) => (isBefore(a.createdAt, b.createdAt) ? 1 : isBefore(b.createdAt, a.createdAt) ? -1 : 0))
 }
 
-/** Reads the environment. Undefined if there is none, or if it is no valid label; such a label is left. */
+/** Reads the environment. Undefined if missing or not a valid label; an invalid label stays unread. */
 function readEnvironment(fields: LangfuseFields): string | undefined {
   const environment = fields.see('environment')
   if (typeof environment !== 'string') return undefined
@@ -94,10 +91,7 @@ function readEnvironment(fields: LangfuseFields): string | undefined {
   }
 }
 
-/**
- * Finds the end of a trace, which Langfuse does not have: the end of the last observation, or else the start and the
- * latency.
- */
+/** Computes a trace's end, which Langfuse does not record: the last observation's end, or else start plus latency. */
 function readEnd(fields: LangfuseFields, startedAt: string, spans: readonly SpanOfLine[]): string {
   const later = (one: string, other: string) => (isBefore(one, other) ? other : one)
   if (spans.length > 0) {
@@ -114,7 +108,7 @@ function isoTime(ms: number): string {
   return Number.isNaN(time.getTime()) ? '' : time.toISOString()
 }
 
-/** Reads the tags that are valid. If not all of them are, the original list is left as well. */
+/** Reads the valid tags. If any tag is invalid, the original list is also kept. */
 function readTags(fields: LangfuseFields): string[] {
   const tags = fields.see('tags')
   if (!Array.isArray(tags)) return []

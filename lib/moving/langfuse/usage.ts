@@ -1,6 +1,6 @@
 /**
- * Reads the usage and cost of an observation. Langfuse has `usageDetails` and `costDetails` now, and had `usage` and
- * single fields before. It still fills the old ones, with zeros if it knows nothing.
+ * Reads an observation's usage and cost. Langfuse now writes `usageDetails` and `costDetails`, and formerly wrote
+ * `usage` and separate fields. It still fills the old fields, with zeros for unknown values.
  */
 import { isObject, type LangfuseFields, type LangfuseObject, readNumber } from './fields.ts'
 
@@ -13,9 +13,7 @@ export interface LangfuseUsage {
 const TOKENS = { input: 'inputTokens', output: 'outputTokens', total: 'totalTokens' } as const
 const FLAT = { promptTokens: 'inputTokens', completionTokens: 'outputTokens', totalTokens: 'totalTokens' } as const
 
-/**
- * The token counts of an observation; undefined if none are known. Other units, and other kinds of tokens, are left.
- */
+/** Returns an observation's token counts; undefined if none are known. Other units and kinds of tokens stay unread. */
 export function readLangfuseUsage(fields: LangfuseFields): LangfuseUsage | undefined {
   const details = fields.see('usageDetails')
   const older = fields.see('usage')
@@ -31,7 +29,7 @@ export function readLangfuseUsage(fields: LangfuseFields): LangfuseUsage | undef
   return usage
 }
 
-/** The cost in US dollars; undefined if it is not known. Its parts are left. */
+/** Returns the cost in US dollars; undefined if unknown. The cost's parts stay unread. */
 export function readLangfuseCost(fields: LangfuseFields, usage: LangfuseUsage | undefined): number | undefined {
   const details = fields.see('costDetails')
   const older = fields.see('usage')
@@ -56,7 +54,7 @@ export function readLangfuseCost(fields: LangfuseFields, usage: LangfuseUsage | 
 }
 
 const isTokenUnit = (unit: unknown): boolean => unit === undefined || unit === null || unit === 'TOKENS'
-/** Whether a value is known: Langfuse writes zero if it is not. */
+/** Whether a value adds nothing to `said` because it equals `said` or is the zero that Langfuse writes for unknown. */
 const isKnown = (value: unknown, said: number | undefined): boolean => {
   const number = readNumber(value)
   return number === 0 || (number !== undefined && number === said)
@@ -66,7 +64,7 @@ function flatFields(fields: LangfuseFields): LangfuseObject {
   return Object.fromEntries(Object.keys(FLAT).map(name => [name, fields.see(name)]))
 }
 
-/** The token counts of an object; undefined if it has none. */
+/** Returns an object's token counts; undefined if it has none. */
 function pickCounts(
   object: LangfuseObject,
   names: Readonly<Record<string, keyof LangfuseUsage>>
@@ -79,7 +77,7 @@ function pickCounts(
   return Object.keys(usage).length === 0 ? undefined : usage
 }
 
-/** The same; undefined also if all of them are zero. */
+/** Returns an object's token counts; undefined if none is above zero. */
 function pickKnownCounts(
   object: LangfuseObject,
   names: Readonly<Record<string, keyof LangfuseUsage>>

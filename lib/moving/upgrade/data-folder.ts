@@ -1,4 +1,4 @@
-/** Finds out what an upgrade has to do in a data folder, and removes the earlier folders that it left there. */
+/** Determines what an upgrade must do in a data folder, and removes the folders that earlier upgrades left. */
 import { existsSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,20 +13,19 @@ import type { Logger } from '../../log.ts'
 import { type Plan, planUpgrade } from './plan.ts'
 import { programsFolder } from './programs.ts'
 
-/** The home of the new cluster until it is complete. */
+/** The folder that holds the new cluster until it is complete. */
 export const DRAFT = 'upgrading'
 
-/** The contents of a data folder. */
 export interface Situation {
   readonly home: DataHome
-  /** Undefined if the folder is of the PostgreSQL that this spoor has. */
+  /** Undefined if the folder already has this spoor's PostgreSQL version. */
   readonly plan: Plan | undefined
   readonly to: number
-  /** Folders of versions before the one in use. */
+  /** Folders of versions older than the one in use. */
   readonly earlier: readonly string[]
 }
 
-/** Looks at the folder; starts nothing, and changes nothing. */
+/** Inspects the folder without starting or changing anything. */
 export async function lookAtFolder({ databaseUrl, dataDir }: Config, log: Logger): Promise<Situation> {
   if (databaseUrl !== undefined) {
     throw new AdminError('DATABASE_URL names a PostgreSQL of your own: upgrade it with its own tools (pg_upgrade)')
@@ -41,20 +40,20 @@ export async function lookAtFolder({ databaseUrl, dataDir }: Config, log: Logger
   return { home, plan, to, earlier: earlier.map(name => join(home.folder, name)) }
 }
 
-/** The bytes of all files in a folder. */
+/** Returns the total bytes of all files in a folder. */
 export async function sizeOf(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
   let bytes = 0
   for (const entry of entries) {
     if (!entry.isFile()) continue
-    // A file may go while PostgreSQL runs.
+    // Files may disappear while PostgreSQL runs.
     const stats = await lstat(join(entry.parentPath ?? entry.path, entry.name)).catch(() => undefined)
     bytes += stats?.size ?? 0
   }
   return bytes
 }
 
-/** Removes the folders of earlier versions, and the programs that were fetched for them. */
+/** Removes the folders of earlier versions, and the programs fetched for them. */
 export async function dropEarlier({ dataDir }: Config, { home, earlier }: Situation): Promise<void> {
   for (const pgData of earlier) {
     if ((await inspectPostmaster(pgData)).state !== 'stopped')

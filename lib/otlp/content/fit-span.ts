@@ -1,10 +1,10 @@
 /**
- * Cuts the free JSON of a span that is larger than a document may be, so that the rest of it is stored: usage, cost,
- * status and times count in any case, and most of the texts can be read. Files in base64 go first. Then the longest
- * texts are cut, all to one length, the greatest that fits. If the size lies in many small values, whole values are cut
- * as if their JSON was a text, and at last attributes are left out. Each cut text says so at its end, and the attribute
- * `spoor.truncated` names its place, its full size, and the SHA-256 of the whole. The same span is cut in the same way,
- * so that a resend is recognised.
+ * Cuts the free JSON of a span that exceeds the maximum document size, so that the rest can be stored: usage, cost,
+ * status and times always survive, and most strings stay readable. Base64 files are cut first. Next, the longest
+ * strings are cut to one common length, the greatest that fits. If many small values make up the size, whole values are
+ * cut as JSON text, and finally attributes are left out. Each cut string ends with a note, and the attribute
+ * `spoor.truncated` lists the place, full size and SHA-256 of each cut. Cutting is deterministic, so resends are
+ * recognised.
  */
 import { LosslessNumber } from 'lossless-json'
 import { MAX_DOCUMENT_BYTES, MAX_NAME, type SpanInput } from '../../schema/input.ts'
@@ -15,24 +15,24 @@ import type { Reading } from '../../trace/json/reader.ts'
 import { byteLength, prefixWithin } from '../text.ts'
 import { freeObject, freeOf } from '../wire/attribute-values.ts'
 
-/** The attribute that lists the cuts. */
+/** Name of the attribute that lists the cuts. */
 export const TRUNCATED = 'spoor.truncated'
-/** Room for that attribute, and for the fields of a span that are neither free JSON nor events. */
+/** Bytes reserved for the `spoor.truncated` attribute and for fields that are neither free JSON nor events. */
 const RESERVE_BYTES = 64 * 1024
-/** The bytes of an event without its attributes: its time, and a name whose characters take 6 bytes each. */
+/** Maximum size of an event without its attributes: the time, and a name with up to 6 bytes per character. */
 const EVENT_BYTES = 6 * MAX_NAME + 100
-/** The most cuts that are listed, the largest first. */
+/** Maximum number of listed cuts, largest first. */
 const MAX_MARKS = 100
 const MAX_PLACE_BYTES = 300
-/** A text is never cut below this size: the note about the cut would take as much as the cut saves. */
+/** Minimum size to which a string is cut. Below this size, the note would take as much as the cut saves. */
 const LEAST_BYTES = 512
-/** A text of this length never takes more than LEAST_BYTES: a character takes at most 6 bytes, as in `\u0001`. */
+/** Maximum length of a string that always fits in LEAST_BYTES. A character takes at most 6 bytes, as in `\u0001`. */
 const LEAST_LENGTH = Math.floor(LEAST_BYTES / 6)
-/** A file in base64 is cut to this size, which shows its type. */
+/** Size to which a base64 file is cut. The remainder shows the file's type. */
 const FILE_BYTES = 128
 const FILE_LENGTH = 1024
 const DATA_URI = /^data:[^,]{0,200};base64,/
-/** A character that base64 never has. A pattern for the whole text would need a stack as deep as the text is long. */
+/** Matches a character not used in base64. A pattern for the whole string would need a stack as deep as its length. */
 const NO_BASE64 = /[^A-Za-z0-9+/_-]/
 
 type Span = Reading<SpanInput>
@@ -44,11 +44,11 @@ interface Field {
   value: Json
 }
 
-/** A text that can be cut, and how to put another one in its place. */
+/** A string that can be cut, and a function that replaces it. */
 interface Piece {
   readonly place: string
   readonly text: string
-  /** As JSON, in UTF-8. */
+  /** Size as JSON in UTF-8. */
   readonly bytes: number
   replace(text: string): void
 }
@@ -59,11 +59,11 @@ interface Cut {
   readonly sha256?: string
 }
 
-/** The span cut to `mostBytes`; the span itself if it takes no more. */
+/** Returns the span cut to `mostBytes`, or the span itself if it fits. */
 export function fitSpan(span: Span, mostBytes = MAX_DOCUMENT_BYTES): Span {
   const limit = mostBytes - RESERVE_BYTES - EVENT_BYTES * (span.events?.length ?? 0)
   const stored = freeJsonIn(span)
-  // A UTF-16 unit takes at most three bytes. This is enough to know for nearly all spans.
+  // A UTF-16 unit takes at most three bytes, so this check suffices for nearly all spans.
   if (3 * sum(stored, text => text.length) <= limit) return span
   const excess = sum(stored, text => Buffer.byteLength(text)) - limit
   return excess <= 0 ? span : new Fitting(span, excess).fit()
@@ -79,10 +79,9 @@ class Fitting {
   readonly #input: Field
   readonly #output: Field
   readonly #attributes: Field[]
-  /** The attributes of each event. */
   readonly #events: Field[][]
   readonly #cuts: Cut[] = []
-  /** How many bytes must still go. */
+  /** Number of bytes still to remove. */
   #excess: number
 
   constructor(span: Span, excess: number) {
@@ -111,7 +110,7 @@ class Fitting {
     return this.#make()
   }
 
-  /** Leaves out an attribute of the sender that has the name of ours. */
+  /** Removes a sender's attribute that has the reserved name `spoor.truncated`. */
   #makeWay(): void {
     const at = this.#attributes.findIndex(({ name }) => name === TRUNCATED)
     if (at < 0) return
@@ -121,7 +120,7 @@ class Fitting {
     this.#cuts.push({ place, bytes, sha256: sha256(text) })
   }
 
-  /** Cuts the longest of these to one length: the greatest with which they fit, or the least that there is. */
+  /** Cuts the longest pieces to one length: the greatest length with which all pieces fit, but at least LEAST_BYTES. */
   #cutLongest(pieces: readonly Piece[]): void {
     const sorted = pieces.toSorted(largestFirst)
     let total = 0
@@ -129,7 +128,7 @@ class Fitting {
     for (const [i, { bytes }] of sorted.entries()) {
       total += bytes
       length = Math.floor((total - this.#excess) / (i + 1))
-      // The next one is no longer than what the ones up to here are cut to.
+      // The next piece is no longer than this length, so it needs no cut.
       if (length >= (sorted[i + 1]?.bytes ?? 0)) break
     }
     for (const piece of sorted) if (piece.bytes > length) this.#cut(piece, Math.max(length, LEAST_BYTES))
@@ -144,9 +143,7 @@ class Fitting {
     this.#cuts.push({ place, bytes, sha256: sha256(text) })
   }
 
-  /**
-   * Leaves out attributes from the last to the first, those of events before those of the span, until the rest fits.
-   */
+  /** Removes attributes from last to first, event attributes before span attributes, until the rest fits. */
   #leaveOut(): void {
     let [count, bytes] = [0, 0]
     for (const list of [...this.#events.toReversed(), this.#attributes]) {
@@ -203,7 +200,7 @@ function fieldsOf(free: FreeJson | null | undefined, place: string): Field[] {
 const objectOf = (fields: readonly Field[]): FreeJson =>
   freeObject(fields.map(({ name, value }) => [name, freeOf(value)]))
 
-/** The field as one text: the text that it is, or its JSON. */
+/** Returns the field as one piece, either its string value or its JSON text. */
 function wholeOf(field: Field): Piece {
   const { place, value } = field
   const text = typeof value === 'string' ? value : stringifyExact(value)
@@ -218,7 +215,7 @@ function wholeOf(field: Field): Piece {
   }
 }
 
-/** All texts of a field that are long enough to be cut. */
+/** Returns the field's strings that are long enough to be cut. */
 function textsIn(field: Field): Piece[] {
   const pieces: Piece[] = []
   collect(

@@ -1,18 +1,20 @@
 /**
- * OpenInference sends the input and output of a model twice: message by message, and as the raw request and response. A
- * raw one that says more than the messages stays an attribute (lib/otlp/content/repetition.ts). But its long texts that
- * the span's input or output has as well are not stored a second time: a note takes their places.
+ * Avoids storing long strings twice. OpenInference sends a model's input and output both by message and as the raw
+ * request and response. A raw value that says more than the messages stays an attribute
+ * (lib/otlp/content/repetition.ts), but a note replaces each long string that the span's input or output also contains.
  */
 import { LosslessNumber } from 'lossless-json'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import type { FreeJson } from '../../trace/json/free-json.ts'
 import { readForm } from '../wire/attribute-values.ts'
 
-/** A shorter text may well stand twice: it takes less than it would to say so. */
+/** Minimum length of a replaced string. Replacing a shorter string would save little. */
 const LONG = 200
 const NOTE = '[as in input or output]'
 
-/** The value of an attribute, without the texts that `kept` has. Compares whole texts only, in linear time. */
+/**
+ * Returns an attribute's value without the strings that `kept` contains. Compares whole strings only, in linear time.
+ */
 export function keptOnce(value: Json, kept: readonly (FreeJson | undefined)[]): Json {
   if (typeof value !== 'string' || value.length < LONG) return value
   const known = new Set<string>()
@@ -33,7 +35,7 @@ function collect(value: Json, into: Set<string>): void {
   }
 }
 
-/** The value itself if it holds none of the texts. */
+/** Returns the value itself if it contains no known string. */
 function replaceKnown(value: Json, known: ReadonlySet<string>): Json {
   if (typeof value === 'string') return known.has(value) ? NOTE : value
   if (typeof value !== 'object' || value === null || value instanceof LosslessNumber) return value

@@ -1,20 +1,20 @@
 /**
- * Tells whether one attribute of a span only repeats what others say, so that it can go without a loss.
+ * Determines whether an attribute only repeats other attributes of its span and can be dropped without loss.
  *
- * It does if each of its texts is a text of the others, as often, and each of its numbers and booleans stands there
- * under the same key. How the texts are nested, and which keys they have, does not count. What cannot be read as JSON,
- * such as the notation of a Python object, is one text, and so repeats nothing but the very same text.
+ * An attribute is a repetition if the others contain each of its strings at least as often, and each of its numbers and
+ * booleans under the same key. Nesting and the keys of strings do not matter. A value that is not JSON, such as the
+ * notation of a Python object, counts as one string and repeats only an identical string.
  */
 import { LosslessNumber } from 'lossless-json'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { readForm } from '../wire/attribute-values.ts'
 
-/** Values of a key `type` that say how a value is written, or which role a message has, and nothing else. */
+/** Values of the key `type` that state only a value's encoding or a message's role. */
 const TYPES = new Set(
   'text input_text output_text message function constructor human ai system tool Document'.split(' ')
 )
 
-/** Takes time and memory in proportion to the length of both. */
+/** Takes time and memory proportional to the combined size of `value` and `others`. */
 export function isRepetition(value: Json, others: Iterable<readonly [name: string, value: Json]>): boolean {
   const known = new Map<string, number>()
   const add = (leaf: string) => {
@@ -35,7 +35,7 @@ export function isRepetition(value: Json, others: Iterable<readonly [name: strin
   return everyLeaf(value, '', remove)
 }
 
-/** Visits what a value says, until `visit` is false. Null, an empty text and an empty list say nothing. */
+/** Visits a value's leaves until `visit` returns false. Skips null, empty strings and empty lists. */
 function everyLeaf(value: Json, key: string, visit: (leaf: string) => boolean): boolean {
   if (value === undefined || value === null || value === '') return true
   if (typeof value === 'string') return (key === 'type' && TYPES.has(value)) || visit(`"${value}`)
@@ -50,7 +50,7 @@ const isObject = (value: Json): value is { [key: string]: Json } =>
 
 const CONSTRUCTOR_KEYS = ['lc', 'type', 'id', 'kwargs']
 
-/** LangChain writes an object as the class that constructs it, and what the constructor is given. */
+/** LangChain serialises an object as its class and the constructor's arguments. */
 const isLangChain = (value: Json): value is { kwargs: Json } =>
   isObject(value) &&
   value.type === 'constructor' &&

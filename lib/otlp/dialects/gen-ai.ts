@@ -1,7 +1,4 @@
-/**
- * OpenTelemetry's conventions for generative AI. The table has the current names and the older ones, because libraries
- * go on sending the names that they were made for.
- */
+/** OpenTelemetry's conventions for generative AI. Older names are included, because libraries keep sending them. */
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { type AttributeSource, composed, type Dialect, indexed, json, kindBy, loose } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
@@ -27,7 +24,7 @@ const byOperation = kindBy(
     search_memory: 'retriever',
     embeddings: 'embedding',
     rerank: 'reranker',
-    // The AI SDK's, for which there is no convention.
+    // Sent by the Vercel AI SDK; the conventions do not define these operations.
     'ai.generateSpeech': 'llm',
     'ai.transcribe': 'llm',
     'ai.streamTranscribe': 'llm'
@@ -47,7 +44,7 @@ export const genAi: Dialect = {
   inputTokens: ['gen_ai.usage.input_tokens', 'gen_ai.usage.prompt_tokens'],
   outputTokens: ['gen_ai.usage.output_tokens', 'gen_ai.usage.completion_tokens'],
   totalTokens: ['gen_ai.usage.total_tokens'],
-  // LiteLLM and pydantic-ai have names of their own.
+  // LiteLLM and pydantic-ai use their own names.
   cost: ['gen_ai.usage.cost', 'gen_ai.cost.total_cost', 'operation.cost'],
   costParts: ['gen_ai.usage.input_cost', 'gen_ai.usage.output_cost'],
   input: [
@@ -79,7 +76,7 @@ export const genAi: Dialect = {
   }
 }
 
-/** The messages. Semantic Kernel writes a list without any, which says nothing. */
+/** Returns the input messages, or undefined for an empty list, which Semantic Kernel sends when it has no messages. */
 function readInput(fields: Fields): Json {
   const messages = fields.find(['gen_ai.input.messages'])
   const list = messages && readForm(messages.value, 'json')
@@ -89,8 +86,8 @@ function readInput(fields: Fields): Json {
 }
 
 /**
- * The list of messages, preceded by the instructions that are sent apart, as a message of the system; undefined if it
- * stays empty. OpenLIT sends instructions in both places.
+ * Prepends the separately sent instructions to the list as a system message, unless the list already begins with that
+ * message, because OpenLIT sends instructions in both attributes. Returns undefined if the result would be empty.
  */
 export function withInstructions(fields: Fields, list: readonly Json[]): Json {
   const instructions = fields.find(['gen_ai.system_instructions'])
@@ -102,7 +99,9 @@ export function withInstructions(fields: Fields, list: readonly Json[]): Json {
 
 const isSame = (one: Json, other: Json): boolean => one !== undefined && stringifyExact(one) === stringifyExact(other)
 
-/** The messages, unless they have nothing in them and the older names say more: LiteLLM's, of a call of a tool. */
+/**
+ * Returns the output messages, or undefined if none has parts and older attributes have content (LiteLLM's tool calls).
+ */
 function readOutput(fields: Fields): Json {
   const messages = fields.find(['gen_ai.output.messages'])
   const list = messages && readForm(messages.value, 'json')
@@ -118,7 +117,7 @@ const isEmpty = (list: Json): boolean => Array.isArray(list) && list.length === 
 const fieldOf = (value: Json, name: string): Json =>
   typeof value === 'object' && value !== null ? (value as Record<string, Json>)[name] : undefined
 
-/** Reads an attribute of an event. The event also stays among the events, with its other attributes. */
+/** Reads an event's attribute. The event stays in the span's events with all its attributes. */
 function fromEvents(event: string, attribute: string): AttributeSource {
   return composed((_, events) => {
     const found = events.find(({ name, attributes }) => name === event && attributes.has(attribute))
@@ -130,7 +129,7 @@ function fromDetails(attribute: string): AttributeSource {
   return fromEvents('gen_ai.client.inference.operation.details', attribute)
 }
 
-/** Makes a message of each event. If an event does not state the role of its message, the event's name tells it. */
+/** Converts each event to a message. If an event does not state a role, the role comes from the event's name. */
 function messagesOfEvents(names: readonly string[]): AttributeSource {
   return composed((_, events) => {
     const messages = events.filter(({ name }) => names.includes(name)).map(messageOf)

@@ -1,4 +1,4 @@
-/** Langfuse's SDKs. They describe an observation on its span, and the trace on any span of the trace. */
+/** Langfuse's SDKs, which describe an observation on its own span and a trace on any of the trace's spans. */
 import { type Dialect, json, kindBy } from '../dialect.ts'
 
 export const langfuse: Dialect = {

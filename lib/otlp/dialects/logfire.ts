@@ -1,6 +1,6 @@
 /**
- * Logfire names a span by a template, and writes the text that the template makes into an attribute. The rest is in the
- * names of OpenTelemetry.
+ * Logfire names each span after a message template and sends the rendered message as an attribute. Its other attributes
+ * use OpenTelemetry's names.
  */
 import { SPAN_KINDS } from '../../schema/input.ts'
 import type { Dialect } from '../dialect.ts'

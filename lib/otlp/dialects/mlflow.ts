@@ -1,11 +1,11 @@
 /**
- * MLflow's own attributes, which it sends unless it is told to use OpenTelemetry's. Each value is JSON text, except
- * tags. So is a value that an application sets under another convention's name.
+ * MLflow's own attributes, which it sends unless configured to use OpenTelemetry's. Every value except tags is JSON
+ * text, including values that an application sets under another convention's name.
  */
 import { type Dialect, json, kindBy } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 
-/** MLflow writes this type for a span that states none. */
+/** Span types that MLflow sends when a span does not state one. */
 const UNKNOWN: readonly unknown[] = ['UNKNOWN', '"UNKNOWN"']
 const byType = kindBy(
   'mlflow.spanType',

@@ -1,4 +1,4 @@
-/** OpenInference: Arize's conventions, in Phoenix and in instrumentations of many frameworks. */
+/** OpenInference, Arize's conventions, used by Phoenix and by instrumentations of many frameworks. */
 
 import type { Json } from '../../trace/json/exact-json.ts'
 import { isRepetition } from '../content/repetition.ts'
@@ -7,17 +7,17 @@ import type { Fields } from '../fields.ts'
 import { freeForm, freeObject, readForm, type TextForm } from '../wire/attribute-values.ts'
 
 type Side = 'input' | 'output'
-/** The structured form of an input and of an output: attributes for each message or document. */
+/** The structured form of an input or output, in which each message or document has its own attributes. */
 const STRUCTURED: Readonly<Record<Side, readonly AttributeSource[]>> = {
   input: [indexed('llm.input_messages'), rerankerInput],
   output: [indexed('llm.output_messages'), indexed('retrieval.documents'), indexed('reranker.output_documents')]
 }
-/** Attributes with these prefixes belong to the structured form of one side only. */
+/** Prefixes of attributes that belong to only one side's structured form. */
 const PREFIXES: Readonly<Record<Side, readonly string[]>> = {
   input: ['llm.input_messages.', 'reranker.input_documents.', 'reranker.query'],
   output: ['llm.output_messages.', 'retrieval.documents.', 'reranker.output_documents.']
 }
-/** Kinds whose `input.value` is often the printed form of an object, which is hard to read. */
+/** Kinds whose `input.value` is often a hard-to-read printed object. */
 const STRUCTURED_KINDS: ReadonlySet<DialectKind> = new Set<DialectKind>(['llm', 'retriever', 'reranker'])
 
 export const openInference: Dialect = {
@@ -66,7 +66,7 @@ export const openInference: Dialect = {
   }
 }
 
-/** Reads `input.value` (or `output.value`); the attribute `input.mime_type` says whether it is JSON. */
+/** Reads `input.value` or `output.value`. The side's `mime_type` attribute says whether the value is JSON. */
 function payload(side: Side): AttributeSource {
   return fields => {
     const found = fields.find([`${side}.value`])
@@ -87,8 +87,8 @@ function formOf(fields: Fields, side: Side): TextForm {
 }
 
 /**
- * Reads the structured form of a span that calls a model, or finds or ranks documents. If `input.value` (or
- * `output.value`) says nothing that is not said there, it goes; otherwise it stays an attribute.
+ * Reads the structured form of a span that calls a model or retrieves or ranks documents. If `input.value` or
+ * `output.value` adds nothing to the structured form, it is dropped; otherwise it stays an attribute.
  */
 function structuredFirst(side: Side): AttributeSource {
   return (fields, events, kind) => {
@@ -105,7 +105,7 @@ function structuredFirst(side: Side): AttributeSource {
   }
 }
 
-/** The attributes of one side, and those of the call itself: its model and parameters. */
+/** Yields the attributes of one side and the attributes of the call itself, such as model and parameters. */
 function* saidOf(fields: Fields, side: Side): Generator<[string, Json]> {
   const other = PREFIXES[side === 'input' ? 'output' : 'input']
   for (const prefix of ['llm.', 'retrieval.', 'reranker.']) {
@@ -115,7 +115,7 @@ function* saidOf(fields: Fields, side: Side): Generator<[string, Json]> {
   }
 }
 
-/** The query of a reranker; if its documents are there too, an object with both. */
+/** Returns a reranker's query or its documents, or an object with both if both were sent. */
 function rerankerInput(...given: Parameters<AttributeSource>): ReturnType<AttributeSource> {
   const query = loose('reranker.query')(...given)
   const documents = indexed('reranker.input_documents')(...given)

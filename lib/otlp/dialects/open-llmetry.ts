@@ -1,4 +1,4 @@
-/** OpenLLMetry: Traceloop's conventions, besides OpenTelemetry's, which its instrumentations also send. */
+/** OpenLLMetry, Traceloop's conventions. Its instrumentations also send OpenTelemetry's attributes. */
 import { type Dialect, json, kindBy } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 
@@ -13,7 +13,7 @@ const byRequest = kindBy('llm.request.type', {
   embedding: 'embedding',
   rerank: 'reranker'
 })
-/** Databases that are only used to find similar texts, so that their spans are retrievers. */
+/** Databases used only for similarity search, so their spans are retrievers. */
 const VECTOR_DATABASES = ['chroma', 'lancedb', 'marqo', 'milvus', 'pinecone', 'qdrant', 'weaviate']
 
 export const openLlmetry: Dialect = {

@@ -1,6 +1,6 @@
 /**
- * pydantic-ai, which uses OpenTelemetry's names, but for what an agent was asked and answered: the span of its run has
- * all messages in one list, and the result apart.
+ * pydantic-ai, which uses OpenTelemetry's names except for an agent's input and output. The span of an agent run has
+ * all messages in one list and the result in a separate attribute.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { plainNumber } from '../../trace/json/exact-json.ts'
@@ -10,7 +10,7 @@ import { readForm } from '../wire/attribute-values.ts'
 import { withInstructions } from './gen-ai.ts'
 
 const MESSAGES = 'pydantic_ai.all_messages'
-/** A name that others may use too, so it only counts beside the messages. */
+/** A generic name, so it is read only if the messages are present. */
 const RESULT = 'final_result'
 
 export const pydanticAi: Dialect = {
@@ -19,7 +19,9 @@ export const pydanticAi: Dialect = {
   output: [composed(readResult)]
 }
 
-/** The messages up to the first answer of this run. Those of earlier runs come first, and their number is stated. */
+/**
+ * Returns the messages before this run's first response. `new_message_index` is the number of earlier runs' messages.
+ */
 function readQuestion(fields: Fields): Json {
   const messages = readForm(fields.get(MESSAGES), 'json')
   if (!Array.isArray(messages)) return undefined

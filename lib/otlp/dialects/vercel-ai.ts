@@ -1,13 +1,12 @@
 /**
- * The Vercel AI SDK up to version 6. Version 7 uses OpenTelemetry's own names, but for what a call has as its
- * `runtimeContext`, and for embeddings and rankings.
+ * The Vercel AI SDK up to version 6. Version 7 uses its own names only for `runtimeContext`, embeddings and rankings.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { type AttributeSource, composed, type Dialect, json } from '../dialect.ts'
 import { readForm } from '../wire/attribute-values.ts'
 
 export const vercelAi: Dialect = {
-  /** The outer spans repeat the usage of the spans that they wrap, so they are never llm. */
+  /** Outer spans repeat the usage of the spans they wrap, so their kind is never llm. */
   kind(fields) {
     const operation = fields.get('ai.operationId')
     if (typeof operation !== 'string') return undefined
@@ -49,7 +48,7 @@ export const vercelAi: Dialect = {
   }
 }
 
-/** The text of the answer; if tools are called, an object with the text and the calls. */
+/** Returns the response's text, or an object with the text and the tool calls if the model called tools. */
 function answer(text: string, toolCalls: string): AttributeSource {
   return composed((fields): Json => {
     const said = fields.find([text])
@@ -60,7 +59,7 @@ function answer(text: string, toolCalls: string): AttributeSource {
   })
 }
 
-/** A list, each item of which is JSON text. */
+/** Reads a list whose items are JSON text. */
 function listOfJson(name: string): AttributeSource {
   return composed((fields): Json => {
     const found = fields.find([name])

@@ -1,4 +1,4 @@
-/** Decodes an export of log records, in either encoding of OTLP. */
+/** Decodes an export of log records in either OTLP encoding. */
 import protobuf from 'protobufjs'
 import { Refusal } from '../../errors.ts'
 import { readBody } from '../../trace/body.ts'
@@ -26,18 +26,18 @@ import {
 import type { Attributes, OtlpEncoding } from '../wire/request.ts'
 import { type Int64, microsOfInt64 } from '../wire/time.ts'
 
-/** A log record. Ids are lower-case hexadecimal text, empty if the record belongs to no span. */
+/** Ids are lower-case hexadecimal strings, empty if the record belongs to no span. */
 export interface LogRecord {
   readonly traceId: string
   readonly spanId: string
-  /** When it happened, or was seen if that was not sent; in microseconds since 1970. */
+  /** Time of the event, or the observed time if no event time was sent, in microseconds since 1970. */
   readonly micros: number
   readonly eventName: string
   readonly body: Json
   readonly attributes: Attributes
 }
 
-/** Throws `invalid_json`, `invalid_request` or `payload_too_large` if the body is no export of logs. */
+/** Throws `invalid_json`, `invalid_request` or `payload_too_large` if the body is not a valid export of logs. */
 export function decodeLogs(bytes: Uint8Array, encoding: OtlpEncoding): LogRecord[] {
   return encoding === 'json' ? decodeJson(bytes) : decodeProtobuf(bytes)
 }
@@ -60,7 +60,7 @@ const readJsonRecord = (record: JsonObject, path: string): LogRecord => ({
   attributes: attributesOf(record, path)
 })
 
-/** collector/logs/v1 and logs/v1 of opentelemetry-proto, as far as it is read. */
+/** Fields that spoor reads from opentelemetry-proto's collector/logs/v1 and logs/v1. */
 const SCHEMA = `
 syntax = "proto3";
 message Request { repeated ResourceLogs resource_logs = 1; }

@@ -1,7 +1,7 @@
 /**
- * Reads the messages of model calls from log records. Libraries that follow OpenTelemetry's conventions for generative
- * AI send them so: an event for each message (`gen_ai.user.message`, `gen_ai.choice`), or one for a whole call
- * (`gen_ai.client.inference.operation.details`). Each names the span that it belongs to.
+ * Reads the messages of model calls from log records. Libraries that follow OpenTelemetry's generative AI conventions
+ * send one event per message (`gen_ai.user.message`, `gen_ai.choice`) or one per call
+ * (`gen_ai.client.inference.operation.details`). Each event names its span.
  */
 import { sha256 } from '../../trace/document.ts'
 import { inspectText, type Json, stringifyExact } from '../../trace/json/exact-json.ts'
@@ -13,13 +13,13 @@ import { decodeLogs, type LogRecord } from './decode.ts'
 
 export interface Logs {
   readonly messages: readonly PlacedMessages[]
-  /** Records with messages that name no span. */
+  /** Number of records that have messages but no valid span id. */
   readonly unplaced: number
-  /** Among them those whose sender keeps the content to itself. */
+  /** Number of other records, including events whose sender does not record content. */
   readonly others: number
 }
 
-/** Throws a Refusal if the body is no export of logs. */
+/** Throws a Refusal if the body is not a valid export of logs. */
 export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
   const messages: PlacedMessages[] = []
   let unplaced = 0
@@ -45,8 +45,7 @@ const textOf = (messages: readonly Json[] | undefined): string | null =>
   messages === undefined || messages.length === 0 ? null : stringifyExact(messages)
 
 /**
- * Cuts messages to the size that a span can have. If the list had to be cut as a whole, or is nested too deep, it
- * becomes a list with the rest of its text.
+ * Cuts messages to a span's maximum size. A list cut as a whole, or nested too deeply, becomes a list of one string.
  */
 function fit({ input, output }: { input: string | null; output: string | null }) {
   const free = (text: string | null) => ({ stored: text, canonical: text ?? 'null' })
@@ -60,7 +59,7 @@ function fit({ input, output }: { input: string | null; output: string | null })
   return { input: list(fitted.input?.stored), output: list(fitted.output?.stored) }
 }
 
-/** The most levels of a list, so that a line of an export, which holds it, can be read again. */
+/** Maximum depth of a message list. An export line that contains the list must still be readable. */
 const MAX_DEPTH = 90
 
 interface Said {
@@ -68,7 +67,7 @@ interface Said {
   readonly output?: readonly Json[] | undefined
 }
 
-/** Undefined if the record is none of these events. */
+/** Returns undefined if the record is not one of these events. */
 export function messagesOf({ eventName, body, attributes }: LogRecord): Said | undefined {
   const name = eventName === '' ? attributes.get('event.name') : eventName
   const said = readForm(body, 'loose')
@@ -94,19 +93,17 @@ export function messagesOf({ eventName, body, attributes }: LogRecord): Said | u
 const isObject = (value: Json): value is Record<string, Json> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A message with no other members than these has no content: its sender was told not to record any. */
+/** Members that are not content. A message with only these members comes from a sender that does not record content. */
 const NOTHING_SAID = new Set(['role', 'index', 'finish_reason'])
 
-/** A list of the message; of none if it says nothing. */
+/** Returns a list with the message, or an empty list if the message has no content. */
 const only = (message: Json): readonly Json[] =>
   isObject(message) && Object.keys(message).every(name => NOTHING_SAID.has(name)) ? [] : [message]
 
-/** Attributes of such an event that are not about its message. */
+/** Event attributes that are not part of the message. */
 const NOT_SAID = new Set(['event.name', 'gen_ai.system', 'gen_ai.provider.name', 'CHAT_COMPLETION_INDEX'])
 
-/**
- * The body, which may be a text, or else the attributes. A message without a role gets the role of the event's name.
- */
+/** Builds a message from the body or, if empty, from the attributes. The event's name supplies a missing role. */
 function messageOf(said: Json, attributes: LogRecord['attributes'], role: string): Json {
   if (isObject(said)) return { role, ...said }
   if (said !== null && said !== '') return { role, content: said }
@@ -114,7 +111,7 @@ function messageOf(said: Json, attributes: LogRecord['attributes'], role: string
   return { role, ...Object.fromEntries(own.map(([name, value]) => [name, readForm(value, 'loose')])) }
 }
 
-/** The message of a choice, followed by the other members of the choice. */
+/** Returns a choice's message, followed by the choice's other members. */
 function choiceOf(said: Json, attributes: LogRecord['attributes']): Json {
   const choice = messageOf(said, attributes, 'assistant')
   if (!isObject(choice)) return choice

@@ -1,4 +1,4 @@
-/** Turns attribute values into free JSON. The stored and the canonical form of a simple value are made in one go. */
+/** Converts attribute values to free JSON. Simple values get the stored and canonical forms in a single step. */
 import { LosslessNumber } from 'lossless-json'
 import Type from 'typebox'
 import { CONTROL, inspectText, type Json, parseInexact } from '../../trace/json/exact-json.ts'
@@ -6,20 +6,19 @@ import { EMPTY_OBJECT, type FreeJson, freeJsonOf } from '../../trace/json/free-j
 import { reader } from '../../trace/json/reader.ts'
 import { remembering } from '../../trace/remembering.ts'
 
-/** How the value of an attribute is written. */
+/** Encoding of an attribute's value. */
 export type TextForm =
-  /** A text stays text. */
+  /** A string stays a string. */
   | 'text'
-  /** A text becomes JSON if it can be read as JSON. */
+  /** A string is parsed if it is valid JSON. */
   | 'json'
-  /** A text that looks like an object or array becomes JSON if it can be read as JSON. Any other text stays text. */
+  /** A string that looks like a JSON object or array is parsed if it is valid JSON. */
   | 'loose'
 
-/** The most levels of JSON in an attribute, so that the document that holds it has at most 100 (MAX_JSON_DEPTH). */
+/** Maximum depth of JSON in an attribute, so that the enclosing document has at most 100 levels (MAX_JSON_DEPTH). */
 const MAX_DEPTH = 90
 const anyJson = reader(Type.Unknown())
 
-/** A member of an object. */
 export type Member = readonly [name: string, value: FreeJson]
 
 export function freeOf(value: Json): FreeJson {
@@ -35,12 +34,12 @@ export function freeOf(value: Json): FreeJson {
   }
 }
 
-/** The value of an attribute in this form. A text that cannot be read as JSON stays text. */
+/** Returns an attribute's value as free JSON. A string that is not valid JSON stays a string. */
 export function freeForm(value: Json, form: TextForm): FreeJson {
   return (mayBeJson(value, form) ? freeOfText(value) : undefined) ?? freeOf(value)
 }
 
-/** The same as a value. */
+/** Returns an attribute's value, parsed if `form` allows. A string that is not valid JSON stays a string. */
 export function readForm(value: Json, form: TextForm): Json {
   return (mayBeJson(value, form) ? parseJson(value) : undefined) ?? value
 }
@@ -49,12 +48,11 @@ const mayBeJson = (value: Json, form: TextForm): value is string =>
   typeof value === 'string' && (form === 'json' ? BEGINNING.test(value) : form === 'loose' && /^\s*[[{]/.test(value))
 
 /**
- * The first character of a JSON text. JSON.parse throws for other texts, such as ids, which took 15 % of the time of an
- * export.
+ * Matches a possible start of JSON. Letting JSON.parse throw for other strings, such as ids, took 15 % of export time.
  */
 const BEGINNING = /^\s*["[{\-\dtfn]/
 
-/** The free JSON of a text; undefined if the text is not JSON, or is nested too deep. */
+/** Returns the free JSON of a string, or undefined if the string is not valid JSON or is nested too deeply. */
 function freeOfText(text: string): FreeJson | undefined {
   const plain = CONTROL.test(text) ? undefined : anyJson.read(text, MAX_DEPTH)
   if (plain !== undefined) return plain
@@ -62,10 +60,10 @@ function freeOfText(text: string): FreeJson | undefined {
   return value === undefined ? undefined : freeOf(value)
 }
 
-/** The same as a value. */
+/** Parses JSON text. Returns undefined if the text is not valid JSON or is nested too deeply. */
 export function parseJson(text: string): Json {
   try {
-    // JSON.parse itself can read any depth, but the functions that read its value recurse.
+    // JSON.parse handles any depth, but the functions that read its result recurse.
     const value = JSON.parse(text)
     const { depth, inexact } = inspectText(text)
     if (depth > MAX_DEPTH) return undefined
@@ -83,7 +81,7 @@ function holdsInexact(value: Json): boolean {
 
 const keyOf = remembering(name => `${JSON.stringify(name)}:`)
 
-/** An object with these members in this order. No name may come twice. */
+/** Returns an object with the members in the given order. Names must be unique. */
 export function freeObject(members: readonly Member[]): FreeJson {
   if (members.length === 0) return EMPTY_OBJECT
   const stored = ['{']
@@ -100,7 +98,9 @@ export function freeObject(members: readonly Member[]): FreeJson {
   return { stored: stored.join(''), canonical: canonical.join('') }
 }
 
-/** Insertion sort is the fastest for the few members that most objects have, and the slowest for many members. */
+/**
+ * Sorts members by name. Insertion sort is fastest for the few members of most objects, but slowest for many members.
+ */
 function sorted(members: readonly Member[]): readonly Member[] {
   const list = [...members]
   if (list.length > 24) return list.sort(([a], [b]) => (a < b ? -1 : 1))

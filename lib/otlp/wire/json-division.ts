@@ -1,19 +1,17 @@
 /**
- * Finds the spans in the JSON of a large export, so that they can be parsed one at a time. Parsed all at once, they
- * take several times the memory of their text.
+ * Finds the spans in a large JSON export, so that they can be parsed one at a time. Parsing all at once would take
+ * several times the memory of the JSON text.
  */
 import { Refusal } from '../../errors.ts'
 import type { ByteRange } from './request.ts'
 
 export interface DividedJson {
-  /**
-   * The text of the export, in which each list of spans is an array of one number: the index of the list in `lists`.
-   */
+  /** The export's JSON, with each list of spans replaced by an array of one number, the list's index in `lists`. */
   readonly frame: Uint8Array
   readonly lists: readonly ByteRanges[]
 }
 
-/** The byte ranges of many spans, in two numbers each. */
+/** Byte ranges of many spans, stored as two numbers each. */
 export class ByteRanges {
   readonly #bounds: number[] = []
 
@@ -36,9 +34,9 @@ export class ByteRanges {
   }
 }
 
-/** The path to a list of spans: body.resourceSpans[].scopeSpans[].spans[]. */
+/** Path to a list of spans: body.resourceSpans[].scopeSpans[].spans[]. */
 const KEYS = ['resourceSpans', 'scopeSpans', 'spans']
-/** How deep the list is. Its spans are one level deeper. */
+/** Depth of a list of spans. The spans are one level deeper. */
 export const LIST_DEPTH = 2 * KEYS.length
 
 const QUOTE = 34
@@ -50,19 +48,18 @@ const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 
 /**
- * Divides the bytes of an export. They are JSON if the frame and the text in each range are; that is for the caller to
- * find out. Throws `payload_too_large` if there are more values than `most`, and `invalid_json` if a string does not
- * end.
+ * Divides the bytes of an export. The export is valid JSON if the frame and each range are; the caller must check both.
+ * Throws `payload_too_large` if the export has more than `most` values, and `invalid_json` if a string does not end.
  */
 export function divideJson(bytes: Uint8Array, most: number): DividedJson {
   const frame: Uint8Array[] = []
   const lists: ByteRanges[] = []
-  /** How many objects and arrays are open, and how many of these are on the way to a list of spans. */
+  /** Number of open objects and arrays, and the number of these on the path to a list of spans. */
   let depth = 0
   let path = 0
-  /** The last string in an object on that way: the key of the value that begins next, if one does. */
+  /** Last string in an object on that path. The string may be the key of the next value. */
   let key: ByteRange = { from: 0, end: 0 }
-  /** The list that is open, and where its next span begins. */
+  /** The open list, and the start of its next span. */
   let list: ByteRanges | undefined
   let from = 0
   let framed = 0
@@ -104,16 +101,16 @@ export function divideJson(bytes: Uint8Array, most: number): DividedJson {
   return { frame: Buffer.concat(frame), lists }
 }
 
-/** The position where a list begins, after its bracket. */
+/** Returns the start of a list's content, after its bracket. */
 const startOf = (list: ByteRanges, from: number): number => (list.length === 0 ? from : list.at(0).from)
 
-/** Whether the object or array that opens is the next one on the way to a list of spans. */
+/** Returns whether the opening object or array is the next step on the path to a list of spans. */
 function leadsToList(bytes: Uint8Array, path: number, code: number, key: ByteRange): boolean {
   if (path % 2 === 0) return code === OPEN_BRACE
   return code === OPEN_BRACKET && readKey(bytes, key) === KEYS[(path - 1) / 2]
 }
 
-/** Undefined if it is not a string in JSON. */
+/** Returns undefined if the bytes are not a JSON string. */
 function readKey(bytes: Uint8Array, { from, end }: ByteRange): string | undefined {
   try {
     return JSON.parse(Buffer.from(bytes.subarray(from, end)).toString())
@@ -122,7 +119,7 @@ function readKey(bytes: Uint8Array, { from, end }: ByteRange): string | undefine
   }
 }
 
-/** The position just past the string whose opening quote is at `open`. */
+/** Returns the position just past the string whose opening quote is at `open`. */
 function pastString(bytes: Uint8Array, open: number): number {
   for (let at = open + 1; at < bytes.length; at++) {
     const code = bytes[at]
@@ -132,7 +129,7 @@ function pastString(bytes: Uint8Array, open: number): number {
   throw new Refusal('invalid_json', 'the body is not valid JSON: it ends within a string')
 }
 
-/** Whether there is nothing but white space. */
+/** Returns whether the bytes are only white space. */
 function isBlank(bytes: Uint8Array, from: number, end: number): boolean {
   for (let at = from; at < end; at++) {
     const code = bytes[at]

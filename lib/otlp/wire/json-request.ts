@@ -1,7 +1,7 @@
 /**
- * Reads OTLP's JSON encoding, which differs from protobuf's: ids are hexadecimal, numbers of 64 bits may be numbers or
- * decimal text, and names are always lowerCamelCase. Unknown fields are ignored, as the protocol demands. If a value
- * has another type than its field, the whole request is refused.
+ * Reads OTLP's JSON encoding, which differs from protobuf's JSON mapping: ids are hexadecimal, 64-bit numbers may be
+ * numbers or decimal strings, and names are always lowerCamelCase. Unknown fields are ignored, as the protocol
+ * requires. A value with the wrong type causes the whole request to be rejected.
  */
 import { MAX_EXPORT_VALUES } from '../../schema/otlp.ts'
 import { readBody, readPart } from '../../trace/body.ts'
@@ -33,7 +33,7 @@ import type {
   SpanGroup
 } from './request.ts'
 
-/** Reads an export request. Throws `invalid_json` or, naming the field, `invalid_request`. */
+/** Reads an export request. Throws `invalid_json`, or `invalid_request` with the field's path. */
 export function decodeJson(bytes: Uint8Array): SpanGroup[] {
   const { exact } = readBody(bytes, 'invalid_request')
   startParts()
@@ -41,8 +41,8 @@ export function decodeJson(bytes: Uint8Array): SpanGroup[] {
 }
 
 /**
- * The same for a large request, whose spans are parsed one at a time. What is wrong with one is found when it is read.
- * Throws `payload_too_large` if there are too many values.
+ * Reads a large export request, whose spans are parsed on demand, so a span's errors appear only when it is read.
+ * Throws `payload_too_large` if the request has too many values.
  */
 export function decodeLargeJson(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] {
   const { frame, lists } = divideJson(bytes, MAX_EXPORT_VALUES)
@@ -55,7 +55,7 @@ export function decodeLargeJson(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] 
     const ranges = index === undefined ? new ByteRanges() : (lists[index as number] as ByteRanges)
     return new SlicedJsonSpans(bytes, ranges, fieldPath(path, 'spans'))
   })
-  // If a key comes twice, its last list counts. The others must still be valid JSON.
+  // If a key is repeated, its last list counts. The other lists must still be valid JSON.
   for (const [index, ranges] of lists.entries()) if (!counted.has(index)) checkJson(bytes, ranges)
   return groups
 }
@@ -67,19 +67,19 @@ function checkJson(bytes: Uint8Array, ranges: ByteRanges): void {
   }
 }
 
-/** Reads spans that have been read before, by their byte ranges. */
+/** Reads spans by byte range. The caller must have validated the spans by reading them once. */
 export function readJsonSpans(bytes: Uint8Array, ranges: ByteRanges): SentSpans {
   startParts()
   return new SlicedJsonSpans(bytes, ranges, 'spans')
 }
 
 /**
- * The answer to an export. It is the empty object if nothing was refused and there is no message. `field` is the name
- * of the count, which is different for each signal.
+ * Encodes the response to an export. Returns an empty object if nothing was rejected and the error message is empty.
+ * `field` names the count, which differs by signal.
  */
 export function encodeJson(rejected: number, errorMessage: string, field = 'rejectedSpans'): string {
   if (rejected === 0 && errorMessage === '') return '{}'
-  // Numbers of 64 bits are text in protobuf's JSON.
+  // 64-bit numbers are strings in protobuf's JSON mapping.
   return JSON.stringify({ partialSuccess: { [field]: String(rejected), errorMessage } })
 }
 
@@ -112,12 +112,12 @@ function readResourceSpans<S extends SentSpans>(
   })
 }
 
-/** Spans in JSON, of which each is parsed when it is asked for, or has been. */
+/** Spans in JSON, either parsed already or parsed on demand. */
 abstract class JsonSpans implements SentSpans {
   readonly #path: string
   readonly length: number
 
-  /** The path of the list. */
+  /** `path` locates the list in error messages. */
   constructor(path: string, length: number) {
     this.#path = path
     this.length = length
@@ -156,7 +156,7 @@ class ParsedJsonSpans extends JsonSpans {
 class SlicedJsonSpans extends JsonSpans implements DivisibleSpans {
   readonly #bytes: Uint8Array
   readonly #ranges: ByteRanges
-  /** The span that was parsed last: often its head is read, and then all of it. */
+  /** The most recently parsed span, cached because a span is often read in full right after its head. */
   #index = -1
   #value: unknown
 

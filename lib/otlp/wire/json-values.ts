@@ -1,6 +1,6 @@
 /**
- * Reads what the messages of OTLP's JSON encoding are made of: attributes, numbers, texts and lists. What has another
- * type than its field is refused as `invalid_request`, by its path.
+ * Reads the building blocks of OTLP's JSON messages: attributes, numbers, strings and lists. A value with the wrong
+ * type is rejected as `invalid_request` with its path.
  */
 import { LosslessNumber } from 'lossless-json'
 import { Refusal } from '../../errors.ts'
@@ -12,10 +12,10 @@ import { microsOfText } from './time.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** The count of the request that is being read. A thread reads one request at a time. */
+/** Part count of the current request. A thread reads one request at a time. */
 let parts = new Parts()
 
-/** Begins to count the parts of another request. */
+/** Starts counting the parts of a new request. */
 export function startParts(): void {
   parts = new Parts()
 }
@@ -30,7 +30,7 @@ export function attributesOf(object: JsonObject, path: string): Attributes {
   return attributes
 }
 
-/** The JSON value of an AnyValue. Its numbers are integers and doubles, however they are written. */
+/** Returns an AnyValue as JSON. Integers and doubles may be sent as numbers or as strings. */
 export function readJsonValue(any: unknown, path: string): Json {
   if (any === undefined || any === null) return null
   const value = objectOf(any, path)
@@ -60,14 +60,14 @@ function integerOf(value: unknown, path: string): Json {
   return Number.isSafeInteger(number) ? number : new LosslessNumber(BigInt(value).toString())
 }
 
-/** Reads a double. NaN and the infinities come as text, and stay text. */
+/** Reads a double. NaN and infinities are sent as strings and stay strings. */
 function doubleOf(value: unknown): Json {
   if (typeof value !== 'string') return plainNumber(value)
   const number = Number(value)
   return value.trim() !== '' && Number.isFinite(number) ? number : value
 }
 
-/** Reads an enumeration, which is a number in OTLP. Some senders write its name, as in protobuf's JSON. */
+/** Reads an enumeration, which OTLP sends as a number. Some senders use the name, as in protobuf's JSON mapping. */
 export function enumOf(object: JsonObject, field: string, path: string, names: readonly string[]): number {
   const value = object[field]
   const index = typeof value === 'string' ? names.indexOf(value) : -1
@@ -90,7 +90,7 @@ export function textOfField(object: JsonObject, field: string, path: string): st
   return typeof value === 'string' ? value : refuse(`${path}.${field}`, 'must be a string')
 }
 
-/** Reads a list. At most `most` items of it are read. */
+/** Reads the first `most` items of a list. All items count as parts. */
 export function listOf<T>(
   object: JsonObject,
   field: string,

@@ -1,12 +1,11 @@
-/** Counts the parts of an export: an empty part takes few bytes on the wire, but much memory once it is decoded. */
+/** Counts an export's parts, because an empty part takes few bytes on the wire but much memory when decoded. */
 import { Refusal } from '../../errors.ts'
 import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
 import { MAX_EXPORT_PARTS } from '../../schema/otlp.ts'
 
 /**
- * A span with more events than this is larger than a document may be, because each event takes some bytes of it, and is
- * cut (lib/otlp/content/fit-span.ts). So further events are not read. They are counted with those that the sender
- * dropped. The same holds for links.
+ * Maximum number of events and links read per span. A span that exceeds either is larger than a document and is cut
+ * anyway (lib/otlp/content/fit-span.ts). Unread events and links are counted as dropped.
  */
 export const MOST_EVENTS = MAX_EVENTS + Math.ceil(MAX_DOCUMENT_BYTES / 64)
 export const MOST_LINKS = Math.ceil(MAX_DOCUMENT_BYTES / 24)
@@ -18,7 +17,7 @@ export class Parts {
     return this.#left
   }
 
-  /** Throws `payload_too_large` if there are too many. */
+  /** Throws `payload_too_large` if the export has too many parts. */
   add(count: number): void {
     this.#left -= count
     if (this.#left >= 0) return
@@ -27,5 +26,5 @@ export class Parts {
   }
 }
 
-/** The number of events, or links, that are not read. */
+/** Returns the number of events or links beyond `most`, which are not read. */
 export const unread = (count: number, most: number): number => Math.max(0, count - most)

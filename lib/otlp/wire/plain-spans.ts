@@ -1,7 +1,7 @@
 /**
- * Reads spans in protobuf as nearly all senders write them, without a message object for each attribute and value. It
- * reads neither rare nor wrong fields: for those the caller uses protobufjs (lib/otlp/wire/protobuf.ts), which also
- * explains what is wrong. A test compares the two.
+ * Reads protobuf spans in the form that nearly all senders use, without allocating a message object per attribute and
+ * value. Spans with rare or invalid fields are left to protobufjs (lib/otlp/wire/protobuf.ts), which also reports
+ * errors. A test compares the two decoders.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { Json } from '../../trace/json/exact-json.ts'
@@ -11,20 +11,17 @@ import type { ByteRange, OtlpEvent, OtlpLink, OtlpSpan } from './request.ts'
 import { integerOf, microsOfInt64 } from './time.ts'
 import { WordCache } from './word-cache.ts'
 
-/**
- * Thrown if a span is not plain. There is one error for all, because making an error costs more than reading a span.
- */
+/** Thrown if a span is not plain. The error is shared because creating one costs more than reading a span. */
 const NOT_PLAIN = new Error('not a plain span')
-/** Deeper values are not plain. */
+/** Maximum depth of a plain value. */
 const MAX_DEPTH = 16
-/** Longer texts are seldom the same as others. */
+/** Maximum length of a cached string. Longer strings seldom repeat. */
 const MAX_WORD = 40
 const NO_EVENTS: readonly OtlpEvent[] = []
 const NO_LINKS: readonly OtlpLink[] = []
 
 /**
- * The first byte of a field is its number, times 8, and how it is written: 0 varint, 1 64 bits, 2 with a length, 5 32
- * bits.
+ * First bytes of fields: 8 times the field's number, plus 0 for a varint, 1 for 64 bits, 2 for a length, 5 for 32 bits.
  */
 const SPAN = {
   ...{
@@ -38,7 +35,7 @@ const SPAN = {
     end: 0x41
   },
   ...{ attribute: 0x4a, droppedAttributes: 0x50, event: 0x5a, droppedEvents: 0x60, droppedLinks: 0x70, status: 0x7a },
-  /** Two bytes, the second of which is 1. */
+  /** This tag has two bytes; the second is 1. */
   flags: 0x85
 } as const
 const EVENT = { time: 0x09, name: 0x12, attribute: 0x1a, droppedAttributes: 0x20 } as const
@@ -59,12 +56,12 @@ export class PlainSpans {
     this.#view = new DataView(buffer, byteOffset, byteLength)
   }
 
-  /** How many messages within messages the last span had. */
+  /** Number of messages nested in the last span. */
   get parts(): number {
     return this.#parts
   }
 
-  /** The span between two positions; undefined if it is not plain, or has more parts than `most`. */
+  /** Reads the span in a byte range. Returns undefined if the span is not plain or has more than `mostParts` parts. */
   read({ from, end }: ByteRange, mostParts: number): OtlpSpan | undefined {
     this.#at = from
     this.#parts = 0
@@ -195,7 +192,7 @@ export class PlainSpans {
     return this.#text()
   }
 
-  /** The value of a key that was read, which ends the message of both. */
+  /** Reads the value that follows a key. The value must be the last field of the key-value message. */
   #valueOfKey(end: number, depth: number): Json {
     if (this.#at === end) return null
     if (this.#bytes[this.#at++] !== KEY_VALUE.value) throw NOT_PLAIN
@@ -222,7 +219,7 @@ export class PlainSpans {
         return this.#integer()
       case VALUE.double: {
         const double = this.#view.getFloat64(this.#advance(8), true)
-        // JSON has no NaN and no infinities.
+        // JSON has no NaN or infinities.
         return Number.isFinite(double) ? double : String(double)
       }
       case VALUE.list:
@@ -259,19 +256,19 @@ export class PlainSpans {
     return object
   }
 
-  /** Begins a message within the message, and returns where it ends. */
+  /** Begins a nested message and returns its end. */
   #inner(): number {
     if (++this.#parts > this.#mostParts) throw NOT_PLAIN
     const length = this.#varint()
     return this.#at + length
   }
 
-  /** Checks that a message was read to its end, and no further. */
+  /** Checks that a message was read exactly to its end. */
   #close(end: number): void {
     if (this.#at !== end || end > this.#bytes.length) throw NOT_PLAIN
   }
 
-  /** Skips `length` bytes, and returns where they begin. */
+  /** Skips `length` bytes and returns their start. */
   #advance(length: number): number {
     const from = this.#at
     this.#at = from + length
@@ -279,7 +276,9 @@ export class PlainSpans {
     return from
   }
 
-  /** A number of up to 28 bits. Beyond the end of the bytes there are no numbers, so that no comparison holds. */
+  /**
+   * Reads a number of up to 28 bits. Reading past the last byte yields undefined, for which every comparison is false.
+   */
   #varint(): number {
     const bytes = this.#bytes
     const a = bytes[this.#at++] as number
@@ -293,7 +292,7 @@ export class PlainSpans {
     throw NOT_PLAIN
   }
 
-  /** A signed number of up to 64 bits, in seven bits a byte, the lowest first. */
+  /** Reads a signed number of up to 64 bits, 7 bits per byte, lowest bits first. */
   #integer(): Json {
     let low = 0
     let high = 0

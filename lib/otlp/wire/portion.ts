@@ -1,10 +1,10 @@
 /**
- * Cuts a large export into portions. Each portion is made ready and written like a small export. So one large request
- * does not hold up the requests of others, and does not take many times its own size in memory at once
- * (test/bench/RESULTS.md, "Large exports").
+ * Cuts a large export into portions. Each portion is prepared and written like a small export, so one large request
+ * neither delays other requests nor takes many times its own size in memory at once (test/bench/RESULTS.md, "Large
+ * exports").
  *
- * A portion names the byte ranges of its spans in the request. Their bytes are copied only when the portion is written,
- * so that a large request is held once.
+ * A portion refers to the byte ranges of its spans in the request. The bytes are copied only when the portion is
+ * written, so memory holds a large request only once.
  */
 import { deserialize, serialize } from 'node:v8'
 import { inPresentForm } from '../../trace/json/canonical-number.ts'
@@ -14,21 +14,20 @@ import { readJsonSpans } from './json-request.ts'
 import { readProtobufSpans } from './protobuf.ts'
 import type { ByteRange, DivisibleSpans, OtlpEncoding, SentSpans } from './request.ts'
 
-/** The spans of one origin. */
 export interface SpanSource<S extends SentSpans = SentSpans> {
   readonly from: DescribedOrigin
   readonly spans: S
 }
 export type Divisible = SpanSource<DivisibleSpans>
 
-/** A span with its position in the request, and among the spans of its source. */
+/** A span with its position in the request and its index in its source. */
 export interface IndexedSpan {
   readonly source: Divisible
   readonly order: number
   readonly index: number
 }
 
-/** Spans of a request, grouped by their origin. */
+/** A group of a request's spans, by origin. */
 export interface Portion {
   readonly encoding: OtlpEncoding
   readonly runs: readonly Run[]
@@ -36,32 +35,31 @@ export interface Portion {
 
 interface Run {
   readonly from: DescribedOrigin
-  /** The same with numbers in the former form, if that differs. The spans hold their numbers as they were sent. */
+  /** `from` with numbers in the former form, if that form differs. The spans keep their numbers as sent. */
   readonly formerFrom?: DescribedOrigin | undefined
   readonly ranges: readonly ByteRange[]
 }
 
 /**
- * A portion can hold somewhat more spans than a trace, so that the spans of a trace are in one portion if they can be
- * stored, unless they are very large. Of a trace with more spans, those that get places first come first
- * (lib/otlp/read-export.ts).
+ * Maximum number of spans per portion. It exceeds a trace's maximum, so all storable spans of a trace share a portion
+ * unless they are very large. Larger traces are ordered by priority for slots (lib/otlp/read-export.ts).
  */
 const PORTION_SPANS = 256
-/** A portion has no more bytes of spans, or a single span. Two are made ready at a time (lib/ingest/write-path.ts). */
+/** Maximum size of a portion of several spans. Two portions are prepared at a time (lib/ingest/write-path.ts). */
 const PORTION_BYTES = 4 * 1024 * 1024
 
-/** Whether an export of this size is cut. A full batch of the usual exporters has 512 spans. */
+/** Returns whether an export of this size is cut. A full batch from the usual exporters has 512 spans. */
 export const isCut = (bytes: number, spans: number): boolean => bytes > PORTION_BYTES || spans > 1024
 
-/** Cuts spans into portions. They are given trace by trace, and keep that order. */
+/** Cuts spans into portions. The spans arrive grouped by trace and keep their order. */
 export function* cutPortions(traces: Iterable<readonly IndexedSpan[]>, encoding: OtlpEncoding): Generator<Portion> {
   for (const spans of deal(traces)) yield { encoding, runs: runsOf(spans) }
 }
 
-/** A joined portion has the length of its description, then the description, then the bytes of its spans. */
+/** Size of the length field. A joined portion is the description's length, the description, and the spans' bytes. */
 const LENGTH_BYTES = 4
 
-/** The bytes of a portion of a request, as decodePortion takes them. */
+/** Returns a portion's bytes in the format that decodePortion reads. */
 export function joinPortion(portion: Portion, request: Uint8Array): Uint8Array {
   const description = serialize(portion)
   const ranges = portion.runs.flatMap(run => run.ranges)
@@ -93,7 +91,7 @@ export function decodePortion(bytes: Uint8Array): SpanSource[] {
 const readSpans = (encoding: OtlpEncoding, bytes: Uint8Array, ranges: readonly ByteRange[]): SentSpans =>
   encoding === 'json' ? readJsonSpans(bytes, ByteRanges.of(ranges)) : readProtobufSpans(bytes, ranges)
 
-/** A portion that has its origins in both forms of numbers. `former` is the same portion, cut in the former form. */
+/** Adds origins in the former number form. `former` is the same portion with all origins in that form. */
 export const withFormerOrigins = ({ encoding, runs }: Portion, former: Portion): Portion => ({
   encoding,
   runs: runs.map((run, i): Run => ({ ...run, formerFrom: former.runs[i]?.from }))
@@ -117,7 +115,7 @@ function* deal(traces: Iterable<readonly IndexedSpan[]>): Generator<IndexedSpan[
   if (portion.length > 0) yield portion
 }
 
-/** Cuts the spans of one trace into pieces that a portion can hold. Most traces are one piece. */
+/** Splits a trace's spans into pieces that each fit in a portion. Most traces are one piece. */
 function* split(trace: readonly IndexedSpan[]): Generator<IndexedSpan[]> {
   let piece: IndexedSpan[] = []
   let bytes = 0

@@ -1,6 +1,4 @@
-/**
- * Reads what the messages of OTLP's protobuf encoding are made of: attributes, values, and messages within messages.
- */
+/** Reads the building blocks of OTLP's protobuf messages: attributes, values, and nested messages. */
 import protobuf from 'protobufjs'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
@@ -8,7 +6,7 @@ import type { Parts } from './parts.ts'
 import type { Attributes, ByteRange } from './request.ts'
 import { type Int64, integerOf } from './time.ts'
 
-/** The schema of attributes and values, common/v1 of opentelemetry-proto. */
+/** Schema of attributes and values, from opentelemetry-proto's common/v1. */
 export const VALUES = `
 message KeyValue { string key = 1; AnyValue value = 2; }
 message AnyValue {
@@ -21,9 +19,7 @@ message ArrayValue { repeated AnyValue values = 1; }
 message KeyValueList { repeated KeyValue values = 1; }
 `
 
-/**
- * Messages as protobufjs decodes them. A field that was not sent has its default; a message that was not sent is null.
- */
+/** Messages as protobufjs decodes them. An unsent field has its default value; an unsent message is null. */
 export interface KeyValue {
   readonly key: string
   readonly value: AnyValue | null
@@ -45,7 +41,7 @@ export interface AnyValue {
   readonly kvlistValue: { readonly values: readonly KeyValue[] }
   readonly bytesValue: Uint8Array
 }
-/** Finds the messages in a field of a message, without reading them. Each is a part. */
+/** Finds the messages in a message's field without decoding them. Each counts as a part. */
 export function findInner(bytes: Uint8Array, { from, end }: ByteRange, field: number, parts: Parts): ByteRange[] {
   const reader = protobuf.Reader.create(bytes)
   reader.pos = from
@@ -65,7 +61,7 @@ export function findInner(bytes: Uint8Array, { from, end }: ByteRange, field: nu
   return ranges
 }
 
-/** Counts the messages within a message. `depth` is the level of that message in the request. */
+/** Counts the messages nested in a message. `depth` is the message's level in the request. */
 export function countParts(
   bytes: Uint8Array,
   { from, end }: ByteRange,
@@ -94,7 +90,7 @@ function countWithin(reader: protobuf.Reader, end: number, type: protobuf.Type, 
 }
 
 export const LENGTH_DELIMITED = 2
-/** The depth to which the decoder goes. */
+/** Maximum depth that protobufjs decodes. */
 const MAX_DEPTH = 100
 
 export function readAttributes(list: readonly KeyValue[]): Attributes {
@@ -112,7 +108,7 @@ export function readProtobufValue(any: AnyValue | null): Json {
     case 'intValue':
       return integerOf(any.intValue)
     case 'doubleValue':
-      // JSON has no NaN and no infinities.
+      // JSON has no NaN or infinities.
       return Number.isFinite(any.doubleValue) ? any.doubleValue : String(any.doubleValue)
     case 'arrayValue':
       return any.arrayValue.values.map(readProtobufValue)
@@ -128,6 +124,6 @@ export function readProtobufValue(any: AnyValue | null): Json {
   }
 }
 
-/** Bytes as hexadecimal digits. Bytes that were not sent are an empty array of the decoder's, which has no buffer. */
+/** Returns bytes as hexadecimal digits. For unsent bytes, protobufjs returns an empty array without a buffer. */
 export const hex = ({ buffer, byteOffset, length }: Uint8Array): string =>
   length === 0 ? '' : Buffer.from(buffer, byteOffset, length).toString('hex')

@@ -1,6 +1,6 @@
 /**
- * Reads OTLP's protobuf encoding. The field numbers are those of opentelemetry-proto's trace/v1 and
- * collector/trace/v1, which are stable. Fields that later versions add are ignored.
+ * Reads OTLP's protobuf encoding. Field numbers come from opentelemetry-proto's trace/v1 and collector/trace/v1, which
+ * are stable. Fields from later versions are ignored.
  */
 import protobuf from 'protobufjs'
 import { Refusal } from '../../errors.ts'
@@ -20,7 +20,7 @@ import type {
 } from './request.ts'
 import { type Int64, microsOfInt64 } from './time.ts'
 
-/** The schema of an export request. Tests also encode by it. */
+/** The schema of an export request. Tests also use it to encode requests. */
 export const PROTOBUF_SCHEMA = `
 syntax = "proto3";
 message Request { repeated ResourceSpans resource_spans = 1; }
@@ -91,7 +91,7 @@ interface ResourceSpansHead {
   readonly schemaUrl: string
 }
 
-/** Messages without the fields that come in great number. These are skipped here, and read one by one. */
+/** Messages without their high-volume fields, which are skipped here and read one at a time. */
 const HEADS = `
 message ResourceSpansHead { Resource resource = 1; string schema_url = 3; }
 message ScopeSpansHead { Scope scope = 1; string schema_url = 3; }
@@ -113,16 +113,16 @@ const Span = root.lookupType('Span')
 const ResourceSpansHeadType = root.lookupType('ResourceSpansHead')
 const ScopeSpansHeadType = root.lookupType('ScopeSpansHead')
 const SpanHeadType = root.lookupType('SpanHead')
-/** The depth of these messages in a request. */
+/** Depths of message types in a request. */
 const DEPTH = { resourceSpans: 1, scopeSpans: 2, span: 3 }
-/** Fields of the messages that are walked through. */
+/** Field numbers used when walking through messages. */
 const RESOURCE_SPANS = 1
 const SCOPE_SPANS = 2
 const SPANS = 2
 const EVENTS = 11
 const LINKS = 13
 
-/** Reads an export request. Throws `invalid_request` if the bytes are none. */
+/** Reads an export request. Throws `invalid_request` if the bytes do not encode an export request. */
 export function decodeProtobuf(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] {
   return decoding(() => {
     const parts = new Parts()
@@ -131,7 +131,6 @@ export function decodeProtobuf(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] {
   })
 }
 
-/** Reads spans by their byte ranges. */
 export const readProtobufSpans = (bytes: Uint8Array, ranges: readonly ByteRange[]): SentSpans =>
   new ProtobufSpans(bytes, ranges, new Parts())
 
@@ -145,7 +144,7 @@ function decoding<T>(decode: () => T): T {
   }
 }
 
-/** Decodes a message. Its parts are counted before, because decoding makes all of them at once. */
+/** Decodes a message. Counts its parts first, because decoding allocates all of them at once. */
 function decodeCounted<T>(type: protobuf.Type, bytes: Uint8Array, range: ByteRange, depth: number, parts: Parts): T {
   countParts(bytes, range, type, depth, parts)
   return decodeAt(type, bytes, range)
@@ -157,7 +156,7 @@ function decodeAt<T>(type: protobuf.Type, bytes: Uint8Array, { from, end }: Byte
   return type.decode(reader, end - from) as never
 }
 
-/** The answer to an export. It is the empty message if no span was refused and there is no message text. */
+/** Encodes the response to an export. Returns no bytes if no span was rejected and the error message is empty. */
 export function encodeProtobuf(rejectedSpans: number, errorMessage: string): Uint8Array {
   if (rejectedSpans === 0 && errorMessage === '') return new Uint8Array()
   return Response.encode({ partialSuccess: { rejectedSpans, errorMessage } }).finish()
@@ -192,7 +191,7 @@ class ProtobufSpans implements DivisibleSpans {
   readonly #plain: PlainSpans
   readonly #parts: Parts
 
-  /** `parts` counts the parts of each span when the span is read. */
+  /** `parts` counts each span's parts when the span is read. */
   constructor(bytes: Uint8Array, ranges: readonly ByteRange[], parts: Parts) {
     this.#bytes = bytes
     this.#ranges = ranges
@@ -222,7 +221,7 @@ class ProtobufSpans implements DivisibleSpans {
     return readSpan(message, left)
   }
 
-  /** `left` counts the events and the links that were not read, by the number of their field. */
+  /** `left` has the number of unread events and links, by field number. */
   #decode<T>(type: protobuf.Type, index: number): { message: T; left: ReadonlyMap<number, number> } {
     const at = this.#ranges[index] as ByteRange
     const short = at.end - at.from < 2 * MOST_EVENTS ? undefined : shorten(this.#bytes, at)
@@ -238,8 +237,8 @@ class ProtobufSpans implements DivisibleSpans {
 const NONE_LEFT: ReadonlyMap<number, number> = new Map()
 
 /**
- * The bytes of a span without the events and links beyond those that are read, and how many these are; undefined if it
- * has no more.
+ * Returns a span's bytes without the events and links beyond the maximum, and the number skipped per field. Returns
+ * undefined if nothing is skipped.
  */
 function shorten(bytes: Uint8Array, { from, end }: ByteRange) {
   const reader = protobuf.Reader.create(bytes)

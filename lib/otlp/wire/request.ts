@@ -1,13 +1,12 @@
 /**
- * An export request, whichever of OTLP's two encodings it came in. Ids are lower-case hexadecimal text, times are
- * microseconds since 1970, attributes are JSON values. A field that was not sent is the empty text, 0, or an empty
- * list.
+ * An export request, independent of its OTLP encoding. Ids are lower-case hexadecimal strings, times are microseconds
+ * since 1970, and attributes are JSON values. A field that was not sent is an empty string, 0, or an empty list.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
 
 export type OtlpEncoding = 'protobuf' | 'json'
 
-/** Attributes in the order in which they were sent. If a key comes twice, the last value counts. */
+/** Attributes in the order sent. If a key is repeated, the last value counts. */
 export type Attributes = ReadonlyMap<string, Json>
 
 export interface OtlpEvent {
@@ -48,7 +47,7 @@ export interface OtlpSpan {
   readonly statusMessage: string
 }
 
-/** The origin of spans: the process that sent them (its resource), and the library in that process (the scope). */
+/** The origin of spans: the process that sent them (the resource) and the library within that process (the scope). */
 export interface Origin {
   readonly resource: Attributes
   readonly resourceSchemaUrl: string
@@ -60,15 +59,15 @@ export interface Origin {
 
 export type SpanIdentity = Pick<OtlpSpan, 'traceId' | 'spanId' | 'parentSpanId' | 'name' | 'startMicros' | 'endMicros'>
 
-/** The fields of a span that decide whether it can be stored. */
+/** Fields that determine whether a span can be stored. */
 export interface SentSpanHead extends SpanIdentity {
-  /** The latest time of its events; 0 if it has none. */
+  /** Time of the span's latest event; 0 if the span has no events. */
   readonly lastEventMicros: number
 }
 
 /**
- * Spans as they were sent. Each is read when it is asked for: few bytes may be many spans, which take a hundred times
- * that when they have been read, and of which nothing may be stored.
+ * Spans as sent, decoded on demand. A few bytes can encode many spans that take a hundred times the memory when decoded
+ * but may never be stored.
  */
 export interface SentSpans {
   readonly length: number
@@ -76,15 +75,15 @@ export interface SentSpans {
   read(index: number): OtlpSpan
 }
 
-/** The position of a message's bytes in those of the request. */
+/** Position of a message's bytes in the request. */
 export interface ByteRange {
   readonly from: number
   readonly end: number
 }
 
-/** Spans whose bytes can be told from each other. */
+/** Spans that each occupy a separate byte range. */
 export interface DivisibleSpans extends SentSpans {
-  /** The bytes of a span, in the encoding that it came in. */
+  /** Returns the range of a span's encoded bytes. */
   rangeOf(index: number): ByteRange
 }
 

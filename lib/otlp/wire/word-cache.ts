@@ -1,15 +1,15 @@
 /**
- * Texts that spans repeat: names of attributes, models, and the like. A text that comes again is the same string again,
- * which is faster than making one, and faster as a key of a Map, since V8 keeps a string's hash with the string.
+ * Caches strings that spans repeat, such as attribute names and model names. Returning the cached string is faster than
+ * creating one, and makes Map lookups faster because V8 caches each string's hash.
  */
 
-/** A power of two. A text takes the place of another one whose hash ends in the same bits. */
+/** Number of slots, a power of two. A string replaces an earlier string whose hash ends in the same bits. */
 const PLACES = 2048
 
 export class WordCache {
   readonly #words = new Array<string>(PLACES).fill('')
 
-  /** The text of these bytes; undefined if they are not ASCII. */
+  /** Returns the string for these bytes, or undefined if they are not ASCII. */
   find(bytes: Buffer, from: number, length: number): string | undefined {
     let hash = length
     let all = 0

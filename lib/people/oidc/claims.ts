@@ -1,4 +1,4 @@
-/** Reads a provider's claims about a person, and derives their identity and role here. */
+/** Reads a provider's claims about a person, and derives their identity and role. */
 import type { OidcConfig, RoleRule } from '../../config.ts'
 import { isEnough, type Role } from '../../schema/roles.ts'
 import type { Person } from '../../store/people/oidc.ts'
@@ -8,28 +8,28 @@ export type Claims = Readonly<Record<string, unknown>>
 
 /** The provider's statement about the person who signed in. */
 export interface SaidClaims {
-  /** Together they name one person for good. */
+  /** `issuer` and `subject` together permanently identify one person. */
   readonly issuer: string
   readonly subject: string
-  /** When the person proved to the provider who they are, in seconds since 1970; undefined if it does not say. */
+  /** Time of the last authentication with the provider, in seconds since 1970; undefined if not stated. */
   readonly authTime: number | undefined
   readonly claims: Claims
 }
 
-/** The rules that decide who may sign in, and with which role. */
+/** Rules that decide who may sign in, and with which role. */
 export type SignInAdmission = Pick<OidcConfig, 'domains' | 'roles' | 'trustEmail'>
 
-/** The reason why a person whom the provider knows is refused. */
+/** The reason for rejecting a person whom the provider knows. */
 export type Denial = 'no-email' | 'unverified' | 'domain'
 
 const MOST_NAME = 200
 
-/** Whether a subject can be stored and indexed. The standard allows 255 characters of ASCII. */
+/** Whether a subject can be stored and indexed. The standard allows 255 ASCII characters. */
 export const isSubject = (subject: string): boolean => /^[^\p{Cc}\p{Cs}]{1,255}$/u.test(subject)
 
 /**
- * The claims of the ID token and of the userinfo endpoint as one. The address and its flag come from the same document:
- * a flag says nothing of an address in another. The document with a flag counts first, then userinfo.
+ * Merges the claims of the ID token and the userinfo endpoint. The address and its verified flag come from the same
+ * document, because a flag vouches only for its own address. A document with a flag takes precedence, then userinfo.
  */
 export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
   const withEmail = [userinfo, token].filter(({ email }) => email !== undefined)
@@ -40,7 +40,7 @@ export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
 export function personOf(claims: Claims, { domains, roles, trustEmail }: SignInAdmission): Person | Denial {
   const email = typeof claims.email === 'string' ? readEmail(claims.email) : undefined
   if (email === undefined) return 'no-email'
-  // Some providers never send the flag. One that sends it must send true: every other value denies.
+  // Some providers never send the flag. If present, any value but true is rejected.
   const isVerified = claims.email_verified === true
   if (!isVerified && claims.email_verified !== undefined) return 'unverified'
   const domain = email.slice(email.lastIndexOf('@') + 1)
@@ -54,7 +54,7 @@ export function personOf(claims: Claims, { domains, roles, trustEmail }: SignInA
   }
 }
 
-/** The text on one line that a text column can store, cut to MOST_NAME characters. */
+/** Returns the text on one line, storable in a text column and cut to MOST_NAME characters. */
 function oneLine(text: string): string {
   const line = text.toWellFormed().replace(/\p{Cc}+/gu, ' ')
   return [...line.trim()].slice(0, MOST_NAME).join('')
@@ -74,9 +74,7 @@ function holds({ claim, value }: RoleRule, claims: Claims): boolean {
   return values.some(each => each !== null && typeof each !== 'object' && each !== undefined && String(each) === value)
 }
 
-/**
- * The claim of this name, which may have dots, as in addresses; else the one within others, as in `realm_access.roles`.
- */
+/** Returns the claim with this exact name, dots included, or else the nested claim, as for `realm_access.roles`. */
 function claimAt(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims

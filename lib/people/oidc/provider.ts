@@ -1,7 +1,7 @@
 /**
- * An OpenID Connect provider that signs people in: the authorization code flow with PKCE, state and nonce. The
- * provider's configuration is read at the first sign-in, and again after an hour, so that a server starts even if the
- * provider is away. The library is loaded then, too.
+ * Signs people in with an OpenID Connect provider: the authorization code flow with PKCE, state and nonce. The library
+ * and the provider's configuration are loaded at the first sign-in, and the configuration is refreshed hourly, so that
+ * a server starts even if the provider is down.
  */
 import type { Configuration } from 'openid-client'
 import type { OidcConfig } from '../../config.ts'
@@ -9,7 +9,7 @@ import type { Logger } from '../../log.ts'
 import { FRESH_SIGN_IN_S } from '../fresh.ts'
 import { type Claims, isSubject, joinClaims, type SaidClaims } from './claims.ts'
 
-/** The values that the sign-in must bring back; the browser keeps them meanwhile. */
+/** Values that the sign-in must return. The browser keeps them in the meantime. */
 export interface SignInAttempt {
   readonly state: string
   readonly nonce: string
@@ -17,9 +17,8 @@ export interface SignInAttempt {
 }
 
 /**
- * The reason why a sign-in by the provider failed. `away`: the provider does not answer, or not as a provider does.
- * `denied`: it refuses, as when the person cancels. `invalid`: its answer does not belong to this sign-in, or was used
- * already.
+ * Reason why a sign-in failed. `away`: the provider sends no response, or no valid one. `denied`: the provider refuses,
+ * as when the person cancels. `invalid`: the response belongs to another sign-in or was already used.
  */
 export type ProviderFailure = 'away' | 'denied' | 'invalid'
 
@@ -32,12 +31,12 @@ export class OidcError extends Error {
   }
 }
 
-/** How long one answer of the provider may take. */
+/** Timeout of one provider response. */
 const TIMEOUT_S = 10
-/** How far its clock and ours may be apart. */
+/** Maximum difference between the provider's clock and the server's. */
 const CLOCK_TOLERANCE_S = 30
 const KNOWN_FOR_MS = 3_600_000
-/** The most answers of the provider that are awaited at once: strangers can make this server ask. */
+/** Maximum number of concurrent provider requests, which anonymous visitors can trigger. */
 const MOST_AT_ONCE = 20
 
 type Library = typeof import('openid-client')
@@ -63,8 +62,8 @@ export class Provider {
   }
 
   /**
-   * The provider's address for signing in, and the values to bring back. With `fresh` the provider is to ask for proof
-   * of identity again, even if it remembers the person. Throws an OidcError.
+   * Returns the provider's sign-in URL and the values to return. With `fresh`, requests new proof of identity even if
+   * the provider remembers the person. Throws an OidcError.
    */
   async startAttempt(fresh: boolean): Promise<{ readonly address: string; readonly attempt: SignInAttempt }> {
     return this.#ask(async library => {
@@ -87,7 +86,7 @@ export class Provider {
     })
   }
 
-  /** The provider's statement about the person who came back with this query (without `?`). Throws an OidcError. */
+  /** Exchanges the redirect's query (without `?`) for the provider's claims about the person. Throws an OidcError. */
   async finish(query: string, { state, nonce, verifier }: SignInAttempt): Promise<SaidClaims> {
     return this.#ask(async library => {
       const configuration = await this.#configuration(library)
@@ -95,13 +94,13 @@ export class Provider {
       const cameTo = new URL(`${this.#redirectUri}?${query}`)
       const tokens = await library.authorizationCodeGrant(configuration, cameTo, checks)
       const token = tokens.claims() as Claims & { readonly iss: string; readonly sub: string }
-      // The library looks at it only in a token for several audiences.
+      // The library checks this only for tokens with several audiences.
       if (token.azp !== undefined && token.azp !== this.#config.clientId) {
         throw new OidcError('invalid', new Error('the ID token was issued to another client (azp)'))
       }
       if (!isSubject(token.sub))
         throw new OidcError('invalid', new Error('the subject of the ID token cannot be stored'))
-      // Many providers say more there than in the token.
+      // Many providers return more claims from this endpoint than in the token.
       const hasUserinfo = configuration.serverMetadata().userinfo_endpoint !== undefined
       const userinfo = hasUserinfo
         ? await library.fetchUserInfo(configuration, tokens.access_token, token.sub)
@@ -131,7 +130,7 @@ export class Provider {
     this.#asking ??= this.#discover(library).finally(() => {
       this.#asking = undefined
     })
-    // The known configuration stays in use while the provider gives no new one.
+    // A known configuration stays in use while the provider returns no new one.
     return known === undefined ? this.#asking : this.#asking.catch(() => known.configuration)
   }
 
@@ -142,40 +141,40 @@ export class Provider {
     const found = await library.discovery(issuer, clientId, undefined, library.None(), { execute, timeout: TIMEOUT_S })
     const server = found.serverMetadata()
     const ways = server.token_endpoint_auth_methods_supported
-    // By the standard a provider that says nothing takes this one.
+    // The standard's default for a provider that lists no methods.
     const isBasic = ways === undefined || ways.includes('client_secret_basic')
     const authentication = isBasic ? library.ClientSecretBasic(clientSecret) : library.ClientSecretPost(clientSecret)
     const client = { [library.clockTolerance]: CLOCK_TOLERANCE_S }
     const configuration = new library.Configuration(server, clientId, client, authentication)
     configuration.timeout = TIMEOUT_S
     if (isInsecure) library.allowInsecureRequests(configuration)
-    // Without this the library relies on the connection to the token endpoint alone.
+    // Without this, the library relies only on the connection to the token endpoint.
     library.enableNonRepudiationChecks(configuration)
     this.#known = { configuration, until: Date.now() + KNOWN_FOR_MS }
     return configuration
   }
 }
 
-/** Seconds since 1970, of this side of the year 10000. */
+/** Returns the seconds since 1970; undefined if invalid or beyond the year 9999. */
 const readTime = (said: unknown): number | undefined =>
   typeof said === 'number' && said >= 0 && said < 253_402_300_800 ? said : undefined
 
-/** Answers that are none of a provider's, by their codes; `OAUTH_TIMEOUT` is an answer that did not come in time. */
+/** Codes for responses that no conforming provider sends; `OAUTH_TIMEOUT` means that a response was late. */
 const AWAY = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_PARSE_ERROR']
 
 function failureOf(error: unknown): ProviderFailure {
   if (error instanceof OidcError) return error.failure
   const { code } = error as { code?: unknown }
   if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR') return 'denied'
-  // fetch throws a TypeError without a code if no server answers.
+  // fetch throws a TypeError without a code if no server responds.
   const isAway = code === undefined || typeof code !== 'string' || AWAY.includes(code) || !code.startsWith('OAUTH_')
   return isAway ? 'away' : 'invalid'
 }
 
-/** The longest reason that is logged: a stranger who made up an address may have written parts of it. */
+/** Maximum length of a logged reason, parts of which a stranger may have written into a URL. */
 const MOST_REASON = 300
 
-/** For the log: no tokens, and nothing of the person. */
+/** Describes an error for the log, without tokens or personal data. */
 function describe(error: unknown): string {
   const {
     message = String(error),

@@ -1,10 +1,10 @@
 /**
- * Rows as the bytes that came from PostgreSQL, each byte read as one character (latin1) and written as one again. Text
- * that is put together from columns, and searched only for ASCII, has the same bytes as if it had been decoded from
- * UTF-8 and encoded again, for less CPU (test/bench/RESULTS.md, "Backups").
+ * Reads rows as the bytes that PostgreSQL sent: each byte becomes one latin1 character, which is later written as one
+ * byte. A string that is assembled from columns and searched only for ASCII has the same bytes as if it had been
+ * decoded from UTF-8 and encoded again, but uses less CPU (test/bench/RESULTS.md, "Backups").
  */
 
-/** A row as it came. */
+/** A row as the driver received it. */
 export type RawRow = readonly (Buffer | null)[]
 
 interface Column {
@@ -12,7 +12,7 @@ interface Column {
   readonly parser?: ((text: string) => unknown) | undefined
 }
 
-/** Reads rows as the driver would, but for texts, whose characters are bytes. */
+/** Reads rows like the driver, except that each character of a string is one byte. */
 export class RowReader {
   readonly #columns: readonly Column[]
 
@@ -41,7 +41,7 @@ export class RowReader {
   }
 }
 
-/** Messages with their texts as bytes. */
+/** Converts messages' strings to one character per UTF-8 byte. */
 export function bytewise<T extends { readonly input: string | null; readonly output: string | null }>(messages: T): T {
   const { input, output } = messages
   return { ...messages, input: asBytes(input), output: asBytes(output) }
@@ -49,7 +49,7 @@ export function bytewise<T extends { readonly input: string | null; readonly out
 
 const asBytes = (text: string | null): string | null => (text === null ? null : Buffer.from(text).toString('latin1'))
 
-/** Joins texts whose characters are bytes to pieces that are worth a write each. */
+/** Joins strings of one-byte characters into pieces large enough to be worth a write each. */
 export class Pieces {
   readonly #pieces: Buffer[] = []
   #text = ''

@@ -1,8 +1,8 @@
 /**
- * Reads pages of whole traces for an export, and makes lines of them.
+ * Reads pages of whole traces for an export and renders their lines.
  *
- * Texts go from PostgreSQL to the line as bytes (byte-rows.ts). What is looked at on the way is ASCII: digits, and what
- * JSON escapes.
+ * Strings pass from PostgreSQL to the lines as bytes (byte-rows.ts). The code in between examines only ASCII: digits,
+ * and the characters that JSON escapes.
  */
 import type { Sql } from 'postgres'
 import { unpackSpans } from '../../rows/packed-texts.ts'
@@ -12,37 +12,35 @@ import { type ExportedRow, type ExportedSpan, renderExportLine } from './exporte
 import type { ScoreRow } from './score-json.ts'
 import { type Apart, DETAIL_COLUMNS, DETAIL_ORDER, hasMessages, type StoredSpanRow } from './traces.ts'
 
-/** The trace after which the next page of an export begins. The order of an export is startedAt, then id. */
+/** The trace after which an export's next page begins. Exports are ordered by startedAt, then id. */
 export interface ExportPlace {
   readonly startedAt: string
   readonly id: string
 }
 
-/** Inclusive bounds of startedAt, canonical timestamps. */
+/** Inclusive bounds of startedAt, as canonical timestamps. */
 export interface ExportWindow {
   readonly from?: string | undefined
   readonly to?: string | undefined
 }
 
 export interface ExportPage {
-  /** One line for each trace, with the line break. */
+  /** One line per trace, including the line break. */
   readonly lines: Buffer
-  /** How many rows the lines were made of. */
   readonly traces: number
   readonly spans: number
   readonly scores: number
 }
 
-/** Bounds of one page: the number of its traces, and the bytes of their documents. A single larger trace is a page. */
+/** Maximum number of traces per page, and document bytes after which no further trace is added. */
 const PAGE_TRACES = 250
 const PAGE_BYTES = 4 * 1024 * 1024
 
 const LOWEST_ID = '0'.repeat(32)
 
-/** The column that tells what a row is. */
 type Part = 'trace' | 'span' | 'score'
 
-/** The rows of a page, which become lines by `renderExportPage`. */
+/** A page's rows, which `renderExportPage` turns into lines. */
 export interface FetchedPage {
   readonly rows: readonly RawRow[]
   readonly reader: RowReader
@@ -50,8 +48,8 @@ export interface FetchedPage {
 }
 
 /**
- * Reads the page of an export that begins after `after`, or the first page. Each trace is shown as it is now, at the
- * moment of reading. Undefined if there are no more traces.
+ * Reads the export page that begins after `after`, or the first page, with each trace in its current state. Returns
+ * undefined if no traces remain.
  */
 export async function fetchExportPage(
   sql: Sql,
@@ -90,7 +88,7 @@ export async function fetchExportPage(
   return last && { rows, reader, last: reader.row<ExportPlace>(last) }
 }
 
-/** Makes the lines of a page, one trace after another, so that few texts are in memory besides those that were read. */
+/** Renders a page's lines one trace at a time, to keep few strings in memory besides the rows. */
 export async function renderExportPage(
   sql: Sql,
   projectId: number,

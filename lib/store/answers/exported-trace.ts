@@ -1,7 +1,7 @@
 /**
- * Renders a line of an export. It is the trace detail, so that a program that reads answers can read exports, with two
- * additions: the id of the key that recorded the trace, and under `recorded` what only a restore needs.
- * lib/schema/export-line.ts says how a line is read.
+ * Renders one line of an export: the trace detail, which programs that read responses can read, plus the id of the key
+ * that recorded the trace, and under `recorded` the data that only a restore needs. lib/schema/export-line.ts describes
+ * how lines are read.
  */
 import { usageDocument } from '../../trace/document.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
@@ -10,11 +10,10 @@ import { plain } from './json-text.ts'
 import type { ScoreRow } from './score-json.ts'
 import { detailMembers, environmentMember, partMembers, type SpanRow, type StoredTraceRow } from './trace-json.ts'
 
-/** The columns of a trace in an export. */
 export interface ExportedRow extends StoredTraceRow {
   readonly keyId: string | null
   readonly endHash: string | null
-  /** JSON text. */
+  /** JSON-encoded. */
   readonly ranks: string | null
 }
 
@@ -33,8 +32,8 @@ export function renderExportLine(
   scores: readonly ScoreRow[],
   messages: readonly SpanMessages[] = []
 ): string {
-  // A trace whose environment was never recorded has no such member, so that a restore can tell it from "unassigned",
-  // for which answers show null as well.
+  // The member is omitted if no environment was ever recorded. A restore can thus distinguish this case from
+  // "unassigned", which responses also show as null.
   const environment = trace.environment === null ? '' : environmentMember(trace)
   const members = `${detailMembers(trace, scores, environment)},"keyId":${plain(trace.keyId)}`
   return `{"trace":{${members}},${partMembers(trace.id, spans, scores)}${recordedMember(trace, spans, messages)}}`
@@ -59,7 +58,7 @@ function recordedMember(trace: ExportedRow, spans: readonly ExportedSpan[], mess
 const messagesMember = ({ spanId, micros, place, digest, input, output }: SpanMessages): string =>
   `{"spanId":"${spanId}","micros":${micros},"place":${place},"digest":"${digest}","input":${input},"output":${output}}`
 
-/** Whether the detail shows the usage as it was sent: an answer fills in counts that were not sent. */
+/** Whether the detail shows the usage as sent. Responses fill in missing counts. */
 function isShownAsSent({ inputTokens, outputTokens, totalTokens }: UsageFields): boolean {
   return inputTokens !== null && outputTokens !== null && totalTokens !== null
 }

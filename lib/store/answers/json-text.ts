@@ -1,17 +1,17 @@
-/** Writes JSON by hand. Many columns hold JSON already, or texts that need no escaping. */
+/** Writes JSON by hand, because many columns already contain JSON or strings that need no escaping. */
 
-/** Any text, or null, as JSON. */
+/** Encodes any string, or null, as JSON. */
 export const text = (value: string | null): string => (value === null ? 'null' : JSON.stringify(value))
 
-/** A text that needs no escaping, or null, as JSON: an id, a time, or one of our own words. */
+/** Encodes a string that needs no escaping (an id, a time, an internal keyword), or null, as JSON. */
 export const plain = (value: string | null): string => (value === null ? 'null' : `"${value}"`)
 
-/** The value of a json column goes out as it is; a null is written as `absent`. */
+/** Returns the value of a json column unchanged, or `absent` for null. */
 export const raw = (value: string | null, absent: 'null' | '{}' | '[]'): string => value ?? absent
 
 /**
- * A JSON array. `+=` is faster than `join`, because V8 then copies the text only once (test/bench/RESULTS.md, "JSON
- * text").
+ * Renders a JSON array. `+=` is faster than `join`, because V8 then copies the string only once (test/bench/RESULTS.md,
+ * "JSON text").
  */
 export function list(items: readonly string[]): string {
   let members = ''
@@ -19,5 +19,5 @@ export function list(items: readonly string[]): string {
   return `[${members}]`
 }
 
-/** A tuple type with a text for each element of the tuple T. */
+/** A tuple type with one string per element of the tuple T. */
 export type AnswerTexts<T> = { -readonly [i in keyof T]: string }

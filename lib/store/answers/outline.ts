@@ -1,6 +1,7 @@
 /**
- * Reads the pieces that the page of a trace asks for: the outline, which has sizes in place of texts, then the selected
- * span, and all texts for the search. Each is JSON text, and shows what the detail shows.
+ * Serves the requests of a trace's page: first the outline, which has sizes instead of texts (input, output, attributes
+ * and events), then the selected span, and all texts for the search. Each response is JSON with the same values as the
+ * trace detail.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -17,12 +18,12 @@ import {
   type Sizes
 } from './traces.ts'
 
-/** The outline as it is read with the version that the page has: nothing but the word if that is the version still. */
+/** Response when the page already has the current version. */
 const UNCHANGED = '{"unchanged":true}'
 
 /**
- * The outline of a trace; undefined if the project has no such trace. `known` is the version that the asker has;
- * `userId` is whose scores are marked as their own.
+ * Returns a trace's outline; undefined if the project has no such trace. `known` is the version that the client has.
+ * Scores given by `userId` are marked as the client's own.
  */
 export async function readOutline(
   sql: Sql,
@@ -30,7 +31,8 @@ export async function readOutline(
   traceId: string,
   { known, userId }: { readonly known?: string | undefined; readonly userId: number }
 ): Promise<string | undefined> {
-  // Before the trace: of a trace that changes meanwhile the page has the older version, and asks again.
+  // The version is read first. If the trace then changes, the page gets the older version and requests the outline
+  // again.
   const version = await readVersion(sql, projectId, traceId)
   if (version === undefined || version === known) return version && UNCHANGED
   const shown = await readSizedTrace(sql, projectId, traceId)
@@ -50,7 +52,7 @@ export async function readOutline(
   )
 }
 
-/** One span as the detail has it. Undefined if there is no such trace or span. */
+/** Returns one span as in the trace detail; undefined if the trace or span does not exist. */
 export async function readSpan(
   sql: Sql,
   projectId: number,
@@ -62,7 +64,7 @@ export async function readSpan(
   return span && renderSpan(span, traceId)
 }
 
-/** The input, output and metadata of the trace itself. Undefined if there is no such trace. */
+/** Returns the trace's own input, output and metadata; undefined if the trace does not exist. */
 export async function readTraceBody(
   sql: Sql,
   projectId: number,
@@ -73,7 +75,7 @@ export async function readTraceBody(
   return trace && `{${bodies(trace)},"metadata":${raw(trace.metadata, '{}')}}`
 }
 
-/** The texts of the trace and of all its spans, as pieces of JSON text in UTF-8. */
+/** Renders the texts of the trace and all its spans, as pieces of JSON in UTF-8. */
 export function renderTexts(fetched: FetchedTrace): Promise<readonly Buffer[]> {
   return renderPieces(fetched, {
     head: ({ trace }) => `{"trace":{${bodies(trace)}},"spans":[`,
@@ -97,7 +99,8 @@ function outlineOf(span: SpanRow & Sizes, traceId: string): string {
 }
 
 /**
- * Changes whenever the outline does. Messages that came apart from the spans do not change the version of the trace.
+ * Returns a version that changes whenever the outline does. Separately received messages do not change the trace's
+ * version, so the result includes their count.
  */
 async function readVersion(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
   const [row] = await sql<{ version: number; messages: number }[]>`
@@ -108,7 +111,7 @@ async function readVersion(sql: Sql, projectId: number, traceId: string): Promis
   return row && `${row.version}.${row.messages}`
 }
 
-/** The addresses of the users who gave scores. */
+/** Returns the email addresses of the scores' authors. */
 async function readAuthors(sql: Sql, { scores }: ShownTrace): Promise<ReadonlyMap<number, string>> {
   const ids = [...new Set(scores.map(({ authorId }) => authorId).filter(id => id !== null))]
   if (ids.length === 0) return new Map()

@@ -1,9 +1,9 @@
-/** Renders scores as answers show them: JSON text from rows, without parsing the JSON that is in the rows. */
+/** Renders scores as JSON for responses, without parsing the JSON in the rows. */
 import type { TableNames } from '../../database/tables.ts'
 import { MAX_SCORES } from '../../schema/input.ts'
 import { type AnswerTexts, plain, text } from './json-text.ts'
 
-/** The columns of a score in answers. Ids are hexadecimal, `value` is JSON text. */
+/** Columns of a score in responses. Ids are hexadecimal; `value` is JSON-encoded. */
 export interface ScoreRow {
   readonly id: string
   readonly spanId: string | null
@@ -17,7 +17,7 @@ export interface ScoreRow {
   readonly createdAt: string
 }
 
-/** The score output object (specification 2.7). */
+/** Renders the score output object (specification 2.7). */
 export function renderScore(score: ScoreRow, traceId: string): string {
   return (
     `{"id":"${score.id}","traceId":"${traceId}","spanId":${plain(score.spanId)},"name":${text(score.name)}` +
@@ -27,12 +27,12 @@ export function renderScore(score: ScoreRow, traceId: string): string {
   )
 }
 
-/** A member of a trace summary's `scores`; name and evaluator are JSON text. */
+/** Renders a member of a trace summary's `scores`. The name, value and evaluator are JSON-encoded. */
 const summaryMember = (name: string, id: string, dataType: string, value: string, evaluatorId: string): string =>
   `${name}:{"scoreId":"${id}","dataType":"${dataType}","value":${value},"evaluatorId":${evaluatorId}}`
 
 /**
- * The member `scores` of a trace summary: the newest score of each name. The argument has one trace's scores, newest
+ * Renders the member `scores` of a trace summary: the newest score of each name. Expects one trace's scores, newest
  * first.
  */
 export function renderScoreMap(scores: readonly ScoreRow[]): string {
@@ -44,7 +44,7 @@ export function renderScoreMap(scores: readonly ScoreRow[]): string {
   return `{${members.join(',')}}`
 }
 
-/** Stands between values. to_json escapes this character, and the values without to_json cannot hold it. */
+/** Separates values. to_json escapes this character, and values without to_json cannot contain it. */
 const SEPARATOR = '\u0002'
 const SCORE_VALUES = [
   'to_json(name)',
@@ -55,9 +55,9 @@ const SCORE_VALUES = [
 ] as const
 
 /**
- * SQL for the scores in a trace's summary as one text, where the trace is a row of traces as t in project $1; null if
- * it has no scores. The inner query has `order by`, and a limit that no trace exceeds, so that the planner takes the
- * index of the key even while the table is empty.
+ * Returns SQL for the scores in a trace's summary as one string, or null if the trace has no scores. The trace is a row
+ * of traces as t in project $1. The inner query has `order by`, and a limit that no trace exceeds, so that the planner
+ * uses the primary key even while the table is empty.
  */
 export const scoreMapText = ({ scores }: TableNames): string => `case when t.score_count > 0 then (
   select string_agg(concat_ws(E'\\x02', ${SCORE_VALUES.join(', ')}), E'\\x02' order by name)
@@ -68,7 +68,7 @@ export const scoreMapText = ({ scores }: TableNames): string => `case when t.sco
   ) newest
 ) end`
 
-/** Renders the member `scores` from such a text; an empty text means null. */
+/** Renders the member `scores` from the string that scoreMapText selects; an empty string means null. */
 export function readScoreMap(joined: string): string {
   if (joined === '') return '{}'
   const values = joined.split(SEPARATOR)

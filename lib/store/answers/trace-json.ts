@@ -1,13 +1,12 @@
 /**
- * Renders traces and spans as answers show them: JSON text put together from columns. Free JSON is never parsed on its
- * way out. That keeps it exact, and costs little more than copying (test/bench/RESULTS.md, "JSON text").
+ * Renders traces and spans as JSON for responses, assembled from columns. Free-form JSON is never parsed on output,
+ * which keeps it exact and costs little more than copying (test/bench/RESULTS.md, "JSON text").
  */
 import { UNASSIGNED } from '../../trace/environment.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
 import { list, plain, raw, text } from './json-text.ts'
 import { renderScore, renderScoreMap, type ScoreRow } from './score-json.ts'
 
-/** The columns of a trace's summary. */
 export interface SummaryRow extends UsageFields {
   readonly id: string
   readonly name: string
@@ -29,7 +28,7 @@ export interface SummaryRow extends UsageFields {
   readonly ingestedAt: string | null
 }
 
-/** The columns of a trace in its detail; input, output and metadata are JSON text. */
+/** Columns of a trace detail. Input, output and metadata are JSON-encoded. */
 export interface StoredTraceRow extends SummaryRow {
   readonly input: string | null
   readonly output: string | null
@@ -38,7 +37,7 @@ export interface StoredTraceRow extends SummaryRow {
   readonly bodyHash: string
 }
 
-/** The columns of a span; input, output, attributes and events are JSON text. */
+/** Columns of a span. Input, output, attributes and events are JSON-encoded. */
 export interface SpanRow extends UsageFields {
   readonly id: string
   readonly parentSpanId: string | null
@@ -57,9 +56,7 @@ export interface SpanRow extends UsageFields {
   readonly costUsd: number | null
 }
 
-/**
- * Usage with all three counts. A count that was not sent is 0. A total that was not sent is the sum, up to 2^53 - 1.
- */
+/** Renders usage with all three counts. A missing count is 0, and a missing total is the sum, up to 2^53 - 1. */
 export function renderUsage({ inputTokens, outputTokens, totalTokens }: UsageFields): string {
   const input = inputTokens ?? 0
   const output = outputTokens ?? 0
@@ -67,18 +64,18 @@ export function renderUsage({ inputTokens, outputTokens, totalTokens }: UsageFie
   return `{"inputTokens":${input},"outputTokens":${output},"totalTokens":${total}}`
 }
 
-/** The usage of a span; null if it was recorded without. */
+/** Renders a span's usage; null if none was recorded. */
 export function renderSpanUsage(span: UsageFields): string {
   const absent = span.inputTokens === null && span.outputTokens === null && span.totalTokens === null
   return absent ? 'null' : renderUsage(span)
 }
 
-/** The member `environment` with a comma in front. Its value is a label, or null. */
+/** Renders the member `environment` with a leading comma. Its value is a label or null. */
 export function environmentMember({ environment }: Pick<SummaryRow, 'environment'>): string {
   return `,"environment":${text(environment === UNASSIGNED ? null : environment)}`
 }
 
-/** The members of a summary (specification 2.4), without the braces; `scores` is the map as JSON text. */
+/** Renders the members of a summary (specification 2.4), without braces. `scores` is the JSON-encoded map. */
 export function summaryMembers(trace: SummaryRow, scores: string, environment = environmentMember(trace)): string {
   return joinSummary(
     {
@@ -105,12 +102,12 @@ export function summaryMembers(trace: SummaryRow, scores: string, environment = 
   )
 }
 
-/** The values of a summary's members as JSON text. Only id, status and startedAt come without quotes. */
+/** JSON-encoded values of a summary's members, except that id, status and startedAt lack quotes. */
 export interface SummaryParts {
   readonly id: string
   readonly name: string
   readonly status: string
-  /** The whole member, with a comma in front. */
+  /** The whole member, with a leading comma. */
   readonly environment: string
   readonly startedAt: string
   readonly endedAt: string
@@ -128,7 +125,7 @@ export interface SummaryParts {
   readonly ingestedAt: string
 }
 
-/** The members of a summary, in the order of the specification. */
+/** Joins the members of a summary, in the order of the specification. */
 export function joinSummary(trace: SummaryParts, scores: string): string {
   return (
     `"id":"${trace.id}","name":${trace.name},"status":"${trace.status}"${trace.environment}` +
@@ -140,7 +137,7 @@ export function joinSummary(trace: SummaryParts, scores: string): string {
   )
 }
 
-/** The span output object (specification 2.6). Events are stored in the form in which they are answered. */
+/** Renders the span output object (specification 2.6). Events are stored in the form that responses use. */
 export function renderSpan(span: SpanRow, traceId: string): string {
   return (
     `{${renderSpanHead(span, traceId)}` +
@@ -150,7 +147,7 @@ export function renderSpan(span: SpanRow, traceId: string): string {
   )
 }
 
-/** The members of a span up to its texts, without the braces. */
+/** Renders a span's members up to its texts, without braces. */
 export function renderSpanHead(span: SpanRow, traceId: string): string {
   return (
     `"id":"${span.id}","traceId":"${traceId}","parentSpanId":${plain(span.parentSpanId)}` +
@@ -160,9 +157,7 @@ export function renderSpanHead(span: SpanRow, traceId: string): string {
   )
 }
 
-/**
- * The members of a detail's trace (specification 2.5), without the braces. The scores are in the order of the answer.
- */
+/** Renders the members of a detail's trace (specification 2.5), without braces. Scores must be in response order. */
 export function detailMembers(trace: StoredTraceRow, scores: readonly ScoreRow[], environment?: string): string {
   return (
     summaryMembers(trace, renderScoreMap(scores), environment) +
@@ -172,7 +167,7 @@ export function detailMembers(trace: StoredTraceRow, scores: readonly ScoreRow[]
   )
 }
 
-/** The members of a detail besides its trace, without the braces. */
+/** Renders the members of a detail other than its trace, without braces. */
 export function partMembers(traceId: string, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
   const spanTexts = spans.map(span => renderSpan(span, traceId))
   const scoreTexts = scores.map(score => renderScore(score, traceId))
@@ -184,14 +179,14 @@ interface TraceAndScores {
   readonly scores: readonly ScoreRow[]
 }
 
-/** How an answer is made of a whole trace, each part as JSON text: the spans stand between commas. */
+/** Renders the JSON parts of a whole trace's response. The caller puts commas between spans. */
 export interface PartTexts {
   head(shown: TraceAndScores): string
   span(span: SpanRow, traceId: string): string
   foot(shown: TraceAndScores, traceId: string): string
 }
 
-/** The parts of the trace detail. Spans and scores are in the order of the answer. */
+/** Parts of the trace detail. Spans and scores must be in response order. */
 export const DETAIL_PARTS: PartTexts = {
   head: ({ trace, scores }) => `{"trace":{${detailMembers(trace, scores)}},"spans":[`,
   span: renderSpan,

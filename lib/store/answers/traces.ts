@@ -1,4 +1,7 @@
-/** Reads one whole trace, for an answer. Pages of whole traces are read in export-page.ts. */
+/**
+ * Reads one whole trace for a response; export-page.ts reads pages of traces. Texts are the free-form JSON of a trace
+ * or span: input, output, attributes and events.
+ */
 import type { PendingQuery, Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
@@ -9,14 +12,14 @@ import { bytewise, Pieces, type RawRow, RowReader } from './byte-rows.ts'
 import type { ScoreRow } from './score-json.ts'
 import { DETAIL_PARTS, type PartTexts, type SpanRow, type StoredTraceRow } from './trace-json.ts'
 
-/** Whether messages of the trace came apart from its spans. */
+/** Whether messages were received separately from the trace's spans. */
 export interface Apart {
   readonly hasMessages: boolean
 }
 
 export type StoredSpanRow = SpanRow & { readonly packed: string | null }
 
-/** A row is a trace, a span or a score. Columns that belong to another part are null. */
+/** A trace, span or score. Columns that belong to another kind of row are null. */
 export type DetailRow<T extends StoredTraceRow, S extends ScoreRow = ScoreRow> =
   | ({ readonly part: 'trace' } & T)
   | ({ readonly part: 'span' } & StoredSpanRow)
@@ -25,10 +28,9 @@ export type DetailRow<T extends StoredTraceRow, S extends ScoreRow = ScoreRow> =
 type SingleRow = DetailRow<StoredTraceRow & Apart, AuthoredScore>
 
 /**
- * The columns of whole traces from the three tables traces as t, spans as s and scores as c. A `full join on false`
- * puts the rows of the three tables one below the other. One statement reads them all, because one statement sees one
- * snapshot: no writer can come between a trace and its spans. Three statements would also take more of PostgreSQL's
- * time (test/bench/RESULTS.md, "JSON text").
+ * Columns of whole traces, from the tables traces as t, spans as s and scores as c. A `full join on false` concatenates
+ * the rows of the three tables. A single statement sees one snapshot, so no write can come between a trace and its
+ * spans. Three statements would also use more of PostgreSQL's time (test/bench/RESULTS.md, "JSON text").
  */
 const HEAD_COLUMNS = `
   case when t.seq is not null then 'trace' when s.id is not null then 'span' else 'score' end as part,
@@ -51,42 +53,40 @@ const HEAD_COLUMNS = `
   c.span_id as "spanId", c.data_type as "dataType", c.value, c.comment, c.source, c.evaluator_id as "evaluatorId",
   c.run_id as "runId", c.created_at as "createdAt"`
 
-/** A piece of a statement. */
 // biome-ignore lint/suspicious/noExplicitAny: as the driver has it.
 type Fragment = PendingQuery<any>
 
-/** The texts of the trace and of all spans. */
 const TEXT_COLUMNS =
   'coalesce(t.input, s.input) as input, coalesce(t.output, s.output) as output, s.attributes, s.events'
 export const DETAIL_COLUMNS = `${HEAD_COLUMNS}, ${TEXT_COLUMNS}`
 
-/** The sizes of texts in their place, which PostgreSQL knows without reading them. Those that are packed have none. */
+/** Sizes instead of texts. PostgreSQL knows the sizes without reading the texts. Packed texts have null sizes. */
 const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as events,
   octet_length(coalesce(t.input, s.input)::text) as "inputBytes",
   octet_length(coalesce(t.output, s.output)::text) as "outputBytes",
   octet_length(s.attributes::text) as "attributesBytes", json_array_length(s.events) as "eventCount"`
 
-/** The order of answers: spans by their start, scores newest first. */
+/** Order of rows in responses: spans by start, scores newest first. */
 export const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
 
-/** A column `hasMessages` over traces of the project as t. */
+/** SQL for the column `hasMessages`, over traces of the project as t. */
 export const hasMessages = (sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES) => sql`exists (
   select from ${sql.unsafe(names.span_messages)} m where m.project_id = ${projectId} and m.trace_id = t.id
 ) as "hasMessages"`
 
-/** A trace as it is shown: its texts unpacked, and joined with the messages that came apart. */
+/** A trace as responses show it, with its texts unpacked and joined with separately received messages. */
 export interface ShownTrace {
   readonly trace: StoredTraceRow
   readonly spans: readonly SpanRow[]
   readonly scores: readonly AuthoredScore[]
 }
 
-/** A score with the user who gave it in the dashboard. Only the dashboard shows that. */
+/** A score and the user who gave it in the dashboard. Only the dashboard shows the user. */
 export interface AuthoredScore extends ScoreRow {
   readonly authorId: number | null
 }
 
-/** The detail of a trace as JSON text; undefined if the project has no such trace. */
+/** Returns the trace detail as a JSON string; undefined if the project has no such trace. */
 export async function readTraceDetail(
   sql: Sql,
   projectId: number,
@@ -97,7 +97,7 @@ export async function readTraceDetail(
   return fetched && Buffer.concat(await renderDetail(fetched)).toString()
 }
 
-/** The rows of a whole trace, which become an answer by `renderDetail`, or another that is made of pieces. */
+/** Rows of a whole trace, from which `renderPieces` renders a response. */
 export interface FetchedTrace {
   readonly id: string
   readonly rows: readonly RawRow[]
@@ -106,8 +106,8 @@ export interface FetchedTrace {
 }
 
 /**
- * Reads the rows of a trace with all their texts. Undefined if the project has no such trace, or if its texts have more
- * than `most` bytes.
+ * Reads a trace's rows with all texts. Returns undefined if the project has no such trace or the texts exceed `most`
+ * bytes.
  */
 export async function fetchTrace(
   sql: Sql,
@@ -127,7 +127,7 @@ export async function fetchTrace(
   return { id: traceId, rows, reader, messages }
 }
 
-/** How many bytes the texts of a trace have, about; undefined if the project has no such trace. */
+/** Returns the approximate size of a trace's texts in bytes; undefined if the project has no such trace. */
 export async function measureTrace(
   sql: Sql,
   projectId: number,
@@ -140,18 +140,16 @@ export async function measureTrace(
   return row?.bytes
 }
 
-/** Over traces of the project as t: the bytes of the documents, and of the messages that came apart. */
+/** SQL for the bytes of documents and separately received messages, over traces of the project as t. */
 const textBytes = (sql: Sql, projectId: number, names: TableNames) => sql`(estimated_bytes + coalesce((
   select sum(coalesce(octet_length(m.input::text), 0) + coalesce(octet_length(m.output::text), 0))
   from ${sql.unsafe(names.span_messages)} m where m.project_id = ${projectId} and m.trace_id = t.id
 ), 0))::bigint`
 
-/** The detail, as pieces of JSON text in UTF-8. */
+/** Renders the trace detail as pieces of JSON in UTF-8. */
 export const renderDetail = (fetched: FetchedTrace): Promise<readonly Buffer[]> => renderPieces(fetched, DETAIL_PARTS)
 
-/**
- * An answer that is made of a whole trace, as pieces of JSON text in UTF-8. It is made in slices, however long it is.
- */
+/** Renders a whole trace as pieces of JSON in UTF-8, in slices that let other requests proceed. */
 export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Promise<readonly Buffer[]> {
   const { id, rows, reader, messages } = fetched
   const slices = new Slices()
@@ -174,7 +172,7 @@ export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Pro
   return pieces.end()
 }
 
-/** A trace with its spans and scores, in the order of the answer; undefined if the project has no such trace. */
+/** Returns a trace with its spans and scores, in response order; undefined if the project has no such trace. */
 export async function readShownTrace(
   sql: Sql,
   projectId: number,
@@ -184,7 +182,7 @@ export async function readShownTrace(
   return show(sql, projectId, traceId, names, await selectTraceDetail(sql, projectId, traceId, names))
 }
 
-/** One span as the trace shows it. Others are read only where they are packed, perhaps together with it. */
+/** Returns one span as the trace shows it. Other spans are read only if packed, possibly with this span. */
 export async function readShownSpan(
   sql: Sql,
   projectId: number,
@@ -198,7 +196,7 @@ export async function readShownSpan(
   return shown?.spans.find(({ id }) => id === spanId)
 }
 
-/** The trace itself: its spans' texts are read only where it has its own from them. */
+/** Returns the trace without its spans. Spans' texts are read only if the trace's own texts may come from them. */
 export async function readOwnTexts(
   sql: Sql,
   projectId: number,
@@ -211,7 +209,7 @@ export async function readOwnTexts(
   return first.hasMessages ? (await readShownTrace(sql, projectId, traceId, names))?.trace : first
 }
 
-/** The sizes of the texts of a trace or a span, in bytes. */
+/** Sizes in bytes of a trace's or span's texts, and its number of events. */
 export interface Sizes {
   readonly inputBytes: number
   readonly outputBytes: number
@@ -224,7 +222,7 @@ export interface SizedTrace extends ShownTrace {
   readonly spans: readonly (SpanRow & Sizes)[]
 }
 
-/** The same with the sizes of texts, most of which are not read for it. */
+/** Returns a trace with the sizes of its texts, most of which are not read. */
 export async function readSizedTrace(
   sql: Sql,
   projectId: number,
@@ -233,8 +231,8 @@ export async function readSizedTrace(
 ): Promise<SizedTrace | undefined> {
   const rows = await selectTraceDetail(sql, projectId, traceId, names, { texts: sql.unsafe(SIZE_COLUMNS) })
   const [first] = rows
-  // Messages are shown for spans that have no text of their own. The sizes do not tell which these are while texts are
-  // packed.
+  // Messages are shown for spans without texts of their own. While texts are packed, their sizes do not reveal which
+  // spans lack texts.
   const needsTexts = first?.part === 'trace' && first.hasMessages
   const shown = needsTexts
     ? await readShownTrace(sql, projectId, traceId, names)
@@ -245,7 +243,7 @@ export async function readSizedTrace(
 
 type Sized = Pick<SpanRow, 'input' | 'output'> & Partial<Pick<SpanRow, 'attributes' | 'events'> & Sizes>
 
-/** Adds the sizes that PostgreSQL did not give, because the texts were packed or are there. */
+/** Computes the sizes that a row lacks because its texts were packed or were read. */
 function withSizes<T extends Sized>(row: T): T & Sizes {
   return {
     ...row,
@@ -258,7 +256,7 @@ function withSizes<T extends Sized>(row: T): T & Sizes {
 
 const sizeOf = (json: string | null | undefined): number => (json == null ? 0 : Buffer.byteLength(json))
 
-/** How many events the JSON text of a list has. A list has 50 at most. */
+/** Counts the events in a JSON array string, which has at most 50 elements. */
 const countEvents = (events: string | null | undefined): number =>
   events == null ? 0 : (JSON.parse(events) as unknown[]).length
 
@@ -276,7 +274,7 @@ async function show(
   return showWith(rows, messages, 'utf8', () => slices.next())
 }
 
-/** `rows` are not empty. */
+/** Throws unless the first row is the trace. */
 async function showWith(
   [trace, ...rest]: readonly SingleRow[],
   messages: readonly PlacedMessages[],
@@ -290,16 +288,15 @@ async function showWith(
   return { ...joinMessages(trace, spans, messages), scores }
 }
 
-/** The parts of a trace that are read. A member that is left out reads all of it. */
+/** Selects the parts of a trace to read. An omitted member selects everything. */
 interface Choice {
-  /** The columns of texts. */
   readonly texts?: Fragment
-  /** A further condition of the trace as t, and of its spans, with `and` in front. */
+  /** Further conditions on the trace as t, and on its spans, each with a leading `and`. */
   readonly which?: Fragment
   readonly spans?: Fragment
 }
 
-/** The rows of one trace: first the trace, then its spans, then its scores, in the order of the answer. */
+/** Selects the rows of one trace: first the trace, then its spans, then its scores, in response order. */
 export function selectTraceDetail(
   sql: Sql,
   projectId: number,

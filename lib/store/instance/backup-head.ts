@@ -1,6 +1,6 @@
 /**
- * Everything of an instance but its traces, as a backup has it: who owns what, and who may do what. Sessions, links and
- * tried passwords are no part of it, nor is what follows from the traces (totals, families, floors of rankings).
+ * Reads everything that a backup contains besides traces: who owns what, and who may do what. Backups exclude sessions,
+ * sign-in links and password attempts, and data derived from traces (totals, families, ranking floors).
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
@@ -16,9 +16,8 @@ export interface BackupAccount {
   readonly createdAt: string
 }
 
-/** A saved view of a project. */
 export interface BackupView {
-  /** Null: it is shared. */
+  /** Null for a shared view. */
   readonly userId: number | null
   readonly name: string
   readonly page: string
@@ -42,7 +41,7 @@ export interface BackupMember {
   readonly accountId: number
   readonly userId: number
   readonly role: Role
-  /** Whether a provider of OpenID Connect gave it; left out by backups from before providers were supported. */
+  /** Whether an OpenID Connect provider granted the role. Absent in backups made before providers were supported. */
   readonly byClaim?: boolean
   readonly createdAt: string
 }
@@ -53,7 +52,7 @@ export interface BackupKey {
   readonly label: string
   readonly scopes: readonly Scope[] | null
   readonly environment: string | null
-  /** In hexadecimal digits. */
+  /** Hexadecimal. */
   readonly digest: string
   readonly createdAt: string
   readonly expiresAt: string | null
@@ -61,16 +60,16 @@ export interface BackupKey {
   readonly revokedAt: string | null
 }
 
-/** In hexadecimal digits. */
+/** Salt and fingerprint are hexadecimal. */
 export interface BackupSecret {
   readonly salt: string
   readonly fingerprint: string
   readonly madeAt: string
 }
 
-/** The parts of an instance that are small enough to be held in memory. */
+/** Parts of an instance that are small enough to hold in memory. */
 export interface InstanceHead {
-  /** The fingerprint of KEY_DIGEST_SECRET; null if no key was ever made. */
+  /** Fingerprint of KEY_DIGEST_SECRET; null if no key was ever created. */
   readonly secret: BackupSecret | null
   readonly accounts: readonly BackupAccount[]
   readonly projects: readonly BackupProject[]
@@ -118,7 +117,7 @@ async function readProjects(sql: Sql): Promise<BackupProject[]> {
   })
 }
 
-/** The number of traces of a project, and of the rows under them by the traces' own counts. */
+/** Number of a project's traces, and the sums of their stored span and score counts. */
 export interface ProjectCounts {
   readonly traces: number
   readonly spans: number

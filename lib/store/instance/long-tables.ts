@@ -1,14 +1,14 @@
-/** Reads and writes the tables of an instance that have no bound, besides its traces, a page at a time. */
+/** Reads and writes an instance's tables of unbounded length, other than traces, a page at a time. */
 import type { Sql } from 'postgres'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import type { Numbers, Restoration } from './restoration.ts'
 
-/** How many rows of a table without a bound are read at once. */
+/** Number of rows read at a time. */
 const PAGE_ROWS = 1000
 
 /**
- * Messages of log records whose trace is not there. They wait for their spans for some minutes, so there are few. Those
- * of traces are in the lines of an export.
+ * Reads messages from log records whose trace does not exist. These messages wait a few minutes for their spans, so
+ * there are few. Messages of existing traces are in the export's lines.
  */
 export async function* readStrayMessages(sql: Sql, projectId: number): AsyncGenerator<readonly PlacedMessages[]> {
   let last: PlacedMessages | undefined
@@ -51,14 +51,13 @@ export async function* readAuthors(sql: Sql, projectId: number): AsyncGenerator<
   }
 }
 
-/** A row of `audit`. */
 export interface StoredAuditEntry {
   readonly at: string
   readonly userId: number | null
   readonly accountId: number | null
   readonly projectId: number | null
   readonly action: string
-  /** JSON text. */
+  /** JSON-encoded. */
   readonly detail: string | null
 }
 
@@ -74,7 +73,7 @@ export async function* readAuditRows(sql: Sql): AsyncGenerator<readonly StoredAu
   }
 }
 
-/** Writes who gave scores of a project. */
+/** Stores the authors of a project's scores. */
 export async function setAuthors(
   sql: Sql,
   projectId: number,
@@ -93,7 +92,7 @@ export async function setAuthors(
 }
 
 /**
- * Stores audit entries as they were. In a restore beside others, a number that the backup does not have is left out.
+ * Stores audit entries unchanged. A restore beside existing rows maps their ids and omits ids unknown to the backup.
  */
 export async function insertAudit(
   sql: Sql,

@@ -1,25 +1,25 @@
 /**
- * Reads how far a restore has come, from the rows `restore.begin` and `restore.end` of `audit`, so that an interrupted
- * one can go on. Also finds the rows that would conflict with a new one.
+ * Reads a restore's progress from the `restore.begin` and `restore.end` rows of `audit`, so that an interrupted restore
+ * can continue. Also finds rows that would conflict with a new restore.
  */
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
 import type { InstanceHead } from './backup-head.ts'
 
-/** The ids in this instance, by the ids in the backup. */
+/** Maps ids in the backup to ids in this instance. */
 export type Numbers = ReadonlyMap<number, number>
 
 export interface Restoration {
-  /** The id of the backup. */
+  /** Id of the backup. */
   readonly backup: string
-  /** Whether the backup is restored beside existing rows. If not, all ids stay as they are. */
+  /** Whether the backup is restored beside existing rows. Otherwise all ids are kept. */
   readonly into: boolean
   readonly accounts: Numbers
   readonly projects: Numbers
   readonly users: Numbers
 }
 
-/** How far a restore of this backup is here: undefined if there was none. */
+/** Returns the progress of this backup's restore; undefined if no restore has begun. */
 export async function readRestoration(
   sql: Sql,
   backup: string
@@ -37,13 +37,14 @@ export async function readRestoration(
   }
 }
 
-/** The rows of this instance that a restore may conflict with. */
+/** Rows of this instance that may conflict with a restore. */
 export interface Occupation {
   readonly accounts: number
   readonly projects: number
   readonly users: number
-  /** Those of the backup that are taken here. */
+  /** Slugs of the backup that already exist here. */
   readonly slugs: readonly string[]
+  /** Ids of the backup's keys that already exist here. */
   readonly keys: readonly string[]
 }
 
@@ -56,18 +57,20 @@ export async function readOccupation(sql: Sql, { projects, keys }: InstanceHead)
   return row
 }
 
-/** Whether this connection is the only one that restores. It stays so until `unlockRestore`, or until it is closed. */
+/**
+ * Takes the restore lock until `unlockRestore` is called or the connection closes. Returns false if the lock is held.
+ */
 export async function lockRestore(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ locked: boolean }]>`select pg_try_advisory_lock(${ADVISORY_LOCK.restore}) as locked`
   return row.locked
 }
 
-/** A connection that is lost has given the lock back already. */
+/** Ignores errors, because a lost connection has already released the lock. */
 export async function unlockRestore(sql: Sql): Promise<void> {
   await sql`select pg_advisory_unlock(${ADVISORY_LOCK.restore})`.catch(() => {})
 }
 
-/** Whether the database knows a KEY_DIGEST_SECRET. */
+/** Whether a KEY_DIGEST_SECRET's fingerprint is stored. */
 export async function hasFingerprint(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ has: boolean }]>`select exists (select from key_digest_secret) as has`
   return row.has

@@ -1,6 +1,6 @@
 /**
- * Writes what a backup has besides traces. A restore begins with one transaction, which makes the accounts, projects
- * and users; it ends with another, in which people and keys can do something. Between the two it imports traces.
+ * Writes a backup's contents other than traces. A restore begins with a transaction that creates the accounts, projects
+ * and users, then imports traces, and ends with a transaction that gives people and keys access.
  */
 import type { Sql } from 'postgres'
 import { NUMBERED_TABLES } from '../../database/tables.ts'
@@ -18,8 +18,8 @@ import type { Restoration } from './restoration.ts'
 import { admitUsers, type BackupUser, insertUser } from './users.ts'
 
 /**
- * Makes the accounts, the projects and the users. Users get no passwords and memberships yet, so nobody can sign in. A
- * user whose address exists here becomes the existing user. Must run in a transaction.
+ * Creates the accounts, projects and users. Users get no passwords or memberships yet, so nobody can sign in. A user
+ * whose address exists here is mapped to the existing user. Must run in a transaction.
  */
 export async function beginRestore(
   sql: Sql,
@@ -66,7 +66,7 @@ async function insertProject(sql: Sql, project: BackupProject, into: boolean): P
   return row.id
 }
 
-/** Makes new ids begin after the restored ones. */
+/** Makes new ids begin after the restored ids. */
 async function raiseSequences(sql: Sql): Promise<void> {
   for (const table of NUMBERED_TABLES) {
     await sql`
@@ -75,24 +75,21 @@ async function raiseSequences(sql: Sql): Promise<void> {
   }
 }
 
-/**
- * The rows that give access (passwords, memberships, keys, the fingerprint of their secret), and the saved views of
- * users.
- */
+/** Rows that grant access (passwords, memberships, keys and their secret's fingerprint), and users' saved views. */
 export interface Admissions {
-  /** Whose saved views are stored. */
+  /** Projects whose saved views and search settings are restored. */
   readonly projects: readonly BackupProject[]
   readonly users: readonly BackupUser[]
   readonly members: readonly BackupMember[]
   readonly keys: readonly BackupKey[]
-  /** The fingerprint to be stored; undefined if that which is here stays. */
+  /** Fingerprint to store; undefined keeps the existing one. */
   readonly secret: BackupSecret | undefined
   readonly revokeKeys: boolean
 }
 
 const BATCH_ROWS = 1000
 
-/** The last step. It belongs into the transaction that also stores the audit entries. */
+/** Completes a restore. Must run in the transaction that stores the audit entries. */
 export async function endRestore(sql: Sql, restoration: Restoration, admissions: Admissions): Promise<void> {
   const { users, members, keys, secret, revokeKeys } = admissions
   const { backup, accounts, projects } = restoration
@@ -132,7 +129,7 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
         "expiresAt" timestamptz, "lastUsedAt" timestamptz, "revokedAt" timestamptz
       )`
   }
-  // Search is turned on only now, so that the traces of the backup are indexed as older traces are.
+  // Search is enabled only now, so that the backup's traces are indexed like older traces.
   await sql`update projects set search = true where id = any (${searched}::int[])`
   await writeAudit(sql, { by: null, action: 'restore.end', detail: { backup } })
 }

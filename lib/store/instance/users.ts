@@ -1,4 +1,4 @@
-/** The users of a backup: how they are read, and written again. */
+/** Reads and restores the users of a backup. */
 import type { Sql } from 'postgres'
 import { nextId } from './next-id.ts'
 
@@ -6,12 +6,12 @@ export interface BackupUser {
   readonly id: number
   readonly email: string
   readonly name: string
-  /** As it is stored, never the password itself. */
+  /** Stored hash, never the password itself. */
   readonly password: string | null
   readonly createdAt: string
-  /** Their identities at providers of OpenID Connect; left out by backups from before these were stored. */
+  /** Identities at OpenID Connect providers. Absent in backups made before identities were stored. */
   readonly identities?: BackupIdentity[]
-  /** Until when an identity is linked by the address alone (sql/0012-identities.sql). */
+  /** Time until which an identity is linked by email address alone (sql/0012-identities.sql). */
   readonly oidcEmailUntil?: string | null
 }
 
@@ -33,7 +33,7 @@ export async function readUsers(sql: Sql): Promise<BackupUser[]> {
   return users.map(user => ({ ...user, identities: byUser.get(user.id) ?? [] }))
 }
 
-/** Makes a user without a password. A user whose address exists here becomes the existing user. */
+/** Creates a user without a password. A user whose address exists here is mapped to the existing user. */
 export async function insertUser(sql: Sql, { id, email, name, createdAt }: BackupUser, into: boolean): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
     insert into users (id, email, name, created_at) overriding system value
@@ -45,8 +45,8 @@ export async function insertUser(sql: Sql, { id, email, name, createdAt }: Backu
 }
 
 /**
- * Gives users their passwords and identities, before any of them belongs to an account. `restored` has the number of
- * each user here. A user who was here before keeps their own.
+ * Gives users their passwords and identities, before any user belongs to an account. `restored` maps users' ids in the
+ * backup to ids here. Users who already belong to an account here keep their own.
  */
 export async function admitUsers(
   sql: Sql,
@@ -62,7 +62,7 @@ export async function admitUsers(
       returning id`
     if (changed !== undefined) await insertIdentities(sql, own, identities ?? [])
   }
-  // The migration does the same for earlier users: such a backup has no identities.
+  // A backup without identities predates sql/0012-identities.sql, so its users are treated as in that migration.
   const before = users.filter(({ identities }) => identities === undefined).map(({ id }) => id)
   const claimed = members.filter(({ userId, byClaim }) => byClaim === true && before.includes(userId))
   await sql`
@@ -71,7 +71,7 @@ export async function admitUsers(
       and not exists (select from memberships m where m.user_id = u.id)`
 }
 
-/** An identity that is linked here already stays with its user. */
+/** Stores identities. An identity already linked here stays with its user. */
 async function insertIdentities(sql: Sql, userId: number, identities: readonly BackupIdentity[]): Promise<void> {
   for (const { issuer, subject, linkedAt } of identities) {
     await sql`

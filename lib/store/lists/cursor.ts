@@ -1,21 +1,20 @@
 /**
- * Cursors say, as opaque text, where a page of a list ended. A cursor is a position in the order of one list under one
- * sort, not a page. So a cursor can be used with other filters and another limit, and stays valid when rows are added
- * or deleted.
+ * Encodes where a page of a list ended, as an opaque string. A cursor is a position in one list under one sort, not a
+ * page. A cursor therefore works with other filters and limits, and stays valid when rows are added or deleted.
  */
 
-/** A position in a list: the sort key of a row, and its id or number, which breaks ties. The row itself may be gone. */
+/** A position in a list: a row's sort key, and its id or number to break ties. The row may have been deleted. */
 export interface Edge {
-  /** The sort key as exact text: a canonical timestamp, an integer, or the shortest text of a double. */
+  /** Exact sort key: a canonical timestamp, an integer, or a double in its shortest notation. */
   readonly key: string
   readonly tie: string
-  /** Whether the row at the edge belongs to the page that begins there. */
+  /** Whether the page that begins at the edge includes the row at the edge. */
   readonly inclusive: boolean
 }
 
-/** An order that cursors can point into. */
+/** An order in which cursors mark positions. */
 export interface Order {
-  /** The list and the sort, such as `traces:newest`. A cursor of another order is refused. */
+  /** List and sort, such as `traces:newest`. A cursor for another order is rejected. */
   readonly name: string
   isKey(text: string): boolean
   isTie(text: string): boolean
@@ -30,14 +29,11 @@ export function encodeCursor(order: Order, { key, tie, inclusive }: Edge): strin
   return Buffer.from(text, 'latin1').toString('base64url')
 }
 
-/**
- * The edge that a cursor of this order encodes. Undefined for any text that `encodeCursor` did not make for this order.
- */
+/** Returns the edge that a cursor encodes; undefined unless `encodeCursor` made the cursor for this order. */
 export function decodeCursor(order: Order, cursor: string): Edge | undefined {
   const [, , side, key = '', tie = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split(' ')
   if (!order.isKey(key) || !order.isTie(tie)) return undefined
   const edge = { key, tie, inclusive: side === AT }
-  // The decoder overlooks characters that are not base64url, so only the one spelling that encodeCursor makes is
-  // accepted.
+  // The decoder ignores characters outside base64url, so only the spelling that encodeCursor produces is accepted.
   return encodeCursor(order, edge) === cursor ? edge : undefined
 }

@@ -1,8 +1,8 @@
-/** Reads the values that the dashboard offers in its filters. */
+/** Reads the values that the dashboard's filters offer. */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 
-/** How many traces and scores are looked at for names, the newest, and how many names are given at most. */
+/** Numbers of newest traces and scores searched for names, and maximum number of values per filter. */
 const LOOKED_AT = 1000
 const SCORES_LOOKED_AT = 3000
 const MOST = 200
@@ -15,8 +15,8 @@ export interface Facets {
 }
 
 /**
- * The statuses, models and environments of the project's families, which are those that its traces have or once had,
- * and the names of its newest traces, the most frequent first.
+ * Reads the statuses, models and environments that the project's traces have or once had, from its families, and the
+ * names of its newest traces, most frequent first.
  */
 export async function readFacets(sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES): Promise<Facets> {
   const [traces, families] = [sql.unsafe(names.traces), sql.unsafe(names.trace_families)]
@@ -42,11 +42,11 @@ export async function readFacets(sql: Sql, projectId: number, names: TableNames 
 export interface ScoreNameFacet {
   readonly name: string
   readonly dataType: string
-  /** Among the newest scores. */
+  /** Occurrences among the newest scores. */
   readonly count: number
 }
 
-/** The names of the project's newest scores, the most frequent first. */
+/** Reads the names of the project's newest scores, most frequent first. */
 export async function readScoreNames(
   sql: Sql,
   projectId: number,

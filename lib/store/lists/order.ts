@@ -1,11 +1,12 @@
 /**
- * The orders of lists, and the edge at which a page begins. Every order is descending, and so are ids that break ties.
+ * Defines the orders of lists, and the edge at which a page begins. All orders are descending, including tie-breaking
+ * ids.
  */
 
 import { isBefore, parseTimestamp } from '../../trace/timestamp.ts'
 import type { Edge, Order } from './cursor.ts'
 
-/** An order with its bounds: no row lies above the highest key and tie, and none below the lowest. */
+/** An order with its bounds: no row lies above the highest key and tie, or below the lowest. */
 export interface ListOrder extends Order {
   readonly highestKey: string
   readonly lowestKey: string
@@ -27,7 +28,7 @@ const TRACE_IDS = {
 }
 const HIGHEST_COUNT = String(Number.MAX_SAFE_INTEGER)
 
-/** The sorts of the trace list (specification 4.7). */
+/** Sorts of the trace list (specification 4.7). */
 export const TRACE_ORDERS = {
   newest: { name: 'traces:newest', isKey: isTime, highestKey: 'infinity', lowestKey: '-infinity', ...TRACE_IDS },
   slowest: { name: 'traces:slowest', isKey: isCount, highestKey: HIGHEST_COUNT, lowestKey: '-1', ...TRACE_IDS },
@@ -35,7 +36,7 @@ export const TRACE_ORDERS = {
 } as const satisfies Record<string, ListOrder>
 export type Sort = keyof typeof TRACE_ORDERS
 
-/** The order of the list of scores: by createdAt, then by the number that counts insertions. */
+/** Order of the score list: by createdAt, then by insertion number. */
 export const SCORE_ORDER: ListOrder = {
   name: 'scores',
   isKey: isTime,
@@ -47,20 +48,20 @@ export const SCORE_ORDER: ListOrder = {
 }
 
 /**
- * The edge at which a walk down a list begins: its top, the upper bound `to` (inclusive, for orders by time) or the
- * cursor, whichever is lowest. The statement has one edge instead of two conditions, because PostgreSQL enters an
- * index at only one of two conditions, and may choose the one that is further away.
+ * Returns the edge at which a walk down a list begins: its top, the inclusive upper bound `to` (in orders by time) or
+ * the cursor, whichever is lowest. A single edge replaces two conditions, because PostgreSQL starts an index scan at
+ * just one condition, possibly the one further away.
  */
 export function edgeBelow(order: ListOrder, cursor: Edge | undefined, to: string | undefined): Edge {
   if (cursor !== undefined && (to === undefined || !isBefore(to, cursor.key))) return cursor
   return { key: to ?? order.highestKey, tie: order.highestTie, inclusive: true }
 }
 
-/** The edge at which a walk up a list begins: the cursor, or the lower bound `from` if that is higher. */
+/** Returns the edge at which a walk up a list begins: the cursor, or the lower bound `from` if higher. */
 export function edgeAbove(order: ListOrder, cursor: Edge, from: string | undefined): Edge {
   if (from === undefined || !isBefore(cursor.key, from)) return cursor
   return { key: from, tie: order.lowestTie, inclusive: true }
 }
 
-/** The same position, but the edge of the rows on its other side. */
+/** Returns the edge at the same position for the rows on the other side. */
 export const behindEdge = (edge: Edge): Edge => ({ ...edge, inclusive: !edge.inclusive })

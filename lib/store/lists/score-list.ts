@@ -1,6 +1,4 @@
-/**
- * The list of a project's scores (specification 4.14), newest first. Pages are found by keyset on (created_at, seq).
- */
+/** Lists a project's scores (specification 4.14), newest first, with keyset pagination on (created_at, seq). */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { list } from '../answers/json-text.ts'
@@ -9,16 +7,14 @@ import { SCORE_FIELDS } from '../trace/scores.ts'
 import type { Edge } from './cursor.ts'
 import { edgeBelow, SCORE_ORDER } from './order.ts'
 
-/**
- * How many scores one call may look at when it filters by what no index has: the environment, the value, the source.
- */
+/** Maximum number of scores that a call examines when filtering without an index: by environment, value or source. */
 export const MAX_EXAMINED = 1000
 
 export interface ScoreQuery {
   readonly name?: string | undefined
-  /** The environment of the score's trace, in lower case. */
+  /** Environment of the score's trace, in lower case. */
   readonly environment?: string | undefined
-  /** Canonical timestamps, inclusive bounds of createdAt. */
+  /** Inclusive bounds of createdAt, as canonical timestamps. */
   readonly from?: string | undefined
   readonly to?: string | undefined
   readonly limit: number
@@ -26,38 +22,38 @@ export interface ScoreQuery {
   readonly picked?: PickedScores | undefined
 }
 
-/** Filters on the values of scores; only the dashboard uses them. */
+/** Filters that only the dashboard uses. */
 export interface PickedScores {
   readonly source?: string | undefined
-  /** The value as text: a number, `true`, `false` or the category. */
+  /** The value as a string: a number, `true`, `false` or the category. */
   readonly value?: string | undefined
-  /** Numbers from `min` on, and below `below`. */
+  /** Selects numbers from `min` (inclusive) to `below` (exclusive). */
   readonly min?: number | undefined
   readonly below?: number | undefined
 }
 
 export interface ScorePage {
-  /** The scores, as the text of a JSON array. */
+  /** Scores, as a JSON array string. */
   readonly scores: string
-  /** The edge at which the next page begins; undefined if this is the last page. */
+  /** Edge at which the next page begins; undefined on the last page. */
   readonly next: Edge | undefined
 }
 
 interface Row extends ScoreRow {
   readonly seq: number
-  /** Null in rows that are not on the page: the last score that may be examined, and the score after it. */
+  /** Null in two rows that are not on the page: the last examined score and the score after it. */
   readonly traceId: string | null
 }
 
 /**
- * The trace of a score. The query has `order by` and `limit` although there is one trace, so that PostgreSQL takes the
- * index of `seq`. While the tables are empty, other indexes seem just as good to the planner, and a connection keeps
- * its plan.
+ * Returns SQL for a score's trace. The query has `order by` and `limit`, despite selecting one row, so that PostgreSQL
+ * uses the index of `seq`. While the tables are empty, the planner considers other indexes equally good, and a
+ * connection keeps its plan.
  */
 const traceOfScore = ({ traces }: TableNames): string => `select id, environment from ${traces}
   where project_id = $1 and seq >= s.trace_seq and seq <= s.trace_seq order by seq limit 1`
 
-/** One page of a project's scores. With a filter that no index has, a page can be short or empty without being the last. */
+/** Lists one page of scores. If a filter has no index, a page can be short or empty without being the last. */
 export async function listScores(
   sql: Sql,
   projectId: number,
@@ -72,7 +68,7 @@ export async function listScores(
   const conditions = [`s.project_id = ${bind(projectId)}`]
   if (name !== undefined) conditions.push(`s.name = ${bind(name)}`)
   if (from !== undefined) conditions.push(`s.created_at >= ${bind(from)}`)
-  // "is true" keeps PostgreSQL from finding traces by their environment, in which there can be very many.
+  // "is true" keeps PostgreSQL from finding traces by environment, because an environment can have very many traces.
   const inEnvironment = environment === undefined ? '' : `and (t.environment = ${bind(environment)}) is true`
   const isPicked = picked === undefined ? [] : pickingConditions(picked, bind)
   const beyond = edge.inclusive ? '<=' : '<'
@@ -99,7 +95,7 @@ export async function listScores(
   const matches = found.filter(row => row.traceId !== null)
   const [lastExamined, beyondIt] = found.filter(row => row.traceId === null)
   const rows = matches.slice(0, limit)
-  // If more matches were found than fit on the page, the last one that fits counts as the last one examined.
+  // If more scores match than fit on the page, the next page begins after the last score that fits.
   const last = matches.length > limit ? rows.at(-1) : beyondIt && lastExamined
   return {
     scores: list(rows.map(row => renderScore(row, row.traceId!))),
@@ -107,7 +103,7 @@ export async function listScores(
   }
 }
 
-/** Conditions on scores as s, each with `and` in front. Numbers are compared as numbers, whatever their text is. */
+/** Returns conditions on scores as s, each with a leading `and`. Numbers are compared by value, not by notation. */
 function pickingConditions(
   { source, value, min, below }: PickedScores,
   bind: (value: string | number) => string

@@ -1,8 +1,8 @@
 /**
- * Reads the summaries of a list's page as one text. PostgreSQL joins the values of all traces of the page, and node
- * makes JSON of them. This takes the least CPU of the ways that were measured (test/bench/RESULTS.md, "The text of a
- * page"): the driver takes long to decode single columns, and PostgreSQL takes long to make JSON. Moreover, PostgreSQL
- * writes times and the exponents of doubles in JSON in another way than answers do.
+ * Reads the summaries of a list's page as one string. PostgreSQL joins the values of all traces on the page, and
+ * Node.js converts them to JSON. Of the ways measured, this uses the least CPU (test/bench/RESULTS.md, "The text of a
+ * page"), because the driver is slow at decoding single columns, and PostgreSQL at producing JSON. PostgreSQL also
+ * formats times and exponents of doubles differently from responses.
  */
 import type { TableNames } from '../../database/tables.ts'
 import { readTimestamp, readUuid } from '../../database/types.ts'
@@ -10,12 +10,12 @@ import type { AnswerTexts } from '../answers/json-text.ts'
 import { readScoreMap, scoreMapText } from '../answers/score-json.ts'
 import { environmentMember, joinSummary, renderUsage, type SummaryParts } from '../answers/trace-json.ts'
 
-/** Stands between values. to_json escapes this character, and the values without to_json cannot hold it. */
+/** Separates values. to_json escapes this character, and values without to_json cannot contain it. */
 const SEPARATOR = '\u0001'
 
 /**
- * The values of a trace, over a row of traces as t; null becomes the empty text. readSummary takes them in this order, and
- * the text of the trace's scores behind them.
+ * SQL for a trace's values, over a row of traces as t; null becomes the empty string. readSummary expects this order,
+ * followed by the string of the trace's scores.
  */
 const COLUMNS = [
   't.id',
@@ -43,24 +43,23 @@ type Values = AnswerTexts<readonly [...typeof COLUMNS, 'scores']>
 const VALUES = COLUMNS.join(", E'\\x01', ")
 
 /**
- * SQL of the aggregate that makes the text of a page. Its rows are traces of project $1 as t, in the order of the
- * page. The text is null if there are no rows.
+ * Returns SQL for the aggregate that builds a page's string. Its rows are traces of project $1 as t, in page order. The
+ * string is null if there are no rows.
  */
 export const pageText = (names: TableNames): string =>
   `string_agg(concat(${VALUES}, E'\\x01', ${scoreMapText(names)}), E'\\x01')`
 
-/** One trace of a page. */
 export interface Summary {
   readonly id: string
-  /** The three sort keys, as cursors have them; empty if the trace has no such key. */
+  /** Sort keys in the form that cursors use; empty if the trace has no value. */
   readonly startedAt: string
   readonly durationMs: string
   readonly costUsd: string
-  /** The summary as JSON text. */
+  /** Returns the summary as a JSON string. */
   render(): string
 }
 
-/** Takes the text of a page apart. */
+/** Splits a page's string into summaries. */
 export function readSummaries(page: string | null): Summary[] {
   const values = page === null ? [] : page.split(SEPARATOR)
   const each = COLUMNS.length + 1
@@ -77,7 +76,7 @@ function readSummary(values: readonly string[]): Summary {
   const [spanCount, errorCount, estimatedBytes, ingestedAt, scores] = counts
   const id = readUuid(uuid)
   const startedAt = readTimestamp(started)
-  // PostgreSQL's shortest text of a double is the same number, but not always the text that JavaScript writes.
+  // PostgreSQL's shortest notation of a double may differ from JavaScript's for the same number.
   const costUsd = count(cost)
   const usage = {
     inputTokens: count(inputTokens),

@@ -1,12 +1,13 @@
 /**
- * Finds pages of the slowest and costliest that lie deeper than a ranking goes (lib/store/rankings/rankings.ts), or
- * that a ranking cannot fill because traces of its top were deleted. Three ways are tried:
+ * Finds pages of the slowest and costliest traces that lie deeper than a ranking reaches
+ * (lib/store/rankings/rankings.ts), or that a ranking cannot fill because traces of its top were deleted. Tries three
+ * ways:
  *
- * 1. The index of all of the project's slowest or costliest traces, which has no floor, is walked for a short way. If
- *    many traces match, that fills the page.
- * 2. If few traces match, all of them are read and sorted.
- * 3. Otherwise that index is walked until the page is full, however far that is. If one trace of 1,000 matches, a page
- *    of 50 looks at 50,000 traces.
+ * 1. Walks a short way along the index of all the project's slowest or costliest traces, which has no floor. If many
+ *    traces match, this fills the page.
+ * 2. If few traces match, reads and sorts all of them.
+ * 3. Otherwise walks the same index until the page is full, however far. If one trace in 1,000 matches, a page of 50
+ *    examines 50,000 traces.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -15,10 +16,9 @@ import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
 import { walkNear, walkTraces } from './trace-walk.ts'
 
-/** How many traces the first way looks at, and how many the second way sorts at most. */
+/** Maximum number of traces that the first way examines, and that the second way sorts. */
 export const DEPTH = { near: 2_000, few: 2_000 }
 
-/** Reads the page. */
 export async function readDeep(
   sql: Sql,
   projectId: number,
@@ -34,7 +34,7 @@ export async function readDeep(
   )
 }
 
-/** Reads the page by sorting all traces that match. Undefined if more than `few` match. */
+/** Reads the page by sorting all matching traces. Returns undefined if more than `few` match. */
 async function sortFew(
   sql: Sql,
   projectId: number,

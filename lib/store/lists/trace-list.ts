@@ -1,13 +1,13 @@
 /**
- * The trace list (specification 4.7). Pages are found by keyset on (sort key, id), at any depth. The bodies of traces
- * are never read. There are three ways to a page:
+ * Lists traces (specification 4.7), with keyset pagination on (sort key, id) at any depth. Trace bodies are never read.
+ * Pages are found in three ways:
  *
- * - The list without filters, and that of a session, is read along one index (lib/store/lists/trace-walk.ts).
- * - A list with filters is merged from the lists of the families that match (lib/store/lists/trace-merge.ts).
- * - Pages deep in the slowest and costliest with filters are found in other ways (lib/store/lists/trace-depth.ts).
+ * - The list without filters, and a session's list, are read along one index (lib/store/lists/trace-walk.ts).
+ * - A list with filters is merged from the lists of the matching families (lib/store/lists/trace-merge.ts).
+ * - Deep pages of slowest or costliest traces with filters are found in other ways (lib/store/lists/trace-depth.ts).
  *
- * The text of a statement fixes the indexes that it uses, whatever the values are. So each statement can be planned
- * once for each connection (plan_cache_mode of the readers), which saves CPU on every page (test/bench/RESULTS.md,
+ * A statement's text determines which indexes it uses, regardless of its parameters. Each statement can therefore be
+ * planned once per connection (plan_cache_mode of the readers), which saves CPU on every page (test/bench/RESULTS.md,
  * "Reading lists").
  */
 import type { Sql } from 'postgres'
@@ -23,15 +23,15 @@ import { FAMILY_FILTERS } from './trace-statement.ts'
 import { walkTraces } from './trace-walk.ts'
 
 export interface TracePage {
-  /** The summaries, as the text of a JSON array. */
+  /** Summaries, as a JSON array string. */
   readonly traces: string
-  /** The edge at which the page after this one begins; undefined if this is the last. */
+  /** Edge at which the next page begins; undefined on the last page. */
   readonly next: Edge | undefined
-  /** The edge at which the page before this one ends; undefined if this is the first. */
+  /** Edge at which the previous page ends; undefined on the first page. */
   readonly previous: Edge | undefined
 }
 
-/** The bounds of merging and sorting; the files that define them say what they mean. */
+/** Limits of merging and sorting, documented where they are defined. */
 const BOUNDS = { mostFamilies: MOST_FAMILIES, ...DEPTH }
 
 const SORT_FIELDS = { newest: 'startedAt', slowest: 'durationMs', costliest: 'costUsd' } as const
@@ -54,7 +54,7 @@ export async function listTraces(
   const traces = found.slice(0, limit)
   if (!down) traces.reverse()
   const follows = found.length > limit
-  // From an empty page the way back leads to the rows before its own cursor, the row at the cursor included.
+  // From an empty page, going back leads to the rows before the page's cursor, including the row at the cursor.
   const edgeAt = (trace: Summary | undefined): Edge =>
     trace === undefined ? behindEdge(edge) : { key: trace[SORT_FIELDS[sort]], tie: trace.id, inclusive: false }
   return {
@@ -64,10 +64,7 @@ export async function listTraces(
   }
 }
 
-/**
- * More families than any project has. The statement adds one to this number, which must still be an int of
- * PostgreSQL's.
- */
+/** More families than any project has. The statement adds 1 to this number, and the sum must fit into an int. */
 const ALL_FAMILIES = 2 ** 31 - 2
 
 const MERGED_FILTERS = [...FAMILY_FILTERS, 'name', 'tag', 'userId'] as const
@@ -82,7 +79,7 @@ async function findPage(
 ): Promise<FoundTraces> {
   const isNewest = query.sort === 'newest'
   const isMerged = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
-  // Only in the order newest can a page be walked to instead, so only there is the number of merged families bounded.
+  // Only the order newest has a walk as its alternative, so only that order limits the number of merged families.
   const most = isNewest ? mostFamilies : ALL_FAMILIES
   const page = isMerged && (await mergeLists(sql, projectId, query, start, most, names))
   if (page) return page

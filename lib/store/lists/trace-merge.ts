@@ -1,24 +1,23 @@
 /**
- * Finds pages of traces that filters select, in any order, by merging lists.
+ * Finds pages of filtered traces, in any order, by merging lists.
  *
- * A list has the traces of one family (status, environment and model together). If the query has a name, a list has
- * those of one named family (a family and a name) instead. If it has a tag or a user, a list has only the traces of
- * the family with that tag or user. An index holds every list, sorted in every order. The traces that match a query
- * are some of these lists together, so a page is merged from the traces of each list that lie nearest the edge where
- * the page begins:
+ * A list contains the traces of one family (a combination of status, environment and model). If the query has a name, a
+ * list contains the traces of one named family (a family and a name) instead. If the query has a tag or a user, a list
+ * contains only the family's traces with that tag or user. Indexes hold every list in every order. The traces that
+ * match a query are the union of several lists, so a page is merged from each list's traces nearest the edge where the
+ * page begins:
  *
- * 1. The families that match are read. A project has at most as many as it has models, times its environments, times
- *    four.
- * 2. From the lists of a few frequent families, a page each is read, and these are merged. If they fill the page, its
- *    last trace is a bound: whatever lies further from the edge is not on the page. The bound makes looks into the
- *    other lists cheaper, because it ends them early (test/bench/RESULTS.md, "Reading lists").
- * 3. In each of the other lists, the trace nearest the edge is looked up. These traces may make the bound narrower.
- * 4. A page of n traces can have traces of no more than n lists: those whose nearest trace is nearest. It is merged
- *    from them.
+ * 1. The matching families are read. A project has at most four families per model and environment.
+ * 2. One page is read from each list of a few frequent families, and these pages are merged. If the result fills the
+ *    page, its last trace is a bound: no trace further from the edge is on the page. The bound ends lookups in the
+ *    remaining lists early, which makes them cheaper (test/bench/RESULTS.md, "Reading lists").
+ * 3. In each remaining list, the trace nearest the edge is looked up. These traces may tighten the bound.
+ * 4. A page of n traces can contain traces of at most n lists, those with the nearest traces. The page is merged from
+ *    these lists.
  *
- * The cost does not grow with the number of traces, whatever matches. There is one exception: for a user, a tag and a
- * name together, the traces of the user with the tag are looked at one by one. The index of a long list has only the
- * top of its slowest and costliest, so deeper pages are not found here (lib/store/lists/trace-depth.ts).
+ * The cost does not grow with the number of traces, whether or not they match. The exception is a query by user, tag
+ * and name together, which checks the user's traces with the tag one by one. The index of a long list contains only the
+ * top of its slowest and costliest traces, so deeper pages are found in lib/store/lists/trace-depth.ts.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -30,19 +29,16 @@ import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
 import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
 
 /**
- * The most families that are merged for a page of the newest traces (test/bench/RESULTS.md, "Reading lists"). With
- * more, the index of all traces is walked instead. A project has more families only if its clients make up models.
+ * Maximum number of families merged for a page of the newest traces (test/bench/RESULTS.md, "Reading lists"). With more
+ * families, the index of all traces is walked instead. A project exceeds the limit only if its clients invent models.
  */
 export const MOST_FAMILIES = 5000
 
-/**
- * How many lists are read to find the first bound: the lists of the most frequent families among the newest SAMPLE
- * traces.
- */
+/** Number of lists read for the first bound: those of the most frequent families among the newest SAMPLE traces. */
 const FREQUENT = 4
 const SAMPLE = 100
 
-/** Reads the page. Undefined if too many families match, or if the page lies deeper than the rankings go. */
+/** Reads the page. Returns undefined if too many families match or the page lies deeper than the rankings reach. */
 export async function mergeLists(
   sql: Sql,
   projectId: number,
@@ -54,8 +50,7 @@ export async function mergeLists(
   const statement = new TraceStatement(projectId, query, names)
   const { list, listed, nearest, row } = findLists(statement, query)
   const most = statement.bind(mostFamilies)
-  // One trace more than asked for shows whether anything follows. One on the other side shows whether anything
-  // precedes.
+  // One trace beyond the limit shows whether a page follows; one trace behind the edge shows whether a page precedes.
   const wanted = statement.bind(limit + 1)
   const areFew = `(select count(*) from lists) <= ${most}`
   const order = statement.order(down, 'm.key', 'm.id')
@@ -64,7 +59,7 @@ export async function mergeLists(
   const before = () => `select from lists cross join lateral (${nearest('lists.list', !down, behindEdge(edge), '1')}) m
     where ${areFew} limit 1`
   const behind = isCursor ? statement.hasRow(before()) : 'false'
-  // Everything above the highest floor is in the rankings. The order newest has no floors.
+  // All traces above the highest floor are in the rankings. The order newest has no floors.
   const hasFloor = query.sort !== 'newest'
   const floor = `(select max(f.${statement.column}) from lists join ${names.ranking_floors} f
       on f.project_id = $1 and f.list = ${listed('lists.list')})`
@@ -110,25 +105,24 @@ export async function mergeLists(
   return fits ? found : undefined
 }
 
-/** SQL for the lists that are merged. */
 interface Lists {
-  /** The number of a family or named family, as an expression over trace_families. */
+  /** Number of a family or named family, as an expression over trace_families. */
   readonly list: string
-  /** The number by which the traces of a list are found: the family, with the tag and the user of the query. */
+  /** Returns the number by which a list's traces are found: its family combined with the query's tag and user. */
   listed(list: string): string
-  /** A query for the (key, id) of the traces of a list that lie nearest an edge, and within a bound if one is given. */
+  /** Returns a query for the (key, id) of a list's traces nearest an edge, within a bound if one is given. */
   nearest(list: string, down: boolean, edge: Edge, limit: string, bound?: string): string
-  /** A query for the (key, id) of the newest traces of a list. The key may be null. */
+  /** Returns a query for the (key, id) of a list's newest traces. The key may be null. */
   members(list: string, limit: string): string
   /**
-   * A query for the trace of which a row of `table` has (list, key, id). The trace is looked up in its list again,
-   * whose index pages have just been read; an index by id would have to read another page for each trace. The query
-   * has `order by`, so that the planner does not take another index while the tables are empty.
+   * Returns a query for the trace that a row (list, key, id) of `table` identifies. The trace is looked up in its list
+   * again, whose index pages have just been read; an index by id would read another page per trace. The query has
+   * `order by` so that the planner does not use another index while the tables are empty.
    */
   row(table: string): string
 }
 
-/** The lists that make up the result of a query. */
+/** Returns SQL for the lists that make up a query's result. */
 export function findLists(statement: TraceStatement, { sort, name, tag, userId }: TraceQuery): Lists {
   const { traces, trace_tags: traceTags } = statement.names
   const under = (value: string | undefined) => {
@@ -136,7 +130,7 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
     return (list: string) => (text === undefined ? list : hashInSql(text, list))
   }
   const [namedFamilyIn, ofUser, ofTag] = [under(name), under(userId), under(tag)] as const
-  // With both a tag and a user there are lists of families only. A name is a condition on the rows of such a list.
+  // With both a tag and a user, only lists of families exist, so a name becomes a condition on a list's rows.
   const isBeside = name !== undefined && tag !== undefined && userId !== undefined
   const isFamily = name === undefined || isBeside
   const base = isFamily ? 'family' : 'named_family'
@@ -156,7 +150,7 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
   const row: Lists['row'] = found => {
     const place = `(${statement.column}, id)`
     const wanted = `(${found}.key, ${found}.id)`
-    // The index of all of the project's slowest or costliest traces has each of them, also those that are not ranked.
+    // The index of all the project's slowest or costliest traces also contains the unranked traces.
     const inList = sort === 'newest' ? `and ${column} = ${ofUser(`${found}.list`)}` : ''
     return `select * from ${traces} where project_id = $1 ${inList}
       and ${place} >= ${wanted} and ${place} <= ${wanted} ${statement.hasKey}
@@ -171,7 +165,7 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
   }
 }
 
-/** Conditions for all three filters, set or not, so that the statement is the same whichever of them are set. */
+/** Returns conditions for all three filters, set or not, so that the statement does not depend on which are set. */
 export function familyFilters(statement: TraceStatement, query: TraceQuery): string {
   return FAMILY_FILTERS.map(column => {
     const value = statement.bind(query[column] ?? null)

@@ -1,14 +1,13 @@
-/** A query of the trace list, and what a statement finds for it. */
+/** Describes a query of the trace list and its result. */
 import type { Edge } from './cursor.ts'
 import type { Sort } from './order.ts'
 
 /**
- * Filters are exact and combine with AND. `from` and `to` are canonical timestamps, and allowed only in the order
- * newest.
+ * Filters are exact and combine with AND. `from` and `to` are canonical timestamps, allowed only with the sort newest.
  */
 export interface TraceFilters {
   readonly status?: string | undefined
-  /** In lower case. 'unassigned' selects traces that were recorded by a key without an environment. */
+  /** In lower case. 'unassigned' selects traces recorded by a key without an environment. */
   readonly environment?: string | undefined
   readonly model?: string | undefined
   readonly name?: string | undefined
@@ -27,20 +26,19 @@ export interface TraceQuery extends TraceFilters {
   readonly before?: Edge | undefined
 }
 
-/** The edge at which a page begins, and the direction in which it goes. */
+/** The edge at which a page begins, and the page's direction. */
 export interface Start {
   readonly edge: Edge
-  /** Whether the page goes down the list; otherwise it goes up. */
+  /** Whether the page goes down the list rather than up. */
   readonly down: boolean
-  /** Whether the page begins at a cursor, so that there may be traces on the other side of the edge. */
+  /** Whether the page begins at a cursor, so that traces may exist on the other side of the edge. */
   readonly isCursor: boolean
   readonly limit: number
 }
 
-/** The result of a statement. */
 export interface FoundTraces {
-  /** The page and, if there is one, the trace after it: text for readSummaries, the trace nearest the edge first. */
+  /** The page and, if any, the trace after it, as a string for readSummaries, nearest the edge first. */
   readonly page: string | null
-  /** Whether there is a trace on the other side of the edge. */
+  /** Whether a trace exists on the other side of the edge. */
   readonly behind: boolean
 }

@@ -1,4 +1,4 @@
-/** Puts the text of a statement that reads a page of traces together from fixed pieces. Every value is a parameter. */
+/** Assembles a statement that reads a page of traces from fixed pieces. Every value is a parameter. */
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { RANKING_COLUMNS } from '../rankings/rankings.ts'
 import type { Edge } from './cursor.ts'
@@ -8,7 +8,7 @@ import type { TraceQuery } from './trace-query.ts'
 
 export const SORT_COLUMNS: Readonly<Record<Sort, string>> = { newest: 'started_at', ...RANKING_COLUMNS }
 
-/** The filters by the three fields that make up a trace's family. */
+/** Filters by the three fields that make up a trace's family. */
 export const FAMILY_FILTERS = ['status', 'environment', 'model'] as const
 
 export class TraceStatement {
@@ -24,32 +24,32 @@ export class TraceStatement {
     this.names = names
   }
 
-  /** Adds a parameter, and returns its placeholder. */
+  /** Adds a parameter and returns its placeholder. */
   bind(value: string | number | null): string {
     return `$${this.values.push(value)}`
   }
 
-  /** The condition of the project's traces from an edge on, down or up the order, as far as `from` and `to` allow. */
+  /** Returns the condition for the project's traces beyond an edge, down or up the order, within `from` and `to`. */
   beyond(down: boolean, edge: Edge): string {
     const { from, to } = this.#query
     const way = `${down ? '<' : '>'}${edge.inclusive ? '=' : ''}`
     const conditions = [
       `project_id = $1 and (${this.column}, id) ${way} (${this.bind(edge.key)}, ${this.bind(edge.tie)})`
     ]
-    // Only the bound that lies ahead; the edge takes care of the other one.
+    // Only the bound ahead needs a condition, because the edge covers the other bound.
     if (down && from !== undefined) conditions.push(`started_at >= ${this.bind(from)}`)
     if (!down && to !== undefined) conditions.push(`started_at <= ${this.bind(to)}`)
     return `${conditions.join(' and ')} ${this.hasKey}`
   }
 
-  /** A condition for slowest and costliest: their indexes hold only rows that have the sort key. */
+  /** Condition for the slowest and costliest, whose indexes contain only rows with a sort key. */
   get hasKey(): string {
     return this.#query.sort === 'newest' ? '' : `and ${this.column} is not null`
   }
 
   /**
-   * The condition of traces that lie no further from the edge than the one row of `table`, which has (key, id). If the
-   * table is empty, every trace meets it.
+   * Returns the condition for traces no further from the edge than the only row (key, id) of `table`. If the table is
+   * empty, every trace meets the condition.
    */
   within(down: boolean, table: string): string {
     const { lowestKey, lowestTie, highestKey, highestTie } = TRACE_ORDERS[this.#query.sort]
@@ -58,13 +58,13 @@ export class TraceStatement {
     return `and (${this.column}, id) ${down ? '>=' : '<='} (${or('key', key)}, ${or('id', tie)})`
   }
 
-  /** The clause `order by`, with the trace nearest the edge first. */
+  /** Returns the `order by` clause that puts the trace nearest the edge first. */
   order(down: boolean, column = this.column, id = 'id'): string {
     const way = down ? 'desc' : 'asc'
     return `order by ${column} ${way}, ${id} ${way}`
   }
 
-  /** The filters as conditions on traces, each with `and` in front. */
+  /** Returns the filters as conditions on traces, each with a leading `and`. */
   columnFilters(): string[] {
     const { name, sessionId, userId, tag } = this.#query
     const equal = [
@@ -80,14 +80,14 @@ export class TraceStatement {
   }
 
   /**
-   * An expression that says whether a query of at most one row has one. `exists` would ignore the query's order, and
-   * PostgreSQL might then take another index.
+   * Returns an expression that is true if the query, of at most one row, returns a row. `exists` would ignore the
+   * query's order, and PostgreSQL might use another index.
    */
   hasRow(query: string): string {
     return `coalesce((select true from (${query}) found), false)`
   }
 
-  /** An expression for the text of a page of these traces. */
+  /** Returns an expression for the page string of the given traces. */
   pageOfRows(rows: string): string {
     return `(select ${pageText(this.names)} from ${rows} t)`
   }

@@ -1,4 +1,4 @@
-/** Finds pages of traces by walking along the index of their order. */
+/** Finds pages of traces by walking the index of their order. */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import type { Edge } from './cursor.ts'
@@ -6,7 +6,7 @@ import { behindEdge } from './order.ts'
 import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
 
-/** Reads the page. Other filters are checked on each trace on the way. */
+/** Reads the page, checking any filters on each trace along the way. */
 export async function walkTraces(
   sql: Sql,
   projectId: number,
@@ -18,13 +18,13 @@ export async function walkTraces(
   const [found] = await sql.unsafe<[FoundTraces]>(
     `select ${statement.pageOfRows(`(${page()})`)} as page, ${behind} as behind`,
     statement.values,
-    // Two and more filters have too many combinations for their statements to be worth keeping.
+    // Two or more filters have too many combinations for their statements to be worth caching.
     { prepare: filters < 2 }
   )
   return found
 }
 
-/** Reads the page, but walks past `most` traces at most. Undefined if these do not fill the page. */
+/** Reads the page by walking past at most `most` traces. Returns undefined if those traces do not fill the page. */
 export async function walkNear(
   sql: Sql,
   projectId: number,
@@ -44,9 +44,7 @@ export async function walkNear(
   return isFull ? found : undefined
 }
 
-/**
- * The pieces of the statement. `page` takes the number of traces that may be looked at; without it there is no bound.
- */
+/** Builds the pieces of the statement. `page` takes the maximum number of traces to examine, unlimited by default. */
 function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, limit }: Start, names: TableNames) {
   const statement = new TraceStatement(projectId, query, names)
   const filters = statement.columnFilters()
@@ -56,8 +54,7 @@ function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, li
       most === undefined ? next : `select * from (${next} ${statement.order(down)} limit ${most}) next where true`
     return `${looked} ${filters.join(' ')} ${statement.order(down)} limit ${limit}`
   }
-  // One trace more than asked for shows whether anything follows. One on the other side shows whether anything
-  // precedes.
+  // One trace beyond the limit shows whether a page follows; one trace behind the edge shows whether a page precedes.
   const wanted = statement.bind(limit + 1)
   return {
     statement,

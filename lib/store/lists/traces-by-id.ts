@@ -1,10 +1,10 @@
-/** Reads summaries of traces by their ids, such as those of running traces that a page shows. */
+/** Reads trace summaries by id, for example of the running traces that a page shows. */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { list } from '../answers/json-text.ts'
 import { pageText, readSummaries } from './summary-page.ts'
 
-/** The summaries of those that there are, newest first, as the text of a JSON array. */
+/** Returns the summaries of the given traces that exist, newest first, as a JSON array string. */
 export async function readTracesById(
   sql: Sql,
   projectId: number,

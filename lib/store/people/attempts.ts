@@ -1,16 +1,16 @@
-/** How often passwords were tried, for whom and from where. */
+/** Counts password attempts by person, device and network. */
 import type { Sql } from 'postgres'
 
-/** For how long attempts are remembered. */
+/** Time for which attempts are remembered. */
 export const WINDOW_MINUTES = 15
 
-/** Whose password is tried, or from where, and how often it may be within the window. */
+/** A person, device or network, and its maximum number of attempts within the window. */
 export interface Subject {
   readonly name: string
   readonly most: number
 }
 
-/** For how many seconds no more attempts may be made; undefined if one may be. Nothing is written. */
+/** Returns the seconds until another attempt is allowed; undefined if it is allowed now. Writes nothing. */
 export async function readWait(sql: Sql, subjects: readonly Subject[]): Promise<number | undefined> {
   const [row] = await sql<[{ waitS: number | null }]>`
     select ${waitS(sql)} from ${asked(sql, subjects)} join sign_in_attempts using (subject)
@@ -18,15 +18,15 @@ export async function readWait(sql: Sql, subjects: readonly Subject[]): Promise<
   return seconds(row.waitS)
 }
 
-/** The most expired rows that each counted attempt deletes. */
+/** Maximum number of expired rows that a counted attempt deletes. */
 const FORGOTTEN_AT_ONCE = 100
 
 /**
- * Counts an attempt, before it is made, for each subject. Returns for how many seconds no more may be made; undefined
- * if this one may be. Where one of the subjects has none left, nothing is written.
+ * Counts an attempt for each subject before the attempt is made. Returns the seconds until another attempt is allowed;
+ * undefined if this attempt is allowed. If a subject has no attempts left, nothing is counted.
  */
 export async function countAttempt(sql: Sql, subjects: readonly Subject[]): Promise<number | undefined> {
-  // A statement of its own, so that its locks are gone when the next one waits for others.
+  // Runs as a separate statement, so that its locks are released before the next statement waits for locks.
   await sql`
     delete from sign_in_attempts where subject in (
       select subject from sign_in_attempts where until <= now() order by until limit ${FORGOTTEN_AT_ONCE}
@@ -53,7 +53,7 @@ export async function countAttempt(sql: Sql, subjects: readonly Subject[]): Prom
   return seconds(row.waitS)
 }
 
-/** All statements lock the rows in the same order. */
+/** Sorts subjects, so that all statements lock rows in the same order. */
 function asked(sql: Sql, subjects: readonly Subject[]) {
   const ordered = subjects.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   return sql`unnest(${ordered.map(({ name }) => name)}::text[], ${ordered.map(({ most }) => most)}::int[]) as a (subject, most)`
@@ -61,6 +61,8 @@ function asked(sql: Sql, subjects: readonly Subject[]) {
 
 const waitS = (sql: Sql) => sql`ceil(extract(epoch from max(until) - now()))::int as "waitS"`
 
-/** One that waited for another began before it, and so would wait for longer than the window. */
+/**
+ * Caps the wait at the window's length, because a statement that waited for a lock computes it from an earlier time.
+ */
 const seconds = (waitS: number | null): number | undefined =>
   waitS === null ? undefined : Math.min(Math.max(1, waitS), WINDOW_MINUTES * 60)

@@ -1,7 +1,7 @@
 /**
- * Runs changes of memberships, and of the members' links and passwords, one after another. The rule that an owner gets
- * no access to accounts of others depends on memberships that a statement reads, and a statement does not see rows that
- * were committed after it began. So the lock is taken before, in a statement of its own.
+ * Serializes changes to memberships, and to members' links and passwords. The rule that owners get no access to each
+ * other's accounts depends on memberships that a statement reads. A statement does not see rows committed after it
+ * began, so a separate statement takes the lock first.
  */
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
@@ -11,7 +11,7 @@ export async function inTurn<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } finally {
-    // A connection that is lost has lost the lock as well, and the error of the work says more.
+    // A lost connection has already released the lock, and the work's error says more.
     await sql`select pg_advisory_unlock(${ADVISORY_LOCK.people})`.catch(() => {})
   }
 }

@@ -1,19 +1,19 @@
-/** Links that sign a user in, once. */
+/** Single-use sign-in links. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { auditOf } from '../audit.ts'
 import { makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** How long a link can be used. The recipient of an invitation may read it a day later. */
+/** Link lifetimes in minutes. The recipient of an invitation may read it a day later. */
 export const LINK_MINUTES = 15
 export const INVITATION_MINUTES = 24 * 60
 
-/** A step of a statement that stores a link for each user in `source`, which has the column user_id. */
+/** Returns a statement step that stores a link for each user in `source`, which has the column user_id. */
 export const storingLink = (sql: Sql, digest: string, minutes: number, source: ReturnType<Sql>) => sql`
   insert into sign_in_links (digest, user_id, expires_at)
   select ${digest}::bytea, user_id, now() + ${minutes} * interval '1 minute' from ${source}`
 
-/** Makes a link for a user. */
+/** Stores a link for a user and deletes expired links. */
 export async function insertLink(sql: Sql, userId: number, digest: string, by: number | null): Promise<void> {
   await sql`
     with expired as (
@@ -27,8 +27,8 @@ export async function insertLink(sql: Sql, userId: number, digest: string, by: n
 }
 
 /**
- * Uses up a link and makes a session: both or neither. Returns the user; undefined if the link is unknown, used, too
- * old, or belongs to another user than `only`.
+ * Uses up a link and creates a session, or does neither. Returns the user's id; undefined if the link is unknown, used,
+ * expired, or belongs to a user other than `only`.
  */
 export async function signInByLink(
   sql: Sql,

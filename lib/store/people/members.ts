@@ -1,7 +1,6 @@
 /**
- * The members of an account, as an owner sees and changes them. Owners are kept from each other's accounts: an owner
- * gets no link for a user who is a member of another account, and cannot add such a user, because a link would open the
- * other account too.
+ * Members of an account, as an owner sees and changes them. An owner can neither add a user from another owner's
+ * account nor get a link for that user, because the link would open the other account too.
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
@@ -15,20 +14,19 @@ export interface MemberRow {
   readonly email: string
   readonly name: string
   readonly role: Role
-  /** Whether an OpenID Connect provider gave the role, which then follows it with every sign-in. */
+  /** Whether an OpenID Connect provider assigned the role. If so, every sign-in updates the role. */
   readonly byClaim: boolean
   readonly createdAt: string
-  /** The latest use of one of their sessions; null if there is none. */
+  /** Latest use of any of the user's sessions; null if there are no sessions. */
   readonly seenAt: string | null
 }
 
-/** The owner who acts, and the account. */
 export interface Acting {
   readonly by: number
   readonly accountId: number
 }
 
-/** The members of an account, in the order in which they came. */
+/** Returns an account's members, in order of joining. */
 export async function listMembers(sql: Sql, accountId: number): Promise<MemberRow[]> {
   return sql<MemberRow[]>`${memberRows(sql)} where m.account_id = ${accountId} order by m.created_at, m.user_id`
 }
@@ -47,8 +45,9 @@ function memberRows(sql: Sql) {
 }
 
 /**
- * Invites a person: makes them a user and a member, with a link. Returns the user's id; `known` if they are a member
- * already; `elsewhere` if they are a member of another account. A user who is a member of no account is treated as new.
+ * Invites a person: creates the user if necessary, and stores a membership and a link. Returns the user's id; `known`
+ * if the person is already a member; `elsewhere` if the person is in an account that the acting owner does not own. A
+ * user without memberships is treated as new.
  */
 export async function inviteMember(
   sql: Sql,
@@ -90,11 +89,12 @@ export async function inviteMember(
   return row!.isKnown ? 'known' : 'elsewhere'
 }
 
-/** The accounts that a user owns. */
 const ownedBy = (sql: Sql, userId: number) => sql`
   select account_id from memberships where user_id = ${userId} and role = 'owner'`
 
-/** Makes another link for a member. False if there is no such member, or they are a member of accounts of others. */
+/**
+ * Stores another link for a member. Returns false if the user is not a member or is also in another owner's account.
+ */
 export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: number, link: string): Promise<boolean> {
   const [row] = await inTurn(
     sql,
@@ -112,12 +112,12 @@ export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: nu
   return row.linked
 }
 
-/** The outcome of a change: `missing`: there is no such member; `last`: the account would be left without an owner. */
+/** Outcome of a change. `missing`: there is no such member. `last`: the account would be left without an owner. */
 export type MemberChange = 'done' | 'missing' | 'last'
 
 /**
- * The owners of the account besides this one. The rows are locked and read again, so that if two owners leave at the
- * same moment, one stays.
+ * Returns steps that find the account's other owners. The rows are locked and read again, so that one owner remains if
+ * two leave at the same time.
  */
 const otherOwners = (sql: Sql, accountId: number, userId: number) => sql`
   owners as (
@@ -126,14 +126,14 @@ const otherOwners = (sql: Sql, accountId: number, userId: number) => sql`
     select user_id from owners where user_id <> ${userId}
   )`
 
-/** The user who acts; null for a command. `keep` is the session that does not end. */
+/** The acting user (null for a command), the account, and the session to keep. */
 interface Actor {
   readonly by: number | null
   readonly accountId: number
   readonly keep?: string | null
 }
 
-/** Gives a member another role, by hand from now on, and ends their sessions. */
+/** Sets a member's role, which sign-ins no longer update, and ends the member's sessions except `keep`. */
 export async function setRole(
   sql: Sql,
   { by, accountId, keep = null }: Actor,
@@ -158,7 +158,7 @@ export async function setRole(
   return row.isDone ? 'done' : row.isThere ? 'last' : 'missing'
 }
 
-/** Takes a member out of the account, and ends their sessions and links. */
+/** Removes a member from the account, and ends the member's sessions and links. */
 export async function removeMember(sql: Sql, { by, accountId }: Actor, userId: number): Promise<MemberChange> {
   const [row] = await sql<[{ isThere: boolean; isDone: boolean }]>`
     with ${otherOwners(sql, accountId, userId)}, member as (

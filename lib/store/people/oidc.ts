@@ -1,4 +1,4 @@
-/** People whom an OpenID Connect provider vouches for: who they are here, with which role, and their session. */
+/** People authenticated by an OpenID Connect provider: their users, roles and sessions. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import type { Role } from '../../schema/roles.ts'
@@ -6,44 +6,41 @@ import { auditOf } from '../audit.ts'
 import { inTurn } from './in-turn.ts'
 import { announcePeople, makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** A person at a provider, and when they proved to it who they are (in seconds since 1970), if it says. */
+/** A person's identity at a provider. `authTime` is when they last authenticated, in seconds since 1970, if known. */
 export interface Identity {
   readonly issuer: string
   readonly subject: string
   readonly authTime: number | undefined
 }
 
-/** The identity that a provider states, and the role that follows from it. */
+/** A person's details as stated by the provider, and the resulting role. */
 export interface Person {
   readonly email: string
   /**
-   * Why the address counts as theirs: the provider verified it, or OIDC_TRUST_EMAIL says so; undefined if it does not
-   * count.
+   * Basis for accepting the address: verified by the provider, or OIDC_TRUST_EMAIL is on. Undefined if not accepted.
    */
   readonly proof: 'verified' | 'trusted' | undefined
   readonly name: string
-  /** The highest role that a rule gives; undefined if none does. */
+  /** The highest role that a rule gives; undefined if no rule applies. */
   readonly role: Role | undefined
 }
 
 /**
- * The reason why a person gets no session. `unknown`: nobody has added them, and no rule gives them a role; `taken`:
- * their address belongs to a user who signs in with another identity; `unproven`: no proof says that the address is
- * theirs.
+ * The reason why a person gets no session. `unknown`: nobody added the person, and no rule gives them a role. `taken`:
+ * the email address belongs to a user with another identity. `unproven`: nothing proves that the address is theirs.
  */
 export type Refused = 'unknown' | 'taken' | 'unproven'
 
 /**
- * Makes a session for a person, who is known by issuer and subject. An identity that is seen for the first time is
- * linked, once, to the user with its address if that is proven, or if the user signed in by a provider before
- * identities were stored (`oidc_email_until`). Without such a user, a role and a proven address make one.
+ * Creates a session for a person, identified by issuer and subject. A new identity is linked, once, to the user with
+ * its email address, if the address is proven or the user signed in through a provider before identities were stored
+ * (`oidc_email_until`). If there is no such user, a person with a role and a proven address becomes a new user.
  *
- * In the oldest owner account the role decides their membership: it is made, changed and taken away, unless it was
- * given by hand, which stays. A person who is then a member of no account is `unknown`.
+ * The role determines the person's membership in the oldest owner account, which is added, changed or removed to match.
+ * A membership assigned by hand stays unchanged. A person who is then not a member of any account is `unknown`.
  *
- * An existing user who gains the membership is signed out everywhere else and loses their password: the owner of
- * another of their accounts may have signed in as them with a link. A user whose role changes or ends is signed out
- * too.
+ * An existing user who gains the membership is signed out everywhere else and loses their password, because another
+ * account's owner may have signed in as them with a link. A user whose role changes or ends is signed out too.
  */
 export async function signInByOidc(
   sql: Sql,
@@ -149,7 +146,7 @@ export async function signInByOidc(
   return row!.userId ?? row!.refused
 }
 
-/** Forgets which identities are a user's, and ends their sessions and links. Returns how many identities there were. */
+/** Deletes a user's identities, and ends the user's sessions and links. Returns the number of deleted identities. */
 export async function unlinkIdentities(sql: Sql, userId: number): Promise<number> {
   const [row] = await inTurn(
     sql,

@@ -1,11 +1,11 @@
-/** Passwords of users. */
+/** User passwords. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { auditOf } from '../audit.ts'
 import { inTurn } from './in-turn.ts'
 import { announcePeople, makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** The user with this address, and the stored password. */
+/** Returns the user with this email address and the stored password. */
 export async function readPassword(
   sql: Sql,
   email: string
@@ -15,26 +15,22 @@ export async function readPassword(
   return row
 }
 
-/** Whether any user has a password. */
 export async function hasPasswords(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ has: boolean }]>`select exists (select from users where password is not null) as has`
   return row.has
 }
 
-/** A password that was found right. */
+/** A verified password. */
 export interface Proven {
   readonly userId: number
-  /** The stored form that it was compared with. */
+  /** Stored form that the password was compared with. */
   readonly password: string
-  /**
-   * `own` is the subject whose attempts are forgotten. Of `network` only this one attempt is, since others may guess in
-   * the same network.
-   */
+  /** Signing in clears the attempts of `own`, but only this attempt of `network`, where others may be guessing. */
   readonly own: string
   readonly network: string | undefined
 }
 
-/** Makes a session. Undefined if the stored password has changed since it was checked, or the user is gone. */
+/** Creates a session and returns the user's id; undefined if the stored password has changed or the user is gone. */
 export async function signInByPassword(
   sql: Sql,
   { userId, password, own, network }: Proven,
@@ -60,8 +56,8 @@ export async function signInByPassword(
 }
 
 /**
- * Sets a user's password, or takes it away (null), and ends every session but the one to keep, and all links. False if
- * the user, or the session to keep, is gone.
+ * Sets or removes (null) a user's password, deletes the user's links, and ends all sessions except `keep`. Returns
+ * false if the user or the session to keep is gone.
  */
 export async function setPassword(
   sql: Sql,

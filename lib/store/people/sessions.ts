@@ -1,30 +1,24 @@
 /**
- * Sessions of people who are signed in. A write that changes what a session may do also notifies all server processes,
- * on the channel of the keys, so that they forget what they remember.
+ * Sessions of signed-in users. A write that changes what a session may do also tells all server processes, through
+ * KEYS_CHANNEL, to discard their cached data.
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
 import { auditOf } from '../audit.ts'
 import { KEYS_CHANNEL } from '../projects/keys.ts'
 
-/**
- * A session ends this long after its last use (SESSION_DAYS), and this long after it was made (MOST_DAYS), whichever
- * comes first.
- */
+/** A session ends SESSION_DAYS after its last use or MOST_DAYS after its creation, whichever comes first. */
 export const SESSION_DAYS = 30
 const MOST_DAYS = 90
 const MAX_AGENT = 200
 
-/** The notice on KEYS_CHANNEL. No id of a key has spaces, so it cannot be one. */
+/** A KEYS_CHANNEL notice. It contains spaces, so it cannot be mistaken for a key id. */
 const PEOPLE_CHANGED = 'people have changed'
 
-/** Tells the listeners, from a list of columns, that people or sessions have changed. */
+/** Returns SQL that notifies the listeners that people or sessions have changed. */
 export const announcePeople = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PEOPLE_CHANGED})`
 
-/**
- * The visitor, by the digest of a session or by the address that a trusted proxy gives, and the project that they ask
- * for.
- */
+/** A visitor, identified by a session digest or by the email address from a proxy, and the requested project. */
 export interface Visiting {
   readonly digest: string | null
   readonly email: string | null
@@ -32,24 +26,24 @@ export interface Visiting {
 }
 
 export interface VisitRow {
-  /** The place in the list that was asked. */
+  /** Position in the list of visits, from 1. */
   readonly place: number
   readonly userId: number
   readonly email: string
   readonly name: string
   readonly hasPassword: boolean
-  /** Null if a proxy vouches. */
+  /** Null if a proxy vouches for the user. */
   readonly seenAt: string | null
   readonly expiresAt: string | null
-  /** The time of their last proof of identity; null if it is not known. */
+  /** Time of the user's last proof of identity; null if unknown. */
   readonly provenAt: string | null
-  /** Null if no project was asked for, there is none, or the user is no member of its account. */
+  /** Null unless the requested project exists and the user is a member of its account. */
   readonly projectId: number | null
   readonly accountId: number | null
   readonly role: Role | null
 }
 
-/** Reads the users behind several visits, and their roles in the projects. Visits without a user are left out. */
+/** Reads the users of several visits and their roles in the projects. Visits without a user are omitted. */
 export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<VisitRow[]> {
   return sql<VisitRow[]>`
     select a.place::int as place, u.id as "userId", u.email, u.name, u.password is not null as "hasPassword",
@@ -67,7 +61,7 @@ export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<
     left join (projects p join memberships m on m.account_id = p.account_id) on p.slug = a.slug and m.user_id = u.id`
 }
 
-/** Marks sessions as used now, unless that was done in the last five minutes, which moves their end. */
+/** Marks sessions as used now, which extends them, unless they were marked in the last five minutes. */
 export async function touchSessions(sql: Sql, digests: readonly string[]): Promise<void> {
   await sql`
     update web_sessions s set seen_at = now(),
@@ -80,33 +74,28 @@ export async function touchSessions(sql: Sql, digests: readonly string[]): Promi
     where s.digest = due.digest`
 }
 
-/** The stored fields of a new session. */
 export interface NewSession {
   readonly digest: string
   readonly agent: string
-  /** The session that the browser had before, which ends. */
+  /** The browser's previous session, which ends. */
   readonly replaces: string | undefined
 }
 
-/** The means by which a user signed in. */
 export type Means = 'link' | 'password' | 'oidc'
 
 /**
- * The proof of a user's identity, and its time. A link or a password proves it now. A provider may have remembered the
- * user for days, so only the time that it states counts.
+ * Proof of a user's identity, and its time. A link or a password proves identity now. A provider may have remembered
+ * the user for days, so only the time that the provider states counts.
  */
 export type Proof =
   | { readonly means: 'link' | 'password' }
   | { readonly means: 'oidc'; readonly authTime: number | undefined }
 
-/** The provider's clock may be ahead. A time that is missing stays so: `least` would make it now. */
+/** Caps the time at now, because the provider's clock may be ahead. `least` would turn a missing time into now. */
 const whenProven = (sql: Sql, authTime: number | undefined) =>
   authTime === undefined ? sql`null::timestamptz` : sql`least(now(), to_timestamp(${authTime}::double precision))`
 
-/**
- * Steps of a statement that make a session for the user in `source`, a step with the column user_id: `made` has the
- * user.
- */
+/** Returns steps that create a session for the user_id of the step `source`. The step `made` returns the user_id. */
 export function makingSession(sql: Sql, session: NewSession, proof: Proof, source: ReturnType<Sql>) {
   const { digest, agent, replaces = null } = session
   const { means } = proof
@@ -127,16 +116,15 @@ export function makingSession(sql: Sql, session: NewSession, proof: Proof, sourc
     )`
 }
 
-/** The user of a session; undefined if there is none. */
+/** Returns a session's user; undefined if the session does not exist or has expired. */
 export async function userOfSession(sql: Sql, digest: string): Promise<number | undefined> {
   const [row] = await sql<{ userId: number }[]>`
     select user_id as "userId" from web_sessions where digest = ${digest}::bytea and expires_at > now()`
   return row?.userId
 }
 
-/** A session as its user is shown it. */
 export interface SessionRow {
-  /** The digest, which opens nothing. */
+  /** The session's digest, which grants no access. */
   readonly id: string
   readonly createdAt: string
   readonly seenAt: string
@@ -145,14 +133,14 @@ export interface SessionRow {
   readonly means: string
 }
 
-/** The sessions of a user, the last used first. */
+/** Returns a user's sessions, last used first. */
 export async function listWebSessions(sql: Sql, userId: number): Promise<SessionRow[]> {
   return sql<SessionRow[]>`
     select digest as id, created_at as "createdAt", seen_at as "seenAt", expires_at as "expiresAt", agent, means
     from web_sessions where user_id = ${userId} and expires_at > now() order by seen_at desc, digest`
 }
 
-/** Ends one session of a user. False if there is none. */
+/** Ends one of a user's sessions. Returns false if there is no such session. */
 export async function endSession(sql: Sql, userId: number, digest: string): Promise<boolean> {
   const [row] = await sql<[{ ended: boolean }]>`
     with gone as (
@@ -165,7 +153,7 @@ export async function endSession(sql: Sql, userId: number, digest: string): Prom
   return row.ended
 }
 
-/** Ends every session of a user and uses up their links. Returns how many sessions were ended. */
+/** Ends all of a user's sessions and deletes the user's links. Returns the number of ended sessions. */
 export async function endAllSessions(sql: Sql, userId: number, by: number | null): Promise<number> {
   const [row] = await sql<[{ ended: number }]>`
     with gone as (
@@ -179,7 +167,7 @@ export async function endAllSessions(sql: Sql, userId: number, by: number | null
   return row.ended
 }
 
-/** How many sessions have not ended, and of how many users. */
+/** Returns the number of users and of unexpired sessions. */
 export async function countSessions(sql: Sql): Promise<{ users: number; sessions: number }> {
   const [row] = await sql<[{ users: number; sessions: number }]>`
     select (select count(*)::int from users) as users,

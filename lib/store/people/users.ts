@@ -1,4 +1,4 @@
-/** Users: who there is, and what they are in which account. */
+/** Users, and their roles in accounts. */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
 import { auditOf } from '../audit.ts'
@@ -11,18 +11,18 @@ export interface UserRow {
   readonly name: string
   readonly hasPassword: boolean
   readonly createdAt: string
-  /** By account, as JSON text of `[{"account":"1","role":"owner"}, …]`. */
+  /** A JSON string like `[{"account":"1","role":"owner"}, …]`. */
   readonly memberships: string
-  /** The latest use of one of their sessions; null if there is none. */
+  /** Latest use of any of the user's sessions; null if there are no sessions. */
   readonly seenAt: string | null
 }
 
-/** All users, in the order in which they were made. */
+/** Returns all users, in order of creation. */
 export async function readAllUsers(sql: Sql): Promise<UserRow[]> {
   return sql<UserRow[]>`${userRows(sql)} order by u.id`
 }
 
-/** The user with this address, which is in lower case. */
+/** Returns the user with this email address, which must be in lower case. */
 export async function findUser(sql: Sql, email: string): Promise<UserRow | undefined> {
   const [row] = await sql<UserRow[]>`${userRows(sql)} where u.email = ${email}`
   return row
@@ -40,8 +40,8 @@ function userRows(sql: Sql) {
 }
 
 /**
- * Makes the first user, the owner of the oldest owner account, if there are no users but such an account. Of several
- * processes at once one does.
+ * Creates the first user, as owner of the oldest owner account, if there are no users. Does nothing without an owner
+ * account. Of several concurrent processes, only one creates the user.
  */
 export async function insertFirstUser(sql: Sql, email: string): Promise<void> {
   await sql`
@@ -55,7 +55,9 @@ export async function insertFirstUser(sql: Sql, email: string): Promise<void> {
     ${auditOf(sql, { by: null, action: 'user.add', detail: { email, role: 'owner' } }, sql`made`)}`
 }
 
-/** The user whom the terminal of a server is taken for: the first one, else the oldest owner. */
+/**
+ * Returns the owner that a server's terminal acts as: the user with the address `firstUser`, or else the oldest owner.
+ */
 export async function findOperator(sql: Sql, firstUser: string): Promise<number | undefined> {
   const [row] = await sql<{ id: number }[]>`
     select u.id from users u
@@ -70,9 +72,9 @@ export async function hasUsers(sql: Sql): Promise<boolean> {
 }
 
 /**
- * Makes a person a member of an account, and a user if they are none. The owner of another of their accounts may have
- * signed in as them with a link. So an existing user is signed out everywhere and loses their password, unless they had
- * this membership already, whose role is then the new one.
+ * Makes a person a member of an account, and creates the user if necessary. Another account's owner may have signed in
+ * as an existing user with a link. An existing user is therefore signed out everywhere, and loses their password unless
+ * already a member of this account. An existing membership gets the new role.
  */
 export async function addUserRow(
   sql: Sql,
@@ -102,9 +104,7 @@ export async function addUserRow(
   await inTurn(sql, add)
 }
 
-/**
- * Makes a viewer of whom a trusted proxy vouches for, in the oldest owner account. Nothing is changed of a known user.
- */
+/** Creates a user whom a trusted proxy vouches for, in the oldest owner account. Existing users stay unchanged. */
 export async function insertVouchedUser(sql: Sql, email: string, role: Role): Promise<void> {
   await sql`
     with account as (
@@ -117,7 +117,7 @@ export async function insertVouchedUser(sql: Sql, email: string, role: Role): Pr
     ${auditOf(sql, { by: null, action: 'user.add', detail: { email, role, means: 'proxy' } }, sql`made`)}`
 }
 
-/** Removes a user with all memberships, sessions and links. False if an account would be left without an owner. */
+/** Deletes a user with all memberships, sessions and links. Returns false if an account would lose its last owner. */
 export async function deleteUser(sql: Sql, userId: number, email: string): Promise<boolean> {
   const [row] = await sql<[{ gone: boolean }]>`
     with owned as (
@@ -137,23 +137,22 @@ export async function deleteUser(sql: Sql, userId: number, email: string): Promi
   return row.gone
 }
 
-/** A project that a user may see, and their role there. */
 export interface SeenProject {
   readonly slug: string
   readonly name: string
   readonly role: Role
-  /** Whether its traces are searched by their words. */
+  /** Whether the project's traces can be searched by words. */
   readonly search: boolean
 }
 
-/** The projects that a user may see, in the order in which they were made. */
+/** Returns the projects that a user may see, in order of creation. */
 export async function listSeenProjects(sql: Sql, userId: number): Promise<SeenProject[]> {
   return sql<SeenProject[]>`
     select p.slug, p.name, m.role, p.search from memberships m join projects p on p.account_id = m.account_id
     where m.user_id = ${userId} order by p.id`
 }
 
-/** The slug of the project that has this trace, among those that a user may see; the oldest of several. */
+/** Returns the slug of the oldest project that the user may see and that contains this trace. */
 export async function findSeenTrace(sql: Sql, userId: number, traceId: string): Promise<string | undefined> {
   const seen = await sql<{ id: number; slug: string }[]>`
     select p.id, p.slug from memberships m join projects p on p.account_id = m.account_id

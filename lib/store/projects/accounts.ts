@@ -9,7 +9,7 @@ export interface AccountRow {
   readonly id: number
   readonly name: string
   readonly type: AccountType
-  /** How many traces were charged to the account. Only trial accounts are charged. */
+  /** Number of traces charged to the account. Only trial accounts are charged. */
   readonly trialUsed: number
   readonly createdAt: string
 }
@@ -22,12 +22,12 @@ export async function insertAccount(sql: Sql, name: string, type: AccountType): 
   return row
 }
 
-/** All accounts, in the order in which they were made. */
+/** Returns all accounts, in order of creation. */
 export async function readAccounts(sql: Sql): Promise<AccountRow[]> {
   return sql<AccountRow[]>`select ${accountColumns(sql)} from accounts order by id`
 }
 
-/** Gives an account another name, and writes the audit entry. Undefined if there is no such account. */
+/** Renames an account and writes the audit entry. Returns undefined if the account does not exist. */
 export async function setAccountName(
   sql: Sql,
   id: number,
@@ -44,8 +44,8 @@ export async function setAccountName(
 }
 
 /**
- * Deletes an account that has no projects, with its memberships. Undefined, and nothing is deleted, if there is no such
- * account, or it has projects.
+ * Deletes an account and its memberships. Returns undefined and deletes nothing if the account does not exist or has
+ * projects.
  */
 export async function deleteAccountRow(sql: Sql, id: number, audit: AuditEntry): Promise<AccountRow | undefined> {
   const [row] = await sql<AccountRow[]>`
@@ -59,7 +59,7 @@ export async function deleteAccountRow(sql: Sql, id: number, audit: AuditEntry):
   return row
 }
 
-/** Whether a trial account has recorded as many traces as it may. */
+/** Whether a trial account has recorded its maximum number of traces. */
 export async function isUsedUp(sql: Sql, { accountId, limit }: TrialCharge): Promise<boolean> {
   const [row] = await sql`select from accounts where id = ${accountId} and trial_used >= ${limit}::bigint`
   return row !== undefined

@@ -1,24 +1,24 @@
 /**
- * Checks that KEY_DIGEST_SECRET is the secret with which the stored keys were made: with another one every key would be
- * answered as unknown. The database holds a fingerprint of it, made by the first server or command that comes. A reader
- * of the database must not find out the secret by trying words, so a fingerprint takes a tenth of a second.
+ * Checks that KEY_DIGEST_SECRET is the secret that the stored keys were created with. With another secret, every key
+ * would be rejected as unknown. The first server or command stores the secret's fingerprint in the database. A
+ * fingerprint takes a tenth of a second, so that a reader of the database cannot find the secret by trying words.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Sql } from 'postgres'
 import { type Fingerprint, insertFingerprint, readFingerprint, replaceFingerprint } from './secret-fingerprint.ts'
 
-/** The message for an operator whose KEY_DIGEST_SECRET is not the one that the keys were made with. */
+/** Message for operators whose KEY_DIGEST_SECRET is not the secret of the stored keys. */
 export const OTHER_SECRET =
   'KEY_DIGEST_SECRET is not the one that the keys of this database were made with: set that one (an embedded database ' +
   'keeps its own in DATA_DIR/key-digest-secret), or run `spoor key replace-secret`, which revokes them all'
 
 const SALT_BYTES = 16
 const FINGERPRINT_BYTES = 32
-/** The cost of a fingerprint. It must never change: stored fingerprints would no longer match their secrets. */
+/** Cost of a fingerprint. If it changed, stored fingerprints would no longer match their secrets. */
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 
-/** Whether the keys were made with this secret. If no secret is known yet, this one becomes the secret of the keys. */
+/** Whether the keys were created with this secret. If no secret is known yet, this secret is stored. */
 export async function claimSecret(sql: Sql, secret: string): Promise<boolean> {
   const known = await readFingerprint(sql)
   if (known !== undefined) return matches(known, secret)
@@ -28,18 +28,17 @@ export async function claimSecret(sql: Sql, secret: string): Promise<boolean> {
   return stored !== undefined && matches(stored, secret)
 }
 
-/** Whether the keys were made with another secret; stores nothing. */
+/** Whether the keys were created with another secret. Stores nothing. */
 export async function isOtherSecret(sql: Sql, secret: string): Promise<boolean> {
   const known = await readFingerprint(sql)
   return known !== undefined && !(await matches(known, secret))
 }
 
-/** Makes this the secret of new keys, and revokes all existing keys. Returns how many were revoked. */
+/** Makes this the secret of new keys and revokes all existing keys. Returns the number of revoked keys. */
 export async function replaceSecret(sql: Sql, secret: string): Promise<number> {
   return replaceFingerprint(sql, await makeFingerprint(secret))
 }
 
-/** Whether a fingerprint is of this secret. */
 export async function matches({ salt, fingerprint }: Fingerprint, secret: string): Promise<boolean> {
   return timingSafeEqual(await stretch(secret, salt), fingerprint)
 }
@@ -50,9 +49,7 @@ async function makeFingerprint(secret: string): Promise<Fingerprint> {
 }
 
 const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt)
-/**
- * The newest fingerprint is kept, because a start asks for it twice, and a server with the wrong secret every second.
- */
+/** Latest fingerprint, cached because a start needs it twice and a server with the wrong secret every second. */
 let newest: { readonly of: string; readonly stretched: Promise<Buffer> } | undefined
 
 function stretch(secret: string, salt: Buffer): Promise<Buffer> {

@@ -1,4 +1,4 @@
-/** Relabels stored traces (specification 2.10.8). Nothing else ever changes the environment of a trace. */
+/** Relabels stored traces (specification 2.10.8). Nothing else ever changes a trace's environment. */
 import type { Sql } from 'postgres'
 import { hashInSql, listsInSql, tagListsInSql } from '../../rows/list-numbers.ts'
 import { addNews, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
@@ -6,9 +6,9 @@ import { RANKED_IN_ALL } from '../rankings/rankings.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
-/** Selects the traces of a project that meet every condition that is set. */
+/** Selects a project's traces that meet every condition that is set. */
 export interface TraceSelection {
-  /** The key that recorded them. */
+  /** The key that recorded the traces. */
   readonly keyId?: string | undefined
   readonly tag?: string | undefined
   /** Canonical timestamps, inclusive bounds of startedAt. */
@@ -16,25 +16,22 @@ export interface TraceSelection {
   readonly to?: string | undefined
 }
 
-/** How the environments of traces are to change. */
 export interface Relabelling {
-  /** A label, or 'unassigned', as it is stored. */
+  /** A label or 'unassigned', in its stored form. */
   readonly environment: string
-  /**
-   * Whether recorded environments ('unassigned' is one) are changed too; otherwise only those never recorded are set.
-   */
+  /** Whether recorded environments ('unassigned' included) also change. If false, only missing environments are set. */
   readonly overwrite: boolean
 }
 
 export interface EnvironmentCount {
-  /** As it is stored; null if it was never recorded. */
+  /** The stored form; null if the environment was never recorded. */
   readonly environment: string | null
   readonly traces: number
-  /** The highest inner number among them. */
+  /** Highest inner number among the traces. */
   readonly lastSeq: number
 }
 
-/** Counts, by environment, the selected traces whose inner number is higher than `afterSeq`. */
+/** Counts the selected traces with inner numbers above `afterSeq`, by environment. */
 export async function countEnvironments(
   sql: Sql,
   projectId: number,
@@ -61,7 +58,7 @@ const SET_TAG_LISTS = assignments({
   ranked: String(RANKED_IN_ALL)
 })
 
-/** The snapshot of the statement shows traces with the families that they had. */
+/** The statement's snapshot shows traces with their previous families. */
 const OLD = `from changed c join traces old on old.project_id = $project and old.seq = c.seq where old.ended_at is not null`
 const newsOfMoves = (projectId: number) =>
   newsAsJson(
@@ -71,20 +68,20 @@ const newsOfMoves = (projectId: number) =>
   )
 
 export interface RelabelledBatch {
-  /** Traces that were selected, and those of them that changed, by one snapshot. */
+  /** Numbers of selected and of changed traces, from one snapshot. */
   readonly matched: number
   readonly changed: number
-  /** All traces up to this inner number are done; null if nothing is left to do. */
+  /** All traces up to this inner number are done; null if no traces are left. */
   readonly lastSeq: number | null
 }
 
 /**
- * Takes the next `limit` traces of the project by their inner numbers, and relabels those that are selected and would
- * change. A batch is one transaction, so it is done as a whole or not at all, and locks only its own traces. Each
- * relabelled trace gets a new version, so that a write that was decided on the old state is decided again.
+ * Relabels the selected traces among the project's next `limit` traces, in the order of their inner numbers. A batch is
+ * one transaction, so it is applied completely or not at all, and locks only its own traces. Each relabelled trace gets
+ * a new version, so that writes decided on the old state are decided again.
  *
- * `is true` makes PostgreSQL use the primary key. The index of one of the conditions would find all traces of the
- * project that meet it, again for every batch. `onChanged` writes in the same transaction.
+ * `is true` makes PostgreSQL use the primary key. An index on one of the conditions would return all matching traces
+ * again for every batch. `onChanged` writes in the same transaction.
  */
 export async function relabelTraces(
   sql: Sql,

@@ -1,4 +1,4 @@
-/** Makes the first project of a database, at the first start. */
+/** Creates a database's first project at the first start. */
 import type { Sql } from 'postgres'
 import { isUniqueViolation } from '../../database/failure.ts'
 import { SCOPES } from '../../schema/scopes.ts'
@@ -9,9 +9,9 @@ export async function hasProjects(sql: Sql): Promise<boolean> {
 }
 
 /**
- * Makes the project `default`, an owner account for it if there is none, and a key with every scope, in one statement.
- * Returns the project's id. Undefined, and nothing is made, if any project exists. If two processes start at the same
- * moment, the slower statement fails as a whole, because the slug is taken.
+ * Creates the project `default`, an owner account if there is none, and a key with every scope, in one statement.
+ * Returns the project's id; undefined if any project exists. If two processes start at the same time, the slower
+ * statement fails as a whole because the slug is taken.
  */
 export async function insertFirstProject(
   sql: Sql,

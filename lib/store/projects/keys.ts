@@ -1,20 +1,19 @@
 /**
- * API keys. Every statement that changes a key also notifies all server processes (`pg_notify`), so that they forget
- * what they remember of the key. The notice is only a hint: a process that is not connected at that moment does not
- * get it.
+ * API keys. Every statement that changes a key also tells all server processes (`pg_notify`) to discard their cached
+ * data for the key. The notice is only a hint, because a disconnected process does not receive it.
  */
 import type { Sql } from 'postgres'
 import type { Scope } from '../../schema/scopes.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
 
-/** The payload of a notice is the id of the key that changed. */
+/** The payload is the changed key's id, or a string with spaces for other changes. */
 export const KEYS_CHANNEL = 'spoor_keys'
 
 export interface KeyForAuth {
   readonly id: string
   readonly label: string
   readonly projectId: number
-  /** Null for a key from before scopes existed. */
+  /** Null for a key created before scopes existed. */
   readonly scopes: Scope[] | null
   readonly environment: string | null
   readonly digest: Buffer
@@ -26,7 +25,7 @@ export interface KeyForAuth {
   readonly accountType: 'owner' | 'trial'
 }
 
-/** A key as commands show it: all fields but the digest. */
+/** A key as shown by commands: all fields except the digest. */
 export interface KeyRow {
   readonly id: string
   readonly projectId: number
@@ -52,16 +51,16 @@ export interface NewKey {
   readonly expiresInDays: number | null
 }
 
-/** A key with the id that was looked up. If no key has that id, it is another key, which must not be accepted. */
+/** A looked-up id and a key. For an unknown id, `key` is a substitute, which must not be accepted. */
 export interface KeyLookup {
   readonly wanted: string
   readonly key: KeyForAuth
 }
 
 /**
- * Reads what authentication needs of the keys with these ids. An id that no key has takes as much work as every other:
- * it gets the row of some key, the same for all, so that the time it takes does not tell whether an id exists. Both are
- * looked for in either case (`offset 0` keeps the two columns from being joined into the one question).
+ * Reads the authentication data of the keys with these ids. An unknown id takes as much work as a known id: the query
+ * returns a substitute key, always the same, so that timing does not reveal whether an id exists. `offset 0` keeps
+ * PostgreSQL from merging the lookups of the key and the substitute, so both always run.
  */
 export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Promise<KeyLookup[]> {
   const rows = await sql<(Omit<KeyForAuth, 'digest'> & { wanted: string; digest: string })[]>`
@@ -81,9 +80,8 @@ export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Prom
 }
 
 /**
- * Marks keys as used now, unless another process did so in the last five minutes, and returns when each key was last
- * used. The rows are locked in the order of their ids, so that two processes with the same keys never wait for each
- * other.
+ * Marks keys as used now, unless they were marked in the last five minutes, and returns each key's last use. Rows are
+ * locked in the order of their ids, so that two processes with the same keys cannot deadlock.
  */
 export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ id: string; lastUsedAt: string }[]> {
   return sql<{ id: string; lastUsedAt: string }[]>`
@@ -99,7 +97,7 @@ export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ 
     from held left join touched on touched.id = held.id`
 }
 
-/** Stores a new key. `audit` is written down with it, here and below. */
+/** Stores a new key. Here and below, the same statement writes `audit`. */
 export async function insertKey(sql: Sql, key: NewKey, audit?: AuditEntry): Promise<KeyRow> {
   const [row] = await sql<[KeyRow]>`
     with stored as (
@@ -113,13 +111,13 @@ export async function insertKey(sql: Sql, key: NewKey, audit?: AuditEntry): Prom
   return row
 }
 
-/** The key with this id, revoked or not; undefined if there is none. */
+/** Returns the key with this id, revoked or not. */
 export async function readKey(sql: Sql, keyId: string): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`${keyRows(sql, sql`api_keys`)} where k.id = ${keyId}`
   return row
 }
 
-/** All keys of one project, or of all projects, in the order in which they were made. */
+/** Returns the keys of one or all projects, in order of creation. */
 export async function readKeys(sql: Sql, projectId?: number): Promise<KeyRow[]> {
   return sql<KeyRow[]>`
     ${keyRows(sql, sql`api_keys`)}
@@ -128,8 +126,8 @@ export async function readKeys(sql: Sql, projectId?: number): Promise<KeyRow[]> 
 }
 
 /**
- * Revokes a key and stores another with the same label, scopes, environment and expiry: both or neither. Undefined, and
- * nothing is changed, if the key does not exist, is revoked or has expired.
+ * Revokes a key and stores a replacement with the same label, scopes, environment and expiry, or does neither. Returns
+ * undefined if the key does not exist, is revoked or has expired.
  */
 export async function insertRotatedKey(
   sql: Sql,
@@ -153,8 +151,8 @@ export async function insertRotatedKey(
 }
 
 /**
- * Revokes a key. One that was revoked before stays as it is, and no audit entry is written down for it. Undefined if
- * there is no such key.
+ * Revokes a key. A key that is already revoked stays unchanged and gets no audit entry. Returns undefined if the key
+ * does not exist.
  */
 export async function setKeyRevoked(sql: Sql, keyId: string, audit?: AuditEntry): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
@@ -167,7 +165,7 @@ export async function setKeyRevoked(sql: Sql, keyId: string, audit?: AuditEntry)
   return row ?? readKey(sql, keyId)
 }
 
-/** Revokes all keys of a project that are not revoked, and returns them. */
+/** Revokes and returns the project's keys that are not revoked yet. */
 export async function setKeysRevoked(sql: Sql, projectId: number, audit: AuditEntry): Promise<KeyRow[]> {
   return sql<KeyRow[]>`
     with changed as (
@@ -179,9 +177,7 @@ export async function setKeysRevoked(sql: Sql, projectId: number, audit: AuditEn
     order by k.created_at, k.id`
 }
 
-/**
- * Changes the environment of what a key records from now on. Undefined if there is no such key, or if it is revoked.
- */
+/** Sets the environment of a key's future traces. Returns undefined if the key does not exist or is revoked. */
 export async function writeKeyEnvironment(
   sql: Sql,
   keyId: string,
@@ -198,20 +194,19 @@ export async function writeKeyEnvironment(
   return row
 }
 
-/** Makes the connection receive notices from now on. */
 export async function listenToKeys(sql: Sql): Promise<void> {
   await sql.unsafe(`listen ${KEYS_CHANNEL}`)
 }
 
-/** Tells the listeners, from the `returning` list of a statement, which key it changed. */
+/** Returns a column for `returning` that notifies the listeners of the changed key. */
 function announcement(sql: Sql) {
   return sql`pg_notify(${KEYS_CHANNEL}, id) as announced`
 }
 
-/** The notice that is no key's id, which has no spaces. */
+/** The notice contains spaces, so it cannot be mistaken for a key id. */
 const PROJECT_CHANGED = 'a project has changed'
 
-/** Tells the listeners, from a list of columns, that they may remember what a project is no longer. */
+/** Returns a column that tells the listeners to discard cached projects. */
 export const announceProject = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PROJECT_CHANGED}) as announced`
 
 function keyRows(sql: Sql, source: ReturnType<Sql>) {

@@ -1,4 +1,4 @@
-/** Projects, which have keys and traces. The totals of a project are summed over its slots. */
+/** Projects, which have keys and traces. A project's totals are the sums of its slots. */
 import type { Sql } from 'postgres'
 import { isUniqueViolation } from '../../database/failure.ts'
 import type { Client } from '../../database/pooled/cancellation.ts'
@@ -19,7 +19,7 @@ export interface ProjectRow {
   /** In bytes; null if the server's STORAGE_LIMIT_BYTES applies. */
   readonly storageLimit: number | null
   readonly createdAt: string
-  /** Whether its traces are searched by their words (lib/store/search). */
+  /** Whether the project's traces can be searched by words (lib/store/search). */
   readonly search: boolean
   readonly traceCount: number
   readonly spanCount: number
@@ -35,7 +35,7 @@ export interface NewProject {
   readonly storageLimit: number | null
 }
 
-/** Stores a new project and returns its id. Undefined, and nothing is stored, if the slug is taken. */
+/** Stores a new project and returns its id. Returns undefined and stores nothing if the slug is taken. */
 export async function insertProject(sql: Sql, project: NewProject): Promise<number | undefined> {
   const [row] = await sql<{ id: number }[]>`
     with made as (
@@ -49,23 +49,25 @@ export async function insertProject(sql: Sql, project: NewProject): Promise<numb
   return row?.id
 }
 
-/** The totals of a project, which are where its traces are; the project itself is where its keys are. */
+/** A project's totals, which are stored with its traces. The project's row is stored with its keys. */
 type Holdings = Pick<ProjectRow, 'traceCount' | 'spanCount' | 'estimatedBytes' | 'lastTraceAt'>
 
-/** The project with its totals; undefined if there is none. */
+/** Returns a project with its totals; undefined if there is none. */
 export async function readProject(sql: Sql, id: number): Promise<ProjectRow | undefined> {
   const [row] = await sql.unsafe<ProjectRow[]>(ONE_PROJECT, [id], { prepare: true })
   return row
 }
 
-/** The same for requests: where its tables are on another server, both at once. */
+/**
+ * Like `readProject`, for requests. Queries both servers concurrently if the project's tables are on another server.
+ */
 export async function readProjectNear(
   sql: Pick<SqlAccess, 'read' | 'readOf' | 'isApart'>,
   id: number,
   client: Client
 ): Promise<ProjectRow | undefined> {
   if (!sql.isApart(id)) return sql.read(each => readProject(each, id), client)
-  // The other server is asked first, for that takes longer.
+  // The other server is queried first because it takes longer.
   const [[holdings], [row]] = await Promise.all([
     sql.readOf(id, async (each, names) => each.unsafe<[Holdings]>(holdingsOf(names), [id], { prepare: true }), client),
     sql.read(async each => each.unsafe<Omit<ProjectRow, keyof Holdings>[]>(BARE, [id], { prepare: true }), client)
@@ -76,7 +78,7 @@ export async function readProjectNear(
 const COLUMNS = `p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
   p.created_at as "createdAt", p.search`
 
-/** The totals of the project $1. The sum of bigints is numeric, which the driver returns as a string, so it is cast. */
+/** Returns SQL for project $1's totals. The casts avoid numeric sums, which the driver would return as strings. */
 const holdingsOf = ({ traces, project_totals: totals }: TableNames): string => `
   select coalesce(sum(traces), 0)::bigint as "traceCount", coalesce(sum(spans), 0)::bigint as "spanCount",
     coalesce(sum(bytes), 0)::bigint as "estimatedBytes",
@@ -84,14 +86,14 @@ const holdingsOf = ({ traces, project_totals: totals }: TableNames): string => `
   from ${totals} where project_id = $1`
 const BARE = `select ${COLUMNS} from projects p where p.id = $1`
 /**
- * The totals are added up before the join, since the tables may be on different servers. A materialized CTE took 7 µs
- * more.
+ * Totals are summed before the join because the tables may be on different servers. A materialized CTE took 7 µs
+ * longer.
  */
 const ONE_PROJECT = `
   with held as (${holdingsOf(SCHEMA_NAMES)})
   select ${COLUMNS}, held.* from projects p cross join held where p.id = $1`
 
-/** Gives a project another name, and writes the audit entry. False if there is no such project. */
+/** Renames a project and writes the audit entry. Returns false if the project does not exist. */
 export async function renameProject(sql: Sql, id: number, name: string, audit: AuditEntry): Promise<boolean> {
   const [row] = await sql<[{ renamed: boolean }]>`
     with changed as (
@@ -102,12 +104,12 @@ export async function renameProject(sql: Sql, id: number, name: string, audit: A
   return row.renamed
 }
 
-/** The fields of a project that can change. A field that is undefined stays. */
+/** Fields of a project that can change. An undefined field stays unchanged. */
 export type ProjectChanges = { readonly [K in keyof NewProject]?: NewProject[K] | undefined }
 
 /**
- * Changes a project, tells the servers, and writes the audit entry. Undefined if there is none; `taken` if another one
- * has the slug.
+ * Changes a project, notifies the servers and writes the audit entry. Returns undefined if the project does not exist,
+ * or `taken` if another project has the slug.
  */
 export async function writeProject(
   sql: Sql,
@@ -135,8 +137,8 @@ export async function writeProject(
 }
 
 /**
- * Deletes a project with all that is left under it: its keys, its traces, what is counted and remembered of them.
- * Nobody may write to it any more. False if there is no such project.
+ * Deletes a project with its remaining keys, traces and derived data. The caller must ensure that nobody still writes
+ * to the project. Returns false if the project does not exist.
  */
 export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Promise<boolean> {
   return inTransaction(sql, async () => {
@@ -156,18 +158,17 @@ export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Pr
 
 const EMPTYING = emptying(PROJECT_TABLES)
 
-/** The id of the project with this slug, or undefined. */
 export async function findProject(sql: Sql, slug: string): Promise<number | undefined> {
   const [row] = await sql<{ id: number }[]>`select id from projects where slug = ${slug}`
   return row?.id
 }
 
-/** All projects with their totals, in the order in which they were made. */
+/** Returns all projects with their totals, in order of creation. */
 export async function readProjects(sql: Sql): Promise<ProjectRow[]> {
   return sql.unsafe<ProjectRow[]>(ALL_PROJECTS, [], { prepare: true })
 }
 
-/** The totals are added up before they are joined, as above. */
+/** Totals are summed before the join, as in ONE_PROJECT. */
 const ALL_PROJECTS = `
   with held as materialized (
     select counted.*, newest.ingested_at

@@ -1,17 +1,14 @@
-/**
- * Saved views: names for pages of a project with their filters. A view belongs to one user, or is shared in the
- * project.
- */
+/** A saved view is a named page of a project, with its filters. It belongs to one user or is shared in the project. */
 import type { Sql } from 'postgres'
 import { isUniqueViolation } from '../../database/failure.ts'
 
-/** The most views that one user may have in a project, and the most that may be shared in it. */
+/** Maximum number of views per user in a project, and of shared views in a project. */
 export const MOST_VIEWS = 100
 
 export interface View {
   readonly name: string
   readonly page: string
-  /** The search of the page's address: empty, or from its `?`. */
+  /** The page's query string: empty, or starting with `?`. */
   readonly query: string
   readonly shared: boolean
 }
@@ -20,7 +17,7 @@ export interface ViewRow extends View {
   readonly id: number
 }
 
-/** Selects views: those of a user in a project, and those that are shared there. */
+/** Selects a user's views in a project, and the views shared there. */
 export interface Viewer {
   readonly projectId: number
   readonly userId: number
@@ -33,19 +30,18 @@ const rowOf = (sql: Sql) => sql`id, name, page, query, user_id is null as shared
 const seenBy = (sql: Sql, { projectId, userId }: Viewer) =>
   sql`project_id = ${projectId} and (user_id = ${userId} or user_id is null)`
 
-/** Own and shared ones, by name. */
+/** Returns the user's views and the shared views, sorted by name. */
 export async function listViews(sql: Sql, viewer: Viewer): Promise<ViewRow[]> {
   return sql<ViewRow[]>`
     select ${rowOf(sql)} from saved_views where ${seenBy(sql, viewer)} order by lower(name), name, user_id is null, id`
 }
 
-/** An own view, or a shared one. */
 export async function readView(sql: Sql, viewer: Viewer, id: number): Promise<ViewRow | undefined> {
   const [row] = await sql<ViewRow[]>`select ${rowOf(sql)} from saved_views where id = ${id} and ${seenBy(sql, viewer)}`
   return row
 }
 
-/** `full` if there are as many as there may be. Of several that come at once a few more than that are let in. */
+/** Returns `full` at the maximum number of views, which concurrent inserts may exceed slightly. */
 export async function insertView(sql: Sql, viewer: Viewer, view: View): Promise<ViewChange> {
   const { name, page, query, shared } = view
   return untaken(async () => {
@@ -58,10 +54,7 @@ export async function insertView(sql: Sql, viewer: Viewer, view: View): Promise<
   })
 }
 
-/**
- * Undefined if the view is gone. A view that becomes shared has no owner; a view that becomes private belongs to the
- * user.
- */
+/** Returns undefined if the view is gone. A shared view has no owner; a private view belongs to the user. */
 export async function updateView(sql: Sql, viewer: Viewer, id: number, view: View): Promise<ViewChange> {
   const { name, page, query, shared } = view
   return untaken(async () => {

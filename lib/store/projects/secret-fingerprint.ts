@@ -7,22 +7,24 @@ export interface Fingerprint {
   readonly fingerprint: Buffer
 }
 
-/** The notice on KEYS_CHANNEL that the secret was replaced. No id of a key has spaces, so it cannot be one. */
+/** A KEYS_CHANNEL notice that the secret was replaced. It contains spaces, so it cannot be mistaken for a key id. */
 export const SECRET_REPLACED = 'the secret is another'
 
-/** Reads the fingerprint. Undefined if no key was ever made with this version of the schema. */
+/** Reads the fingerprint; undefined if no key has been created with this version of the schema. */
 export async function readFingerprint(sql: Sql): Promise<Fingerprint | undefined> {
   const [row] = await sql<{ salt: string; fingerprint: string }[]>`select salt, fingerprint from key_digest_secret`
   return row && { salt: Buffer.from(row.salt, 'hex'), fingerprint: Buffer.from(row.fingerprint, 'hex') }
 }
 
-/** Stores a fingerprint if there is none. Of several at once only one is stored, so the caller must read it again. */
+/**
+ * Stores a fingerprint if there is none. A concurrent call may have stored another, so the caller must read it again.
+ */
 export async function insertFingerprint(sql: Sql, { salt, fingerprint }: Fingerprint): Promise<void> {
   await sql`
     insert into key_digest_secret (salt, fingerprint) values (${salt}, ${fingerprint}) on conflict do nothing`
 }
 
-/** Stores another fingerprint and revokes all keys: both or neither. Returns how many keys were revoked. */
+/** Stores a new fingerprint and revokes all keys, or does neither. Returns the number of revoked keys. */
 export async function replaceFingerprint(sql: Sql, { salt, fingerprint }: Fingerprint): Promise<number> {
   const [row] = await sql<[{ revoked: number }]>`
     with stored as (

@@ -1,23 +1,23 @@
 /**
- * Remembers the floors of rankings (lib/store/rankings/rankings.ts) that PostgreSQL has committed. A writer leaves a
- * trace out of a ranking only if the trace lies below a remembered floor. Floors never fall, so a remembered floor
- * stays valid. A floor that is not remembered yet does no harm: a few traces are ranked without need.
+ * Remembers the ranking floors (lib/store/rankings/rankings.ts) that PostgreSQL has committed. A writer leaves a trace
+ * out of a ranking only if the trace is below a remembered floor. Floors never fall, so a remembered floor stays valid.
+ * Until a floor is remembered, a few traces are ranked unnecessarily, which does no harm.
  */
 import type { Sql } from 'postgres'
 import { RANKED, RANKED_IN_ALL, type Ranking, type RankingKeys } from './rankings.ts'
 
 interface StoredFloors extends RankingKeys {
   readonly projectId: number
-  /** The halves of the list's number, each signed. */
+  /** Halves of the list's number, each signed. */
   readonly high: number
   readonly low: number
 }
 
 export class KnownFloors {
-  /** The floors by project, and then by the lower half of the list's number. */
+  /** Floors by project, then by the lower half of the list's number. */
   #projects = new Map<number, Map<number, StoredFloors[]>>()
 
-  /** Reads the floors of all projects, which replace the remembered ones. */
+  /** Replaces the remembered floors with the stored floors of all projects. */
   async read(sql: Sql): Promise<void> {
     const rows = await sql<StoredFloors[]>`
       select project_id as "projectId", (list >> 32)::int as high, ((list << 32) >> 32)::int as low,
@@ -32,8 +32,8 @@ export class KnownFloors {
   }
 
   /**
-   * The value of the column `ranked` for a trace with these keys, or for one of its tags. `bytes` has the numbers of
-   * its lists, big-endian, at the offsets `familyAt` and `namedFamilyAt`.
+   * Returns the value of `ranked` for a trace with these keys, or for one of its tags. `bytes` contains the list
+   * numbers, big-endian, at `familyAt` and `namedFamilyAt`.
    */
   rank(projectId: number, keys: RankingKeys, bytes: Uint8Array, familyAt: number, namedFamilyAt: number): number {
     const lists = this.#projects.get(projectId)

@@ -1,6 +1,6 @@
 /**
- * Keeps rankings short while much is recorded (lib/store/rankings/rankings.ts). Now and then it takes the lists that a
- * project's newest traces are in, and cuts their rankings, one after another, over a connection of its own.
+ * Keeps rankings short during heavy recording (lib/store/rankings/rankings.ts). From time to time, it cuts the rankings
+ * of the lists that contain a project's newest traces, one after another, over a separate connection.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -12,15 +12,14 @@ import { KnownFloors } from './known-floors.ts'
 import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize } from './rankings.ts'
 
 /**
- * When the rankings of a project are cut: after `first` operations on the project since the process started, and again
- * after every `each` more. To cut a ranking, PostgreSQL reads the index entries above its floor, but no more than
- * `size.most` and one. The floors that other processes have raised are read more often: after every `read` operations
- * of all projects.
+ * A project's rankings are cut after `first` operations on the project since the process started, and again after every
+ * `each` more. To cut a ranking, PostgreSQL reads the index entries above its floor, at most `size.most` + 1. Floors
+ * raised by other processes are read more often, after every `read` operations on all projects.
  */
 const CUTS = { first: 4_096, each: 262_144, read: 16_384, size: RANKING_SIZE }
 const TIMEOUT_MS = 30_000
 const REMIND_MS = 600_000
-/** The pause between one ranking and the next, so that recording has the processors for most of the time. */
+/** Pause between rankings, so that recording has the processors most of the time. */
 const PAUSE_MS = 10
 
 export interface CutOptions {
@@ -35,7 +34,7 @@ export class RankingCuts {
   readonly #database: Pick<Database, 'connect' | 'limit'>
   readonly #failures: FailureLog
   readonly #options: CutOptions
-  /** How many operations on a project are left until its rankings are cut, by project. */
+  /** Operations left until a project's rankings are cut, by project. */
   readonly #left = new Map<number, number>()
   readonly #due = new Set<number>()
   #unread = 0
@@ -53,7 +52,7 @@ export class RankingCuts {
     this.#options = options
   }
 
-  /** Counts operations that were written, and starts the work that has become due. */
+  /** Counts written operations, and starts any work that is due. */
   count(projectId: number, operations: number): void {
     const left = (this.#left.get(projectId) ?? this.#options.first) - operations
     this.#left.set(projectId, left > 0 ? left : this.#options.each)
@@ -63,7 +62,7 @@ export class RankingCuts {
     if (!this.#isAtWork && !this.#isClosing) void this.#work()
   }
 
-  /** Gives up the work that is under way, and does no more. */
+  /** Aborts the work in flight and starts no more. */
   close(): void {
     this.#isClosing = true
     void this.#sql?.end({ timeout: 0 })

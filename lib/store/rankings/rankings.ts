@@ -1,17 +1,16 @@
 /**
  * The two rankings of a list: its slowest and its costliest traces, each in the order of an index.
  *
- * The place of a trace in a ranking has nothing to do with time, so each new trace goes to some other page of the
- * index. With many traces stored, the writing of these pages is most of the cost of recording (test/bench/RESULTS.md,
- * "With traces stored"). So only the top of a long list is ranked, that is, in the index.
+ * A trace's position in a ranking does not depend on time, so each new trace goes to a different page of the index.
+ * With many traces stored, writing these pages is most of the cost of recording (test/bench/RESULTS.md, "With traces
+ * stored"). Only the top of a long list is therefore ranked, that is, indexed.
  *
- * The floor of a ranking is a duration or a cost, stored in ranking_floors. Traces below the floor need not be in the
- * index. The column `ranked` of a trace, and of each of its tags, says in bits which rankings the row is in. A page
- * that begins above the floor is read from the index; a deeper page is found in other ways
- * (lib/store/lists/trace-depth.ts).
+ * A ranking's floor is a duration or a cost, stored in ranking_floors. Traces below the floor need not be indexed. The
+ * bits of the column `ranked`, in a trace and its tags, show which rankings include the row. A page that begins above
+ * the floor is read from the index; deeper pages are found in other ways (lib/store/lists/trace-depth.ts).
  *
- * Floors only rise, and a writer uses a floor only after it is committed. So a reader that sees a trace that is not
- * ranked also sees the floor that the trace lies below.
+ * Floors only rise, and writers use only committed floors. A reader that sees an unranked trace therefore also sees the
+ * floor that excluded it.
  */
 import type { Sql } from 'postgres'
 import { tagListsInSql } from '../../rows/list-numbers.ts'
@@ -20,22 +19,21 @@ import type { Sort } from '../lists/order.ts'
 export type Ranking = Exclude<Sort, 'newest'>
 export const RANKINGS: readonly Ranking[] = ['slowest', 'costliest']
 
-/** The bits of `ranked`, in traces and in trace_tags. */
+/** Bits of `ranked`, in traces and in trace_tags. */
 export const RANKED = {
   family: { slowest: 1, costliest: 2 },
   named_family: { slowest: 4, costliest: 8 }
 } as const
-/** The row is in all four rankings. This is the default of the column `ranked`. */
+/** Value of `ranked` for a row in all four rankings; the column's default. */
 export const RANKED_IN_ALL = 15
 
-/** The column that each ranking is sorted by. */
 export const RANKING_COLUMNS: Readonly<Record<Ranking, string>> = { slowest: 'duration_ms', costliest: 'cost_usd' }
 
-/** The condition of a ranking's index. PostgreSQL uses that index only for queries that have the same condition. */
+/** Returns the condition of a ranking's index. PostgreSQL uses the index only for queries with the same condition. */
 export const isRanked = (base: keyof typeof RANKED, ranking: Ranking): string =>
   `${RANKING_COLUMNS[ranking]} is not null and (ranked & ${RANKED[base][ranking]}) <> 0`
 
-/** SQL for the value of `ranked` of a row with these lists and keys. All arguments are SQL expressions. */
+/** Returns SQL for a row's `ranked` value from its lists and keys. All arguments are SQL expressions. */
 export function rankedInSql(
   projectId: string,
   lists: { readonly family: string; readonly named_family: string },
@@ -50,35 +48,32 @@ export function rankedInSql(
   return `(${RANKED_IN_ALL} - ${below('family')} - ${below('named_family')})::smallint`
 }
 
-/**
- * The keys of a trace in the two rankings; or the floors of a list's rankings, where null says that there is no floor.
- */
+/** A trace's keys in the two rankings, or the floors of a list's rankings, where null means no floor. */
 export interface RankingKeys {
   readonly durationMs: number | null
   readonly costUsd: number | null
 }
 
-/** A ranking of more than `most` traces is cut to the top `kept`. */
+/** A ranking of more than `most` traces is cut to its top `kept` traces. */
 export interface RankingSize {
   readonly most: number
   readonly kept: number
 }
 
-/** A cut ranking has a hundred pages of 50. `most` bounds the index entries that a cut reads. */
+/** A cut ranking has 100 pages of 50 traces. `most` bounds the index entries that a cut reads. */
 export const RANKING_SIZE: RankingSize = { most: 20_000, kept: 5_000 }
 
-/** A list: the rows of `table` in which the column of `base` has the number `list`. */
+/** A list: the rows of `table` in which the column for `base` has the number `list`. */
 export interface RankedList {
   readonly table: 'traces' | 'trace_tags'
   readonly base: keyof typeof RANKED
-  /** A number of 64 bits, as text. */
+  /** A 64-bit integer, as a string. */
   readonly list: string
 }
 
-/** A list is frequent if at least `least` of the newest `traces` traces of the project are in it. */
+/** A list is frequent if it contains at least `least` of the project's newest `traces` traces. */
 const SAMPLE = { traces: 2_000, least: 4 }
 
-/** Finds the lists that many of a project's newest traces are in. */
 export async function findFrequentLists(sql: Sql, projectId: number): Promise<RankedList[]> {
   const { tag_family: tagFamily, tag_named_family: tagNamedFamily } = tagListsInSql('own.tag', {
     family: 'family',
@@ -99,10 +94,7 @@ export async function findFrequentLists(sql: Sql, projectId: number): Promise<Ra
   )
 }
 
-/**
- * Raises the floor of a list's ranking if the ranking is too long. Writers go on using the old floor until they read
- * it.
- */
+/** Raises a list's ranking floor if the ranking is too long. Writers use the old floor until they read floors again. */
 export async function cutRanking(
   sql: Sql,
   projectId: number,
@@ -112,7 +104,8 @@ export async function cutRanking(
 ): Promise<void> {
   const column = RANKING_COLUMNS[ranking]
   const listed = table === 'traces' ? base : `tag_${base}`
-  // Two statements: an insert that selects so much is not taken everywhere. Floors only rise, whoever writes between.
+  // Two statements, because not every server accepts an insert from a large select. Floors only rise, so a concurrent
+  // write does no harm.
   const [lowest] = await sql.unsafe<{ key: number }[]>(
     `with top as materialized (
       select ${column} as key from ${table} where project_id = $1 and ${listed} = $2 and ${isRanked(base, ranking)}

@@ -1,9 +1,9 @@
-/** Counts the writes that wait to be indexed, by project. */
+/** Counts the writes waiting to be indexed, by project. */
 import type { Sql } from 'postgres'
 import { readSearched } from './searched-projects.ts'
 import { MOST_COUNTED } from './state.ts'
 
-/** A write that waits: a row of search_news. */
+/** A waiting write: a row of search_news. */
 export interface WaitingWords {
   readonly seq: string
   readonly version: string
@@ -11,15 +11,15 @@ export interface WaitingWords {
 
 export interface ProjectBacklog {
   readonly projectId: number
-  /** How many writes wait; no more than MOST_COUNTED are counted. */
+  /** Number of waiting writes, counted up to MOST_COUNTED. */
   readonly waiting: number
-  /** The last of them in the order in which they are indexed; undefined if none waits. */
+  /** The last waiting write in indexing order; undefined if none is waiting. */
   readonly last: WaitingWords | undefined
-  /** Whether the write that was asked about waits still. */
+  /** Whether the marked write is still waiting. */
   readonly hasMark: boolean
 }
 
-/** Reads the backlog of each searched project, and whether the write that `marks` has of it waits still. */
+/** Reads each searched project's backlog, and whether its write in `marks` is still waiting. */
 export async function readBacklog(sql: Sql, marks: ReadonlyMap<number, WaitingWords>): Promise<ProjectBacklog[]> {
   const backlog: ProjectBacklog[] = []
   for (const projectId of await readSearched(sql)) {

@@ -1,11 +1,11 @@
 /**
- * Puts the words of traces into the index of their project (lib/search/segment.ts). One process does it at a time.
+ * Adds the words of traces to their project's index (lib/search/segment.ts). Only one process indexes at a time.
  *
- * A write is noted in its own transaction, as a row of search_news. From there the words of its trace go, as terms,
- * into search_terms, and once there are enough of these, into a segment. If writes for a whole segment wait, it is made
- * of them at once, which costs half. Segments of the traces from before search was turned on are made in the same way,
- * from the newest on. A trace that has changed comes again, and is in several segments then. A search reads the trace
- * itself before it shows it, so an outdated entry shows nothing wrong.
+ * Each write is noted in its own transaction, as a row of search_news. The trace's words are then added to search_terms
+ * as terms, and to a segment once there are enough rows. If writes for a whole segment are waiting, the segment is
+ * built from them directly, which halves the cost. Segments of traces from before search was turned on are built the
+ * same way, newest first. A changed trace is indexed again, so it may be in several segments. A search reads each trace
+ * before showing it, so outdated entries do no harm.
  */
 import type { Sql } from 'postgres'
 import {
@@ -22,14 +22,14 @@ import { inTransaction } from '../transactions.ts'
 import { inMs, readSources, type TextSource } from './sources.ts'
 import { isTooEarly, isUnswept } from './state.ts'
 
-/** Is awaited between small pieces of work, so that requests get their turn. */
+/** Awaited between small pieces of work to let requests run. */
 export type Rest = () => Promise<unknown>
 
-/** How many writes go into search_terms together. */
+/** Number of writes added to search_terms at a time. */
 const AT_ONCE = 256
-/** How many traces are read together: some milliseconds of work. */
+/** Number of traces read at a time: a few milliseconds of work. */
 const READ_AT_ONCE = 32
-/** The most terms that are held in memory, 12 bytes each: of more, a segment is made of fewer traces. */
+/** Maximum number of terms in memory, 12 bytes each. With more terms, a segment gets fewer traces. */
 const MOST_TERMS = 2 ** 21
 
 interface Indexed extends SegmentMember {
@@ -38,7 +38,7 @@ interface Indexed extends SegmentMember {
 
 const PROJECT_IS_OFF = new Error('search was turned off meanwhile')
 
-/** Writes to the index of a project, unless it has been turned off meanwhile. */
+/** Writes to a project's index. Throws PROJECT_IS_OFF if search has been turned off. */
 async function writing(sql: Sql, projectId: number, work: () => Promise<void>): Promise<void> {
   await inTransaction(sql, async () => {
     const rows = await sql`select from projects where id = ${projectId} and search for share`
@@ -47,16 +47,16 @@ async function writing(sql: Sql, projectId: number, work: () => Promise<void>): 
   })
 }
 
-/** Whether an error says that a project was turned off while it was indexed. */
+/** Whether an error means that search was turned off during indexing. */
 export const isOff = (error: unknown): boolean => error === PROJECT_IS_OFF
 
-/** A write to a trace that waits to be indexed. */
+/** A write that is waiting to be indexed. */
 interface News {
   readonly seq: number
   readonly version: number
 }
 
-/** Indexes some of the waiting writes. Returns how many these were. */
+/** Indexes at most `most` waiting writes, and returns their number. */
 export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = SEGMENT_TRACES): Promise<number> {
   const waiting = await sql<News[]>`
     select seq, version from search_news where project_id = ${projectId} order by seq, version limit ${most}`
@@ -74,7 +74,7 @@ export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = 
       await writeSegment(sql, projectId, segment)
       await deleteTerms(sql, projectId, looked)
     }
-    // The rows that were read, and none that came since.
+    // Deletes only the rows that were read, not rows added since.
     await sql`
       delete from search_news n
       using unnest(${news.map(each => each.seq)}::bigint[], ${news.map(each => each.version)}::bigint[]) as d (seq, version)
@@ -86,7 +86,7 @@ export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = 
 const seqsOf = (news: readonly News[]): number[] => [...new Set(news.map(({ seq }) => seq))]
 
 async function writeTerms(sql: Sql, projectId: number, indexed: readonly Indexed[]): Promise<void> {
-  // As text, since a list of lists of different lengths is no array of PostgreSQL's.
+  // Passed as strings, because a PostgreSQL array cannot contain arrays of different lengths.
   await sql`
     insert into search_terms (project_id, seq, started_at, terms)
     select ${projectId}, seq, to_timestamp(ms / 1000.0), terms::int[]
@@ -101,9 +101,7 @@ async function deleteTerms(sql: Sql, projectId: number, seqs: readonly number[])
   await sql`delete from search_terms where project_id = ${projectId} and seq = any (${seqs as number[]}::bigint[])`
 }
 
-/**
- * Reads these traces, the first of them where they have too many terms for all. `looked`: which were read, or are gone.
- */
+/** Reads these traces until they have too many terms. `looked` lists the traces that were read or no longer exist. */
 async function read(
   sql: Sql,
   projectId: number,
@@ -129,7 +127,7 @@ const indexedOf = ({ seq, startedMs, texts }: TextSource): Indexed => ({
   terms: termsOf(texts.map(({ text }) => text))
 })
 
-/** Makes a segment of search_terms, if there is enough for one. Returns how many traces it has. */
+/** Builds a segment from search_terms if there are enough rows. Returns the number of rows taken. */
 export async function foldTerms(sql: Sql, projectId: number, rest: Rest, least = SEGMENT_TRACES): Promise<number> {
   const [{ count }] = await sql<[{ count: number }]>`
     select count(*)::int as count from (
@@ -155,13 +153,10 @@ export async function foldTerms(sql: Sql, projectId: number, rest: Rest, least =
   return rows.length
 }
 
-/**
- * In the binary form of an int[] without nulls: dimensions, flags and type, a length and a lower bound; then a length
- * and a value each.
- */
+/** Layout of a binary int[] without nulls: a 20-byte header, then a 4-byte length and a 4-byte value per element. */
 const INTS = { at: 20, each: 8, value: 4 }
 
-/** Reads an int[] that came in its binary form, since the driver takes much longer for its text. */
+/** Reads a binary int[], because the driver takes much longer to parse the text form. */
 function readInts(hex: string): Int32Array {
   const bytes = Buffer.from(hex, 'hex')
   const count = Math.max(0, (bytes.length - INTS.at) / INTS.each)
@@ -170,7 +165,7 @@ function readInts(hex: string): Int32Array {
   return ints
 }
 
-/** How far the index has come with traces from before search was turned on. */
+/** Indexing progress for traces from before search was turned on. */
 interface Fill {
   readonly backTo: string | null
   readonly backId: string | null
@@ -179,8 +174,8 @@ interface Fill {
 }
 
 /**
- * Makes a segment of the next traces from before search was turned on. Returns how many these were; undefined if all
- * are done, or if it is too early.
+ * Builds a segment of the next traces from before search was turned on. Returns the number of traces; undefined if all
+ * are indexed or it is too early.
  */
 export async function fillBack(
   sql: Sql,
@@ -261,9 +256,7 @@ async function writePostings(sql: Sql, projectId: number, segment: number, bucke
     from unnest(${full}::smallint[], ${full.map(bucket => buckets[bucket]!.toString('hex'))}::bytea[]) as b (bucket, postings)`
 }
 
-/**
- * Takes the traces that are gone out of a segment that was not swept for long. Returns whether there was one.
- */
+/** Removes deleted traces from one segment that is due for a sweep. Returns whether a segment was due. */
 export async function sweepSegment(sql: Sql, projectId: number, rest: Rest, sweepMs?: number): Promise<boolean> {
   const [row] = await sql<{ segment: number; members: string }[]>`
     select segment, members from search_segments

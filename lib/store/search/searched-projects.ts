@@ -1,7 +1,7 @@
 /**
- * Remembers which projects are searched, so that a batch writes news of their traces and of no others. The answer is at
- * most REMEMBERED_MS old. So the traces from before search was turned on are read only after a longer wait (SETTLE_MS
- * in lib/store/search/state.ts).
+ * Remembers which projects are searched, so that a batch writes news only for their traces. The list is at most
+ * REMEMBERED_MS old. Traces from before search was turned on are therefore read only after a longer wait (SETTLE_MS in
+ * lib/store/search/state.ts).
  */
 import type { Sql } from 'postgres'
 
@@ -26,7 +26,6 @@ export class SearchedProjects {
   }
 }
 
-/** The projects that are searched. */
 export async function readSearched(sql: Sql): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`select id from projects where search order by id`
   return rows.map(({ id }) => id)

@@ -1,4 +1,4 @@
-/** Reads what of stored traces is searched. */
+/** Reads the searchable texts of stored traces. */
 import type { Sql } from 'postgres'
 import { Slices } from '../../limits/slices.ts'
 import { unpackSpans } from '../../rows/packed-texts.ts'
@@ -6,7 +6,6 @@ import { SEARCHED, type SearchedText, searchedTexts } from '../../search/texts.t
 import { joinMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
 
-/** A stored trace with the texts in it that are searched. */
 export interface TextSource {
   readonly seq: number
   readonly startedMs: number
@@ -32,7 +31,7 @@ interface SpanRow {
   readonly packed: string | null
 }
 
-/** The fields of a span that join it with messages that came apart from it (lib/trace/span-messages.ts). */
+/** Fields of a span that match it with messages received separately (lib/trace/span-messages.ts). */
 interface SpanPlace {
   readonly id: string
   readonly parentSpanId: string | null
@@ -40,12 +39,12 @@ interface SpanPlace {
   readonly endedAt: string
 }
 
-/** SQL of a time as whole milliseconds since 1970. */
+/** Returns SQL for a time in whole milliseconds since 1970. */
 export const inMs = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::bigint`
 
 /**
- * The traces with these inner numbers that are there, in no order. Of long texts only the beginning travels. Texts that
- * are packed together can only be read together, so the spans of other kinds come with them.
+ * Reads the existing traces with these inner numbers, in no particular order. Only the beginning of a long text is
+ * read. Texts packed together can only be read together, so packed spans of other kinds are read too.
  */
 export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<TextSource[]> {
   if (seqs.length === 0) return []
@@ -89,7 +88,7 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
   return sources
 }
 
-/** A trace with the messages of its calls that are stored apart. */
+/** Returns a trace with the separately stored messages of its calls. */
 async function withMessages<T extends TraceRow & { readonly calls: readonly SpanRow[] }>(
   sql: Sql,
   projectId: number,

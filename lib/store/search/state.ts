@@ -1,4 +1,4 @@
-/** Whether a project is searched by words, and how far its index goes. */
+/** Whether a project is searched by words, and how much of it is indexed. */
 import type { Sql } from 'postgres'
 import { INDEX_TABLES, SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
@@ -7,25 +7,25 @@ import { inTransaction } from '../transactions.ts'
 import { readSearched } from './searched-projects.ts'
 
 /**
- * Earlier traces are read this long after search was turned on: by then every server writes news
+ * Delay between turning search on and reading earlier traces. By then, every server writes news
  * (lib/store/search/searched-projects.ts).
  */
 const SETTLE_MS = 10_000
-/** How long words of deleted traces may stay in the index, as numbers. */
+/** Maximum time that words of deleted traces may stay in the index, as numbers. */
 const SWEEP_MS = 24 * 3_600_000
 
-/** SQL that tells whether it is too early to read earlier traces, for a row of search_fills. */
+/** Returns SQL for whether it is too early to read earlier traces, for a row of search_fills. */
 export const isTooEarly = (sql: Sql, settleMs = SETTLE_MS) => sql`begun_at > now() - ${settleMs} * interval '1 ms'`
 
-/** SQL of whether a row of search_segments is to be swept. */
+/** Returns SQL for whether a row of search_segments is due for a sweep. */
 export const isUnswept = (sql: Sql, sweepMs = SWEEP_MS) => sql`swept_at < now() - ${sweepMs} * interval '1 ms'`
 
 export interface SearchState {
-  /** From when on traces are found; null: all of them are, or none yet. */
+  /** Time from which traces are indexed; null if all traces, or none yet, are indexed. */
   readonly backTo: string | null
-  /** Whether the index has all traces from before search was turned on. True if there were none. */
+  /** Whether the index contains all traces from before search was turned on. True if there were none. */
   readonly isFilled: boolean
-  /** Writes whose words are not in the index yet; no more than MOST_COUNTED are counted. */
+  /** Number of writes whose words are not indexed yet, counted up to MOST_COUNTED. */
   readonly waiting: number
 }
 
@@ -36,7 +36,7 @@ export async function isSearched(sql: Sql, projectId: number): Promise<boolean> 
   return rows.length > 0
 }
 
-/** The project must be searched. */
+/** Reads a project's search state. Search must be on for the project. */
 export async function readSearchState(
   sql: Sql,
   projectId: number,
@@ -53,10 +53,7 @@ export async function readSearchState(
   return row.isFilled ? { ...row, backTo: null } : row
 }
 
-/**
- * The searched projects whose index needs work: there is news, earlier traces are not in it yet, or a segment was not
- * swept for long.
- */
+/** Returns the searched projects with waiting news, missing earlier traces, or a segment due for a sweep. */
 export async function findDue(sql: Sql): Promise<number[]> {
   const due: number[] = []
   for (const projectId of await readSearched(sql)) {
@@ -70,8 +67,8 @@ export async function findDue(sql: Sql): Promise<number[]> {
 }
 
 /**
- * Turns search on or off, and writes the audit entry. What is in the index is dropped with it. False if there is no
- * such project. The index is filled by a server (lib/background/search-index.ts).
+ * Turns search on or off, and writes the audit entry. Turning search off deletes the index; a server fills it
+ * (lib/background/search-index.ts). Returns false if the project does not exist.
  */
 export function setSearch(sql: Sql, projectId: number, on: boolean, audit: AuditEntry): Promise<boolean> {
   return inTransaction(sql, async () => {
@@ -81,7 +78,7 @@ export function setSearch(sql: Sql, projectId: number, on: boolean, audit: Audit
       )
       ${auditStep(sql, audit, sql`changed`)}
       select exists (select from changed) as changed, exists (select from projects where id = ${projectId}) as known`
-    // Also if search was off: a server that had not heard of it yet may have written news.
+    // The index is deleted even if search was already off, because a server with a stale list may have written news.
     if (!on) await dropIndex(sql, projectId)
     return row.known
   })
@@ -89,7 +86,6 @@ export function setSearch(sql: Sql, projectId: number, on: boolean, audit: Audit
 
 const EMPTYING = emptying(INDEX_TABLES)
 
-/** Deletes the index of a project. */
 export async function dropIndex(sql: Sql, projectId: number): Promise<void> {
   await sql.unsafe(EMPTYING, [projectId])
 }

@@ -1,14 +1,13 @@
 /**
- * Searches the traces of a project by their words, newest first, with the other filters of the list.
+ * Searches a project's traces by words, newest first, together with the list's other filters.
  *
- * 1. The index gives candidates: traces that may have all words. The newest come first (search_terms), then one segment
- *    after another, those with the newest traces first, in windows that grow, so that a page of frequent words reads
- *    few segments.
- * 2. A candidate is read once no later segment can have a newer one, in the order of the list. The other filters are
- *    applied first, then its texts are searched. The excerpt that the page shows comes from them.
+ * 1. The index returns candidates: traces that may contain all words. The newest traces (search_terms) come first, then
+ *    the segments, newest first, in growing windows, so that a page of frequent words reads few segments.
+ * 2. A candidate is read, in list order, as soon as no remaining segment can contain a newer candidate. The list's
+ *    filters are applied first, then the texts are searched. The page's excerpt comes from these texts.
  *
- * Every step is bounded. A search that reaches a bound before its page is full says how far it came, and goes on from
- * there.
+ * Every step is bounded. A search that reaches a bound before its page is full reports its position, from which the
+ * search can continue.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -23,39 +22,39 @@ import { TraceStatement } from '../lists/trace-statement.ts'
 import { inMs, readSources } from './sources.ts'
 
 export interface SearchBounds {
-  /** How many segments a search reads. */
+  /** Maximum number of segments read. */
   readonly segments: number
-  /** How many candidates are looked at by the other filters, and by their texts. */
+  /** Maximum number of candidates filtered, and of traces whose texts are searched. */
   readonly candidates: number
   readonly texts: number
-  /** And how many bytes these have. */
+  /** Maximum total size of the searched traces, in bytes. */
   readonly bytes: number
 }
 
-/** A search of a million traces reads all of their segments. */
+/** 1024 segments are enough for a million traces. */
 const BOUNDS: SearchBounds = { segments: 1024, candidates: 20_000, texts: 400, bytes: 24 * 1024 * 1024 }
-/** How many segments are read together at first, and by how much more in the next turn. */
+/** Segments in the first window, growth factor between windows, and maximum segments per window. */
 const FIRST_WINDOW = 16
 const WINDOW_GROWTH = 4
 const MOST_WINDOW = 256
-/** How many candidates are looked at together. */
+/** Number of candidates that one statement filters. */
 const CANDIDATES_AT_ONCE = 1000
 const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
 
-/** For how long texts are looked at before requests of others get their turn. */
+/** Time spent searching texts before other requests get a turn, in milliseconds. */
 const LOOK_MS = 5
 
 export interface SearchPage {
-  /** The summaries, as the text of a JSON array. */
+  /** Summaries, as a JSON array string. */
   readonly traces: string
   readonly excerpts: Readonly<Record<string, Excerpt>>
   readonly next: Edge | undefined
   readonly previous: Edge | undefined
-  /** How far the search came, if it met a bound before its page was full: the start of traces, as ISO 8601. */
+  /** Trace start (ISO 8601) that a search reached, if it met a bound before its page was full. */
   readonly reached: string | undefined
 }
 
-/** Reads one page of a project's traces that have all that is wanted. `query.sort` is newest. */
+/** Reads one page of a project's traces that match all of `wanted`. `query.sort` must be newest. */
 export async function searchTraces(
   sql: Sql,
   projectId: number,
@@ -85,7 +84,7 @@ export async function searchTraces(
   }
 }
 
-/** The edge of what is left, where all traces on this side of a millisecond, and of it, have been looked at. */
+/** Returns the edge of the remaining traces after all traces up to and including `ms` have been examined. */
 const edgeAtMs = (ms: number, down: boolean): Edge => ({
   key: new Date(down ? ms : ms + 1).toISOString(),
   tie: TRACE_ORDERS.newest.lowestTie,
@@ -129,10 +128,10 @@ class Search {
   readonly #wanted: Wanted
   readonly #query: TraceQuery
   readonly #way: Way
-  /** Candidates that are not looked at yet. A trace whose start has changed may be among them with both. */
+  /** Candidates that have not been examined yet. A trace whose start has changed may appear with both starts. */
   readonly #candidates = new Map<string, SegmentMember>()
   readonly #matches: Match[] = []
-  /** All before it has been looked at. */
+  /** All traces before this edge have been examined. */
   #reached: Edge
   #candidatesLeft: number
   #textsLeft: number
@@ -150,10 +149,10 @@ class Search {
     this.#bytesLeft = way.bounds.bytes
   }
 
-  /** Finds one match more than the page has. `stop`: what lies beyond it was not looked at. */
+  /** Finds up to one match more than the page holds. Traces beyond `stop` have not been examined. */
   async run(): Promise<{ matches: readonly Match[]; stop: Edge | undefined }> {
     const { down, bounds } = this.#way
-    // Traces go from the terms to a segment, and never back: in this order none is overlooked.
+    // Traces move from the terms to a segment, never back, so this order misses no trace.
     this.#addAll(await this.#readTerms())
     const segments = await this.#readSegments()
     let isStopped = false
@@ -193,7 +192,7 @@ class Search {
       where project_id = ${this.#projectId} and terms @> ${terms as number[]}::int[]`
   }
 
-  /** The segments that have traces beyond the edge and between the bounds of time, nearest first. */
+  /** Returns the segments with traces beyond the edge and within the time range, nearest first. */
   async #readSegments(): Promise<SegmentRow[]> {
     const { edge, down } = this.#way
     const { from, to } = this.#query
@@ -207,7 +206,7 @@ class Search {
       .sort((a, b) => (down ? b.newestMs - a.newestMs : a.oldestMs - b.oldestMs))
   }
 
-  /** The traces of these segments that have all terms. */
+  /** Returns these segments' traces that have all terms. */
   async #readWindow(segments: readonly SegmentRow[]): Promise<SegmentMember[]> {
     const { terms } = this.#wanted
     const numbers = segments.map(({ segment }) => segment)
@@ -231,15 +230,12 @@ class Search {
       where project_id = ${this.#projectId} and segment = any (${[...hits.keys()]}::bigint[])`
     return members.flatMap(row => {
       const all = readMembers(Buffer.from(row.members, 'hex'))
-      // A sweep that came in between has left fewer.
+      // A concurrent sweep may have left fewer traces.
       return (hits.get(row.segment) ?? []).flatMap(i => all[i] ?? [])
     })
   }
 
-  /**
-   * Looks at the candidates before the horizon, in their order, until the page is full. Returns whether a bound was
-   * met.
-   */
+  /** Examines the candidates before the horizon, in order, until the page is full. Returns whether a bound was met. */
   async #settle(horizon: number | undefined): Promise<boolean> {
     const { down } = this.#way
     const isSettled = ({ startedMs }: SegmentMember) =>
@@ -250,7 +246,7 @@ class Search {
     for (let at = 0; at < settled.length && !this.#isFull; ) {
       if (this.#candidatesLeft <= 0) return true
       let end = Math.min(at + CANDIDATES_AT_ONCE, settled.length)
-      // Those of one millisecond are looked at together, since only the database knows their order.
+      // Candidates of the same millisecond are examined together because only the database knows their order.
       while (end < settled.length && settled[end]!.startedMs === settled[end - 1]!.startedMs) end++
       const some = settled.slice(at, end)
       if (await this.#look(some)) return true
@@ -262,10 +258,7 @@ class Search {
     return false
   }
 
-  /**
-   * Applies the other filters to some candidates, and reads the texts of those that are left, until the page is full.
-   * Returns whether a bound was met.
-   */
+  /** Filters candidates, then searches their texts, until the page is full. Returns whether a bound was met. */
   async #look(candidates: readonly SegmentMember[]): Promise<boolean> {
     const { edge, down, limit } = this.#way
     const statement = new TraceStatement(this.#projectId, this.#query)
@@ -277,7 +270,7 @@ class Search {
       statement.values,
       { prepare: false }
     )
-    // A candidate that has another start by now has a newer entry elsewhere, so this one is dropped.
+    // A candidate whose start has changed has a newer entry elsewhere, so this entry is dropped.
     const passed = rows.filter(row => this.#candidates.has(nameOf(row)))
     for (let at = 0; at < passed.length && !this.#isFull; ) {
       if (this.#textsLeft <= 0 || this.#bytesLeft <= 0) return true
@@ -305,7 +298,7 @@ class Search {
 
 const nameOf = ({ seq, startedMs }: SegmentMember): string => `${seq} ${startedMs}`
 
-/** The first items that have `most` bytes together; at least one. */
+/** Returns the first items that total at most `most` bytes, but at least one item. */
 function firstOf<T extends { readonly bytes: number }>(items: readonly T[], most: number): T[] {
   let bytes = 0
   return items.filter((item, i) => {
@@ -314,7 +307,7 @@ function firstOf<T extends { readonly bytes: number }>(items: readonly T[], most
   })
 }
 
-/** The places in a segment whose traces have all terms. */
+/** Returns the positions of the segment's traces that have all terms. */
 function placesOf(buckets: ReadonlyMap<number, Buffer>, terms: readonly number[]): number[] {
   let places: number[] | undefined
   for (const term of terms) {
@@ -330,7 +323,7 @@ function placesOf(buckets: ReadonlyMap<number, Buffer>, terms: readonly number[]
   return places ?? []
 }
 
-/** A canonical time, or one of PostgreSQL's infinities, in whole milliseconds. */
+/** Converts a canonical timestamp, or a PostgreSQL infinity, to whole milliseconds. */
 function msOf(time: string): number {
   if (time === 'infinity') return Number.POSITIVE_INFINITY
   return time === '-infinity' ? Number.NEGATIVE_INFINITY : Date.parse(time)

@@ -1,13 +1,16 @@
-/** Finds out how many connections PostgreSQL allows the user that asks. */
+/** Reads the number of connections that PostgreSQL allows the current user. */
 import type { Sql } from 'postgres'
 
 export interface ConnectionRoom {
   readonly most: number
-  /** The source of the limit, in words for people. */
+  /** Human-readable source of the limit. */
   readonly setBy: string
 }
 
-/** Reads the tightest limit of the role, the database and the server. -1 means no limit; superusers have none. */
+/**
+ * Reads the lowest limit of role, database and server. -1 in a catalog means no limit. Only the server limits
+ * superusers.
+ */
 export async function readConnectionRoom(sql: Sql): Promise<ConnectionRoom> {
   const [row] = await sql<[ConnectionRoom]>`
     with own as (

@@ -1,11 +1,11 @@
 /**
- * The id of a deployment: a hash of PostgreSQL's system identifier and the database's number. A server reports it, so
- * that a command that looks for its server can compare it with the id of its own database.
+ * Reads the id of a deployment: a hash of PostgreSQL's system identifier and the database's OID. A server reports this
+ * id, so that a command looking for its server can compare it with the id of its own database.
  */
 import type { Sql } from 'postgres'
 import { SQLSTATE } from '../../database/failure.ts'
 
-/** 16 hexadecimal digits; undefined if this role may not ask. A standby has that of its primary. */
+/** Returns 16 hexadecimal digits; undefined if the role lacks the privilege. A standby has its primary's id. */
 export async function readDatabaseId(sql: Sql): Promise<string | undefined> {
   try {
     const [row] = await sql<[{ instance: string }]>`

@@ -1,7 +1,6 @@
-/** The size of the database on disk. */
 import type { Sql } from 'postgres'
 
-/** The size in bytes, indexes included. PostgreSQL looks at every file of the database to find it. */
+/** Returns the database's size on disk in bytes, including indexes. PostgreSQL checks every file to compute it. */
 export async function measureDatabase(sql: Sql): Promise<number | undefined> {
   const [row] = await sql<{ bytes: number }[]>`select pg_database_size(current_database()) as bytes`
   return row?.bytes

@@ -1,17 +1,17 @@
 /**
- * Finds out whether the database would take a write, without leaving anything in it. Each is a statement that returns
- * nothing, so that it can go over any connection, those for COPY included. It fails if a write would.
+ * Checks whether the database would accept a write, without leaving data behind. Each check is a statement that returns
+ * nothing, so it can run on any connection, including connections for COPY. The statement fails if a write would fail.
  */
 
-/** Fails with 25006, read_only_sql_transaction, on a standby and on a server that was told to be read-only. */
+/** Fails with 25006, read_only_sql_transaction, on a standby or a read-only server. */
 export const CHECK_ACCESS = `do $$ begin
   if current_setting('transaction_read_only')::bool then raise sqlstate '25006'; end if;
 end $$`
 
 /**
- * Fails if the disk is full, or if somebody has locked the tables against writers. It takes the locks of a writer,
- * and sorts enough numbers for PostgreSQL to write a temporary file. PostgreSQL removes that file at once, so the
- * check takes no room however often it is made.
+ * Fails if the disk is full or another session has locked the tables against writers. Takes a writer's locks, and sorts
+ * enough numbers for PostgreSQL to write a temporary file. PostgreSQL removes the file at once, so repeated checks use
+ * no disk space.
  */
 export const CHECK_ROOM = `do $$ begin
   lock table traces, spans, trace_tags, trace_families, scores, project_totals in row exclusive mode;
@@ -21,7 +21,7 @@ end $$`
 
 /** An id that no project has. */
 const NO_PROJECT = 0
-/** The SQLSTATE that ends the trial. Nothing else raises it. */
+/** SQLSTATE that ends the trial. Nothing else raises it. */
 const UNDO = 'TRIAL'
 
 const id = 'gen_random_uuid()'
@@ -29,8 +29,8 @@ const seq = '-pg_backend_pid()'
 const hash = `'\\x00'::bytea`
 
 /**
- * Writes a typical trace and undoes the write. Fails if a write would. The undone rows take room until PostgreSQL's
- * vacuum removes them, so this trial is only for the time after a write has failed.
+ * Writes a typical trace and undoes the write. Fails if a write would. The undone rows use disk space until
+ * PostgreSQL's vacuum removes them, so the trial should run only after a write has failed.
  */
 export const TRY_WRITE = `do $$ begin
     insert into traces (project_id, seq, version, id, name, status, started_at, span_count, error_count, document_bytes,

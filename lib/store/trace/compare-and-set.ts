@@ -1,16 +1,16 @@
 /**
- * Compare and set, for the small writes (metadata, scores, deletion): a statement takes only while the trace has the
- * version that it found. Each round that one writer loses, another one won.
+ * Compare-and-set for small writes (metadata, scores, deletion). A statement takes effect only if the trace still has
+ * the version that the statement found. A writer loses a round only if another writer wins it.
  */
 import type { Attempts } from '../../database/sql-access.ts'
 
-/** The trace changed between the look and the write: nothing was written. */
+/** Outcome of a round that wrote nothing because the trace changed between read and write. */
 export const CHANGED = Symbol('changed')
 
-/** Runs a statement that writes. While it is under way, the attempts are marked as sent. */
+/** Runs a statement that writes. While the statement is in flight, the attempts are marked as sent. */
 export type Send = <T>(statement: () => Promise<T>) => Promise<T>
 
-/** Runs rounds until one does not end with CHANGED, and returns its result. */
+/** Runs rounds until one returns a result other than CHANGED, and returns that result. */
 export async function compareAndSet<T>(
   attempts: Attempts,
   round: (send: Send) => Promise<T | typeof CHANGED>

@@ -9,12 +9,12 @@ import { addTotals, hasTotals, makeTotals } from '../write/totals.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 
 /**
- * Deletes a trace, its spans, its scores and its tags, and corrects the project's totals and sums over time. False if
- * there is no such trace. `audit` is written down with it.
+ * Deletes a trace with its spans, scores and tags, corrects the project's totals and sums over time, and writes the
+ * audit entry. Returns false if the trace does not exist.
  *
- * A span or score that arrives at the same moment must not be left over. So the statement deletes only if the trace
- * still has the version that the statement found; any write moves the version. If it has moved, the statement is sent
- * again.
+ * The statement deletes the trace only if it still has the version that the statement found; every write changes the
+ * version. No span or score that arrives concurrently is therefore left behind. If the version has changed, the
+ * statement is sent again.
  */
 export async function deleteTrace(
   sql: Sql,
@@ -24,8 +24,7 @@ export async function deleteTrace(
   audit?: AuditEntry
 ): Promise<boolean> {
   return compareAndSet(attempts, async send => {
-    // The trace is looked for first. If a later attempt finds it gone after one was sent, the earlier one has deleted
-    // it.
+    // If the trace is gone after an earlier attempt was sent, that attempt deleted it.
     const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
     if (present === undefined) return attempts.sent
     const remove = async () => {
@@ -37,7 +36,7 @@ export async function deleteTrace(
   })
 }
 
-/** Deletes something by one statement, and writes its audit entry, if there is one. */
+/** Runs `remove`. If it deletes something, writes the audit entry in the same transaction. */
 export function removeAudited(
   sql: Sql,
   audit: AuditEntry | undefined,
@@ -52,8 +51,8 @@ export function removeAudited(
 }
 
 /**
- * SQL of the steps of a statement that delete what is under the traces of the step `gone`, which has seq, id, family,
- * started_at and tags. `returning` is what the step `spans_gone` gives.
+ * Returns SQL steps that delete everything under the traces of the step `gone`, which has seq, id, family, started_at
+ * and tags. `returning` is the returning clause of the step `spans_gone`.
  */
 export const removingParts = (project: string, returning = '') => `
   tags_gone as (
@@ -81,7 +80,7 @@ const REMOVE_TRACE = `
   select exists (select from gone) as "isDeleted",
     ${newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)} as news`
 
-/** Deletes the trace. False if it is gone, or has changed since the statement began. */
+/** Returns false if the trace is gone or has changed since the statement began. */
 async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
   const [{ isDeleted, news }] = await sql.unsafe<[{ readonly isDeleted: boolean; readonly news: string | null }]>(
     REMOVE_TRACE,

@@ -1,4 +1,4 @@
-/** Messages that came as log records, apart from the spans that they belong to (lib/trace/span-messages.ts). */
+/** Messages received as log records, separately from the spans they belong to (lib/trace/span-messages.ts). */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { MAX_DOCUMENT_BYTES } from '../../schema/input.ts'
@@ -8,14 +8,14 @@ import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
 /**
- * Adds messages of a project. Those that are stored already are left as they are, so a resend changes nothing. Where
- * the project is searched, the words of their traces are to be indexed anew.
+ * Adds messages to a project. Messages already stored stay unchanged, so a resend changes nothing. If the project is
+ * searched, the messages' traces are queued for indexing again.
  */
 export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
   if (!(await isSearched(sql, projectId))) return insertMessages(sql, projectId, messages)
   await inTransaction(sql, async () => {
     await insertMessages(sql, projectId, messages)
-    // A trace that comes later brings news itself.
+    // A trace that arrives later writes its own news.
     await sql`
       insert into search_news (project_id, seq, version)
       select project_id, seq, ${freshVersion()}::bigint from traces
@@ -37,10 +37,7 @@ async function insertMessages(sql: Sql, projectId: number, messages: readonly Pl
     on conflict do nothing`
 }
 
-/**
- * The messages of these traces, in their order. Of a span with more than a document may have, the first that make one
- * are read.
- */
+/** Returns these traces' messages in order, omitting a span's messages beyond the maximum document size. */
 export function readMessages(
   sql: Sql,
   projectId: number,
@@ -58,17 +55,17 @@ export function readMessages(
     order by trace_id, span_id, micros, place, digest`
 }
 
-/** The most waiting messages that one sweep reads. */
+/** Maximum number of messages that a sweep examines. */
 const MOST_SWEPT = 1000
 
 export interface Swept {
-  /** How many were looked at. If it is MOST_SWEPT, there may be more. */
+  /** Number of messages examined. If it is MOST_SWEPT, more may be waiting. */
   readonly looked: number
-  /** Those whose span never came, by project. They are deleted. */
+  /** Numbers of deleted messages whose spans never arrived, by project. */
   readonly leftOut: readonly { readonly projectId: number; readonly count: number }[]
 }
 
-/** Checks messages that have waited for `afterMs`: whether their span has come by now. */
+/** Checks whether the spans of messages received more than `afterMs` ago have arrived. */
 export async function sweepMessages(sql: Sql, afterMs: number): Promise<Swept> {
   const old = await sql<WaitingMessage[]>`
     select project_id as "projectId", trace_id as "traceId", span_id as "spanId", digest
@@ -92,7 +89,7 @@ interface WaitingMessage {
   readonly digest: string
 }
 
-/** Marks those whose span has come, deletes the others, and returns how many these were. */
+/** Marks messages whose span has arrived, deletes the rest, and returns the number deleted. */
 async function sweepProject(sql: Sql, projectId: number, messages: readonly WaitingMessage[]): Promise<number> {
   const [row] = await sql<[{ count: number }]>`
     with old as materialized (
@@ -118,5 +115,5 @@ async function sweepProject(sql: Sql, projectId: number, messages: readonly Wait
   return row.count
 }
 
-/** Whether a sweep read as many as it may, so that others may be left for the next one. */
+/** Whether more messages may be waiting, because a sweep reached its maximum. */
 export const isUnfinished = ({ looked }: Swept): boolean => looked === MOST_SWEPT

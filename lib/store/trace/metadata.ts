@@ -9,33 +9,32 @@ import { freshVersion } from '../write/trace-numbers.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 
 export interface Patched {
-  /** The whole merged metadata as JSON text. */
+  /** The merged metadata, as a JSON string. */
   readonly metadata: string
-  /** False if the metadata was the same before, and nothing was written. */
+  /** False if the metadata was already the same and nothing was written. */
   readonly changed: boolean
 }
 
-/** Merges a patch into the stored metadata. */
 export type Merge = (stored: string | null, patch: string) => Merged | Promise<Merged>
 
 interface Stored {
   readonly seq: number
   readonly version: number
   readonly documentBytes: number
-  /** JSON text; null: {}. */
+  /** A JSON string; null means {}. */
   readonly metadata: string | null
-  /** Later than the last patch; null: there was none. */
+  /** A time after the last patch; null if there was no patch. */
   readonly notBefore: string | null
 }
 
 const bytesOf = (metadata: string | null): number => Buffer.byteLength(metadata ?? '{}')
 
 /**
- * Merges `patch`, an object as JSON text, into a trace's metadata. Undefined if there is no such trace. Throws the
- * Refusal `payload_too_large` if the trace document would become too large.
+ * Merges `patch`, a JSON object string, into a trace's metadata. Returns undefined if the trace does not exist. Throws
+ * the Refusal `payload_too_large` if the trace document would become too large.
  *
- * This is compare and set: the merged metadata is written only if the trace still has the version that was read.
- * Otherwise the trace is read and merged again.
+ * The merged metadata is written only if the trace still has the version that was read. Otherwise, the trace is read
+ * and merged again.
  */
 export async function patchMetadata(
   sql: Sql,
@@ -65,7 +64,7 @@ export async function patchMetadata(
 }
 
 /**
- * The time of a patch is always later than that of earlier patches, even if a clock goes back: an import compares the
+ * A patch's time is always later than earlier patches' times, even if a clock goes back, because an import compares the
  * times to find the later state.
  */
 const REPLACE_METADATA = `
@@ -77,7 +76,7 @@ const REPLACE_METADATA = `
   ), totals as (${addTotals('$1::int', 'taken')})
   select exists (select from taken) as "isTaken"`
 
-/** Writes the merged metadata if the trace has not changed since it was read. Returns whether it was written. */
+/** Writes the merged metadata and returns true, unless the trace has changed since it was read. */
 async function replaceMetadata(sql: Sql, projectId: number, stored: Stored, metadata: string | null, added: number) {
   const { seq, notBefore, version } = stored
   const [{ isTaken }] = await sql.unsafe<[{ readonly isTaken: boolean }]>(

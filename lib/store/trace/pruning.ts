@@ -1,5 +1,5 @@
 /**
- * Deletes many traces of a project, a batch at a time. Only a command does that: the server never deletes by itself.
+ * Deletes many of a project's traces in batches. Only a command does this; the server never deletes traces by itself.
  */
 import type { Sql } from 'postgres'
 import { VACUUMED_TABLES } from '../../database/tables.ts'
@@ -12,11 +12,10 @@ import { fitting, started, type TraceConditions } from './trace-conditions.ts'
 export interface SelectedTotals {
   readonly traces: number
   readonly spans: number
-  /** The bytes of their documents. */
+  /** Estimated bytes of the documents. */
   readonly bytes: number
 }
 
-/** Counts what a selection has now. */
 export async function countSelected(sql: Sql, projectId: number, selection: TraceConditions): Promise<SelectedTotals> {
   const [row] = await sql<[SelectedTotals]>`
     select count(*) as traces, coalesce(sum(span_count), 0)::bigint as spans,
@@ -25,26 +24,26 @@ export async function countSelected(sql: Sql, projectId: number, selection: Trac
   return row
 }
 
-/** The trace after which the next batch begins. The order is startedAt, then id. */
+/** Position after which the next batch begins, by startedAt, then id. */
 export interface PrunePlace {
   readonly startedAt: string
   readonly id: string
 }
 
-/** The most traces that a batch reads, and the most spans of these. A larger trace is a batch by itself. */
+/** Maximum number of traces that a batch reads, and of their spans. A larger trace is a batch by itself. */
 export interface PruneBounds {
   readonly traces: number
   readonly spans: number
 }
 
 export interface PrunedBatch {
-  /** Traces that were selected, and those of them that were deleted. The others had just been changed. */
+  /** Numbers of selected and deleted traces. A selected trace that has just changed is not deleted. */
   readonly selected: number
   readonly deleted: number
   readonly spans: number
-  /** The bytes of the deleted texts on disk. */
+  /** Bytes of the deleted texts on disk. */
   readonly storedBytes: number
-  /** The last trace that was looked at; null if there are no more. */
+  /** The last trace examined; null if no traces are left. */
   readonly last: PrunePlace | null
 }
 
@@ -54,13 +53,13 @@ const storedBytes = (table: string, columns: readonly string[]) =>
   columns.map(column => `coalesce(pg_column_size(${table}.${column}), 0)`).join(' + ')
 
 /**
- * Looks at the next traces behind `after`, and deletes those that are selected, with all that is under them. The
- * totals and the sums over time are corrected in the same transaction, so a batch is done as a whole or not at all. As
- * in lib/store/trace/deletion.ts a trace is deleted only if it has the version that the statement found, so that no
- * span that arrives meanwhile is left behind.
+ * Deletes the selected traces among the next traces behind `after`, with everything under them. Totals and sums over
+ * time are corrected in the same transaction, so a batch is deleted completely or not at all. As in
+ * lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that no
+ * concurrently arriving span is left behind.
  *
- * `is true` makes PostgreSQL walk along the index by startedAt: an index of one of the conditions would find all
- * traces that meet it, again for every batch. `onDeleted` writes in the same transaction.
+ * `is true` makes PostgreSQL scan the index on startedAt. An index on one of the conditions would return all matching
+ * traces again for every batch. `onDeleted` writes in the same transaction.
  */
 export function pruneBatch(
   sql: Sql,
@@ -135,9 +134,7 @@ interface PrunedRow extends Omit<PrunedBatch, 'last'> {
 }
 const NEWS_OF_GONE = newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)
 
-/**
- * Makes the room of deleted rows known for reuse, and gives back to the system what is free at the ends of the tables.
- */
+/** Makes deleted rows' space reusable, and returns free space at the ends of tables to the operating system. */
 export async function reclaimRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`vacuum ${VACUUMED_TABLES.join(', ')}`)
 }

@@ -1,7 +1,7 @@
 /**
- * The scores of a trace. A statement that adds or deletes a score changes the row of the trace first, and goes on only
- * if the trace still had the version that was read. The lock of that row lets the writers of a trace go one after the
- * other, and since all of them lock it first, they never wait for each other in a circle.
+ * Scores of a trace. A statement that adds or deletes a score updates the trace's row first, and continues only if the
+ * trace still has the version that was read. The row's lock serializes the trace's writers, and because all of them
+ * lock it first, they cannot deadlock.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
@@ -16,23 +16,23 @@ import { freshVersion } from '../write/trace-numbers.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { removeAudited } from './deletion.ts'
 
-/** A score that was received, with its rules checked and its ids in lower case. */
+/** A received score, validated, with ids in lower case. */
 export interface NewScore {
   readonly name: string
   readonly dataType: string
   readonly value: number | string | boolean
   readonly comment: string | null
   readonly spanId: string | null
-  /** The user who gives it in the dashboard; left out if it comes by the API. */
+  /** The user who gives the score in the dashboard; undefined for a score from the API. */
   readonly authorId?: number
 }
 
-/** SQL for the columns of a ScoreRow, over scores as s. */
+/** SQL for the columns of a ScoreRow, with scores as s. */
 export const SCORE_FIELDS = `
   s.id, s.span_id as "spanId", s.name, s.data_type as "dataType", s.value, s.comment, s.source,
   s.evaluator_id as "evaluatorId", s.run_id as "runId", s.created_at as "createdAt"`
 
-/** The scores of a trace, newest first, as the text of a JSON array; undefined if there is no such trace. */
+/** Returns a trace's scores, newest first, as a JSON array string; undefined if the trace does not exist. */
 export async function readTraceScores(
   sql: Sql,
   projectId: number,
@@ -49,17 +49,14 @@ export async function readTraceScores(
   return list(rows.filter(row => row.id !== null).map(row => renderScore(row, traceId)))
 }
 
-/**
- * The id is made before the first attempt to add a score, so that a later attempt recognises what an earlier one
- * added.
- */
+/** Returns an id for all attempts, so that a later attempt recognizes a score added by an earlier attempt. */
 export function newScoreId(): string {
   return randomBytes(8).toString('hex')
 }
 
 /**
- * Adds a score and returns it as JSON text. Undefined if there is no such trace. Throws the Refusal `conflict` if the
- * trace has all the scores that it may have.
+ * Adds a score and returns it as a JSON string; undefined if the trace does not exist. Throws the Refusal `conflict` if
+ * the trace has the maximum number of scores.
  */
 export async function addScore(
   sql: Sql,
@@ -82,7 +79,7 @@ export async function addScore(
   })
 }
 
-/** A row without id: the trace is full, or has changed since the statement began. Undefined: there is no such trace. */
+/** Returns a row without id if the trace is full or has changed, and undefined if the trace does not exist. */
 async function insertScore(sql: Sql, projectId: number, traceId: string, score: NewScore & { readonly id: string }) {
   const { authorId = null } = score
   const source = authorId === null ? 'api' : 'annotation'
@@ -116,7 +113,7 @@ async function readScore(sql: Sql, projectId: number, traceId: string, id: strin
   return row
 }
 
-/** The user who gave a score, null if it came otherwise; undefined if the trace has no such score. */
+/** Returns the id of a score's author; null if the score has no author; undefined if it does not exist. */
 export async function readAuthor(
   sql: Sql,
   projectId: number,
@@ -131,7 +128,7 @@ export async function readAuthor(
   return row?.authorId
 }
 
-/** Deletes a score. False if the trace has no such score. `audit` is written down with it. */
+/** Deletes a score and writes the audit entry. Returns false if the trace has no such score. */
 export async function deleteScore(
   sql: Sql,
   projectId: number,
@@ -146,7 +143,7 @@ export async function deleteScore(
   })
 }
 
-/** Deletes the score. False if it is gone, or if the trace has changed since the statement began. */
+/** Returns false if the score is gone or the trace has changed since the statement began. */
 async function removeScore(sql: Sql, projectId: number, traceId: string, scoreId: string): Promise<boolean> {
   const [row] = await sql<{ readonly deleted: boolean }[]>`
     with found as materialized (

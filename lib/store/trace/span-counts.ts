@@ -1,6 +1,6 @@
 /**
- * Compares the numbers of spans and errors in the rows of traces with the rows of their spans, and corrects them. An
- * error counts also if its span was left out of the trace, as far as that is remembered (lib/trace/states/left-out.ts).
+ * Compares traces' span and error counts with the rows of their spans, and corrects the counts. An error also counts if
+ * its span was left out of the trace, as far as that is remembered (lib/trace/states/left-out.ts).
  */
 import type { Sql } from 'postgres'
 import { countFailed, readLeftOut } from '../../trace/states/left-out.ts'
@@ -8,34 +8,34 @@ import { writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
-/** A trace whose numbers differ from its spans. */
+/** A trace whose counts differ from its spans. */
 export interface WrongTrace {
   readonly seq: number
   readonly id: string
   readonly version: number
-  /** The right numbers. */
+  /** The correct counts. */
   readonly spans: number
   readonly errors: number
 }
 
 export interface CheckedTraces {
   readonly wrong: readonly WrongTrace[]
-  /** The last trace that was looked at; undefined if there are no more. */
+  /** Number of the last trace examined; undefined if no traces are left. */
   readonly last: number | undefined
 }
 
 interface Row extends WrongTrace {
   readonly spanCount: number
   readonly errorCount: number
-  /** JSON text and a list of ids, if the trace remembers spans that were left out. */
+  /** A JSON string, and the ids of the stored spans, if the trace remembers spans that were left out. */
   readonly ranks: string | null
   readonly ids: string[] | null
 }
 
-/** Bounds the memory: the ranks of a trace may have a megabyte, though hardly any has. */
+/** Bounds memory use, because a trace's ranks can reach a megabyte, although this is rare. */
 const AT_ONCE = 500
 
-/** Checks the next traces after `after`, in the order of their numbers. */
+/** Checks the next traces with numbers above `after`, in order. */
 export async function checkSpanCounts(sql: Sql, projectId: number, after: number): Promise<CheckedTraces> {
   const rows = await sql<(Row & { readonly last: number })[]>`
     with looked as materialized (
@@ -57,7 +57,7 @@ export async function checkSpanCounts(sql: Sql, projectId: number, after: number
       end as ids
     from (select 1) always left join suspect s on true`
   const wrong = rows.flatMap(({ last: _, spanCount, errorCount, ranks, ids, ...row }) => {
-    // The row that only says how far was looked.
+    // This row only reports the last trace examined.
     if (row.seq === null) return []
     const errors = row.errors + failedLeftOut(ranks, ids)
     return spanCount === row.spans && errorCount === errors ? [] : [{ ...row, errors }]
@@ -71,8 +71,8 @@ function failedLeftOut(ranks: string | null, ids: readonly string[] | null): num
 }
 
 /**
- * Sets the numbers of these traces right, and returns how many of them. A trace that has changed since it was looked at
- * is left as it is. The new version has every writer decide again who has decided by the wrong numbers.
+ * Corrects these traces' counts, and returns the number of corrected traces. Skips traces that have changed since the
+ * check. The new version makes writers that used the wrong counts decide again.
  */
 export function mendSpanCounts(sql: Sql, projectId: number, wrong: readonly WrongTrace[]): Promise<number> {
   const column = (of: (trace: WrongTrace) => number) => wrong.map(of)

@@ -1,11 +1,11 @@
-/** Conditions on traces that commands take, as SQL: a trace must meet every one that is set. */
+/** SQL for the conditions on traces that commands accept. A trace must meet every condition that is set. */
 import type { Sql } from 'postgres'
 
 export interface TraceConditions {
-  /** Canonical timestamps: traces that started at `from` or later, and earlier than `before`. */
+  /** Canonical timestamps that bound the start time; `from` is inclusive, `before` is exclusive. */
   readonly from?: string | undefined
   readonly before?: string | undefined
-  /** As it is stored. */
+  /** Stored form of the environment. */
   readonly environment?: string | undefined
   readonly tag?: string | undefined
   readonly status?: string | undefined
@@ -15,11 +15,11 @@ export interface TraceConditions {
   readonly userId?: string | undefined
 }
 
-/** The conditions on the start. */
+/** Returns the conditions on the start time. */
 export const started = (sql: Sql, { from = '-infinity', before = 'infinity' }: TraceConditions) =>
   sql`started_at >= ${from} and started_at < ${before}`
 
-/** The other conditions. */
+/** Returns the remaining conditions. */
 export function fitting(sql: Sql, { environment, tag, status, name, model, sessionId, userId }: TraceConditions) {
   return sql`
     true

@@ -1,9 +1,9 @@
 /**
- * The statements by which an append, an end, a growth by OpenTelemetry and a later line of an export change the stored
- * rows of traces and of their tags. New rows are written by COPY, but COPY cannot change a row.
+ * Statements with which an append, an end, an OpenTelemetry growth or a later export line changes the stored rows of
+ * traces and tags. New rows are written by COPY, which cannot change a row.
  *
- * Each statement changes many traces of one project, and takes an array for each column. It fails (22012, division by
- * zero) if a trace no longer has the version that the change was decided on, which undoes the whole transaction.
+ * Each statement changes many traces of one project and takes an array per column. If a trace no longer has the version
+ * that the change was decided on, the statement fails (22012, division by zero), which rolls back the transaction.
  */
 import type { TableNames } from '../../database/tables.ts'
 import {
@@ -34,25 +34,25 @@ import type { Advance } from '../../trace/states/decide-restore.ts'
 import type { Growth } from '../../trace/states/gathered.ts'
 import type { Tables } from './homes.ts'
 
-/** A stored trace with the change that is to be written. */
+/** A stored trace with the change to write. */
 export interface ChangedTrace {
   readonly projectId: number
   readonly traceId: string
   readonly seq: number
   readonly changed: Changed
-  /** The fields that an end, a growth or an advance sets; undefined for an append. */
+  /** Fields that an end, a growth or an advance sets; undefined for an append. */
   readonly done: { readonly ending: Ending } | { readonly growth: Growth } | { readonly advance: Advance } | undefined
-  /** The lists afterwards; undefined for an append, which moves no trace to other lists. */
+  /** Lists after the change; undefined for an append, which leaves the lists unchanged. */
   readonly listed: Listed | undefined
-  /** The rows of the spans that are added. */
+  /** Rows of the added spans. */
   readonly spans: SpanRows | undefined
-  /** The rows of the scores that are added. */
+  /** Rows of the added scores. */
   readonly scores?: ScoreRows | undefined
 }
 
 /**
- * The lists that the trace is in after the change. If that changes the rows of its tags, `rows` has the new ones and
- * `removed` names the old ones, which are deleted.
+ * Lists that contain the trace after the change. If its tag rows change, `rows` has the new rows and `removed` names
+ * the old rows to delete.
  */
 interface Listed {
   readonly lists: TraceLists
@@ -60,7 +60,7 @@ interface Listed {
   readonly removed: readonly RemovedTag[]
 }
 
-/** A row of trace_tags, by the columns of the index that finds it. */
+/** A row of trace_tags, identified by the columns of its index. */
 interface RemovedTag {
   readonly tagFamily: ListNumber
   readonly startedAt: string
@@ -71,11 +71,11 @@ interface Target {
   readonly projectId: number
   readonly traceId: string
   readonly state: TraceState
-  /** The version that the trace has after the change. */
+  /** The trace's version after the change. */
   readonly version: number
 }
 
-/** Makes what is written of a decided change. `spans` are the rows of the spans that are added. */
+/** Converts a decided change to the data to write. `spans` are the rows of the added spans. */
 export function changedTrace(
   { projectId, traceId, state, version }: Target,
   sums: TraceChange | Growth | Advance,
@@ -122,7 +122,7 @@ function listedAfter(traceId: string, state: TraceState, change: Ending | Growth
   return { lists, rows: renderListedRows(after, lists, news), removed: rowsOfTags(before, listsBefore) }
 }
 
-/** A trace is counted from its end on. */
+/** A trace is counted only after it has ended. */
 const newsOf = (sign: 1 | -1, trace: ListedTrace, lists: TraceLists): News[] =>
   trace.endedAt === null ? [] : [{ sign, trace, lists }]
 
@@ -130,20 +130,17 @@ function rowsOfTags({ traceId, startedAt, tags }: ListedTrace, lists: TraceLists
   return tags.map(tag => ({ tagFamily: tagListsOf(tag, lists).tagFamily, startedAt, traceId }))
 }
 
-/** Whether a change leaves the rows of a trace's tags as they are. */
+/** Whether a change leaves the trace's tag rows unchanged. */
 const isSame = ({ tags, inputTokens: _, outputTokens: __, ...before }: ListedTrace, after: ListedTrace): boolean =>
   tags.length === after.tags.length &&
   tags.every((tag, i) => tag === after.tags[i]) &&
   Object.entries(before).every(([name, value]) => after[name as keyof ListedTrace] === value)
 
-/** Whether a change that leaves the lists as they are leaves the sums over time as they are too. */
+/** Whether a change that leaves the lists unchanged also leaves the sums over time unchanged. */
 const isCountedAlike = (before: ListedTrace, after: ListedTrace): boolean =>
   before.inputTokens === after.inputTokens && before.outputTokens === after.outputTokens
 
-/**
- * A prepared statement. Its first two parameters are the project's id and the number of rows; `parameters` are the
- * others.
- */
+/** A prepared statement. Its first parameters are the project's id and the row count; `parameters` returns the rest. */
 interface Statement<T> {
   readonly name: string
   readonly text: (tables: TableNames) => string
@@ -195,19 +192,18 @@ const REMOVE_TAGS: Statement<RemovedTag> = {
     )
 }
 
-/** The statements that a connection must have prepared before it executes those of `changesOf`. */
+/** Returns statements that a connection must prepare before it executes the statements of `changesOf`. */
 export const prepareChanges = ({ names, suffix }: Tables): string[] =>
   [...Object.values(UPDATES), REMOVE_TAGS].map(({ name, text }) => `prepare ${name}${suffix} as ${text(names)}`)
 
-/** One execution of a prepared statement. */
 export interface Execution {
   readonly name: string
   readonly parameters: readonly string[]
 }
 
 /**
- * The executions that write these changes, project by project. `rank` gives the value of `ranked` after the change.
- * `suffix` is the suffix of the tables' names.
+ * Returns the executions that write these changes, by project. `rank` returns a trace's `ranked` value after the
+ * change. `suffix` is appended to the statements' names.
  */
 export function changesOf(
   all: readonly ChangedTrace[],
@@ -220,7 +216,7 @@ export function changesOf(
     if (traces === undefined) projects.set(trace.projectId, [trace])
     else traces.push(trace)
   }
-  // Every batch locks projects in the same order, so that two batches never wait for each other's rows.
+  // Every batch locks projects in the same order, so that two batches cannot deadlock.
   return [...projects]
     .sort(([a], [b]) => a - b)
     .flatMap(([projectId, traces]) => changesOfProject(projectId, traces, rank))

@@ -1,13 +1,13 @@
 /** Charges a trial account for a new trace, in the transaction that writes the trace. */
 import type { Execution } from './changes.ts'
 
-/** The account to charge, and how many traces it may record. */
+/** The account to charge and its maximum number of traces. */
 export interface TrialCharge {
   readonly accountId: number
   readonly limit: number
 }
 
-/** Prepares the statement that charges. It fails (22012, division by zero) if the allowance is used up. */
+/** Prepares the charging statement, which fails (22012, division by zero) if the allowance is used up. */
 export const CHARGE = `prepare charge as with charged as (
     update accounts set trial_used = trial_used + 1 where id = $1::int and trial_used < $2::bigint returning 1
   ) select 1 / (count(*) = 1)::int from charged`

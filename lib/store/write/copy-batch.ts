@@ -1,9 +1,9 @@
 /**
- * Writes a batch of new and changed traces as one transaction, whose messages are sent in one go: the changes of
- * stored rows (lib/store/write/changes.ts), COPY of all new rows, and the totals of projects.
+ * Writes a batch of new and changed traces as one transaction, whose messages are sent together: changes to stored rows
+ * (lib/store/write/changes.ts), COPY of all new rows, and project totals.
  *
- * COPY has no `on conflict`. If a new trace exists already, or a changed trace no longer has the expected version,
- * PostgreSQL undoes the whole batch. The lane (lib/ingest/writer.ts) then reads the states and decides again.
+ * COPY has no `on conflict`. If a new trace already exists, or a changed trace no longer has the expected version,
+ * PostgreSQL rolls back the whole batch. The lane (lib/ingest/writer.ts) then reads the states and decides again.
  */
 
 import type { CopyConnection } from '../../database/copy-connection.ts'
@@ -51,20 +51,20 @@ export interface Batch {
   readonly traces: readonly RecordedTrace[]
   readonly changed: readonly ChangedTrace[]
   readonly charge: TrialCharge | undefined
-  /** The writes whose words are to be indexed, since their projects are searched. */
+  /** Writes to be indexed because their projects are searched. */
   readonly indexed: readonly Indexed[]
-  /** Undefined: the tables are those of the schema. With homes there is no charge: accounts are on another server. */
+  /** If undefined, the schema's tables are used. With homes, there is no charge: accounts are on another server. */
   readonly homes?: Homes | undefined
 }
 
-/** A write to a trace, by the version that the trace has after it. */
+/** A write to a trace, identified by the trace's version after the write. */
 export interface Indexed {
   readonly projectId: number
   readonly seq: number
   readonly version: number
 }
 
-/** The rows of a batch that go to the same tables. */
+/** Rows of a batch that go to the same tables. */
 interface Part {
   readonly home: Home | undefined
   readonly tables: Tables
@@ -73,7 +73,6 @@ interface Part {
   readonly indexed: readonly Indexed[]
 }
 
-/** Rows that are written for one trace. */
 interface RowsOf<T> {
   readonly projectId: number
   readonly seq: number
@@ -93,7 +92,7 @@ const LIST_AT = {
   namedFamily: offsetIn(LIST_COLUMNS, 'named_family', true)
 }
 
-/** The memory for messages is used for the next batch again, unless it has grown beyond this. */
+/** Maximum size of the message buffer that is kept for the next batch. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
 interface Stamped {
@@ -117,7 +116,7 @@ const indexedValues: Readonly<Record<(typeof INDEXED_COLUMNS)[number]['name'], (
 }
 const writeIndexed = fieldWriter(INDEXED_COLUMNS, indexedValues)
 
-/** The text of a COPY after the name of the table. */
+/** Returns the text of a COPY after the table name. */
 const copyOf = (columns: readonly Column[]) =>
   `(${columns.map(({ name }) => name).join(', ')}) from stdin (format binary)`
 const COPY = {
@@ -129,10 +128,10 @@ const COPY = {
   scores: copyOf(SCORE_COLUMNS)
 }
 
-/** Writes one batch after the other over connections of a lane. */
+/** Writes batches one after another over a lane's connections. */
 export class CopyBatches {
   #messages = new CopyMessages()
-  /** The suffixes of the statements that have been prepared on each connection. */
+  /** Suffixes of the statements prepared on each connection. */
   readonly #prepared = new WeakMap<CopyConnection, Set<string>>()
   readonly #families = new KnownFamilies()
   readonly #floors: KnownFloors
@@ -142,7 +141,7 @@ export class CopyBatches {
   }
 
   /**
-   * Writes the whole batch, or nothing and rejects with the error of PostgreSQL or of the connection. `slot` is the
+   * Writes the whole batch, or writes nothing and rejects with PostgreSQL's or the connection's error. `slot` is the
    * row of project_totals to count in.
    */
   async write(connection: CopyConnection, batch: Batch, slot: number): Promise<void> {
@@ -155,7 +154,7 @@ export class CopyBatches {
     if (this.#messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyMessages()
   }
 
-  /** Prepares the statements for the tables of these parts, where this connection does not have them yet. */
+  /** Prepares the statements for these parts' tables, unless the connection already has them. */
   async #prepare(connection: CopyConnection, parts: readonly Part[], { homes }: Batch): Promise<void> {
     const known = this.#prepared.get(connection)
     const missing = parts.filter(({ tables }) => known?.has(tables.suffix) !== true)
@@ -168,7 +167,7 @@ export class CopyBatches {
     ])
     const messages = this.#messages
     messages.reset()
-    // An earlier attempt may have failed halfway and left statements prepared: rolling back does not undo `prepare`.
+    // An earlier attempt may have left statements prepared, because a rollback does not undo `prepare`.
     if (known === undefined) statements.unshift('deallocate all', ...prepareGuards(homes))
     messages.query(statements)
     await connection.send(messages.written)
@@ -176,14 +175,14 @@ export class CopyBatches {
   }
 
   /**
-   * Builds the messages of a batch. Returns how many times PostgreSQL will say that it is ready. Adds to `strange` the
-   * traces whose families may not be stored yet.
+   * Builds a batch's messages, and adds traces whose families may not be stored yet to `strange`. Returns the number of
+   * times that PostgreSQL will report that it is ready.
    */
   #build(parts: readonly Part[], { charge, homes }: Batch, slot: number, strange: RowsOf<ListedRows>[]): number {
     const messages = this.#messages
     messages.reset()
     const statements: string[] = []
-    // These come first, because they are the most likely to fail.
+    // These statements come first because they are the most likely to fail.
     const first = [...guard(homes, parts), ...(charge === undefined ? [] : [chargeOf(charge)])]
     const copies: (() => void)[] = []
     for (const { tables, traces, changed, indexed } of parts) {
@@ -258,7 +257,7 @@ export class CopyBatches {
     this.#own(projectId, seq, spans, this.#append(bytes, spans, bytes.length))
   }
 
-  /** Appends rows, and returns by how much their offsets have moved. */
+  /** Appends rows and returns the shift of their offsets. */
   #append(bytes: Uint8Array, starts: readonly number[], end: number): number {
     const [first] = starts as [number]
     const shift = this.#messages.length - first
@@ -283,7 +282,7 @@ const spanRows = ({ projectId, seq, spans }: ChangedTrace): RowsOf<SpanRows>[] =
 const scoreRows = ({ projectId, seq, scores }: ChangedTrace): RowsOf<ScoreRows>[] =>
   scores === undefined ? [] : [{ projectId, seq, rows: scores }]
 
-/** Every batch has homes in the same order, as it has projects, so that two batches never wait for each other's rows. */
+/** Every batch processes homes, like projects, in the same order, so that two batches cannot deadlock. */
 function partsOf({ traces, changed, indexed, homes }: Batch): readonly Part[] {
   if (homes === undefined) return [{ home: undefined, tables: tablesOf(undefined), traces, changed, indexed }]
   const parts = new Map<number, OpenPart>()
@@ -315,8 +314,8 @@ function guard(homes: Homes | undefined, parts: readonly Part[]): Execution[] {
 }
 
 /**
- * Statements that add the families of traces. They read the families from the rows of the traces, which have been
- * written by then. Every batch adds them in the same order, so that two batches never wait for each other's rows.
+ * Returns statements that add the traces' families, read from the trace rows, which are already written by then. Every
+ * batch adds families in the same order, so that two batches cannot deadlock.
  */
 function addFamilies(traces: readonly RowsOf<ListedRows>[], names: TableNames): string[] {
   const projects = new Map<number, number[]>()
@@ -331,7 +330,7 @@ function addFamilies(traces: readonly RowsOf<ListedRows>[], names: TableNames): 
     )
 }
 
-/** Prepared, so that PostgreSQL parses and plans it once for each connection. */
+/** Prepared, so that PostgreSQL parses and plans the statement once per connection. */
 const prepareTotals = ({ names, suffix }: Tables) => `
   prepare add_totals${suffix} (int, smallint, bigint, bigint, bigint) as
     insert into ${names.project_totals} as p (project_id, slot, traces, spans, bytes) values ($1, $2, $3, $4, $5)
@@ -353,7 +352,7 @@ function addTotals({ traces, changed }: Pick<Batch, 'traces' | 'changed'>, slot:
     changed: { sums }
   } of changed)
     add(projectId, 0, spans, sums.addedBytes)
-  // Every batch locks projects in the same order, so that two batches never wait for each other's rows.
+  // Every batch locks projects in the same order, so that two batches cannot deadlock.
   return [...totals]
     .sort(([a], [b]) => a - b)
     .map(

@@ -1,7 +1,6 @@
 /**
- * Writes messages of PostgreSQL's protocol, one after another
- * (https://www.postgresql.org/docs/current/protocol-message-formats.html). A message is a byte for its type, its length
- * without that byte, and its content.
+ * Writes PostgreSQL protocol messages (https://www.postgresql.org/docs/current/protocol-message-formats.html). A
+ * message is a type byte, the length without that byte, and the content.
  */
 import { CopyWriter } from '../../rows/copy-format.ts'
 import type { Execution } from './changes.ts'
@@ -23,7 +22,7 @@ export class CopyMessages extends CopyWriter {
   }
 
   /**
-   * Begins a transaction and executes prepared statements in it. Values travel as parameters, because literals would
+   * Begins a transaction and executes prepared statements in it. Values are sent as parameters because literals would
    * appear in PostgreSQL's log.
    */
   beginTransaction(executions: readonly Execution[]): void {
@@ -36,7 +35,7 @@ export class CopyMessages extends CopyWriter {
     this.#message(SYNC, () => {})
   }
 
-  /** Sends the rows of these items to a COPY. */
+  /** Sends the items' rows to a COPY. */
   copy<T>(items: readonly T[], write: (item: T) => void): void {
     this.#message(COPY_DATA, () => this.append(SIGNATURE))
     for (const item of items) this.#message(COPY_DATA, () => write(item))
@@ -47,7 +46,7 @@ export class CopyMessages extends CopyWriter {
   #execute(name: string, parameters: readonly string[]): void {
     this.#message(BIND, () => {
       this.#texts('', name)
-      // All parameters are text.
+      // Parameters are in text format.
       this.int16(0)
       this.int16(parameters.length)
       for (const parameter of parameters) this.text(parameter)

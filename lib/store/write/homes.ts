@@ -1,6 +1,6 @@
 /**
- * The tables of the projects of a batch. On one PostgreSQL they are those of the schema. Otherwise a project has a
- * home: tables of other names, on a server of their own, which may be moved to another server at any time.
+ * Tables of a batch's projects. On a single PostgreSQL server, these are the schema's tables. Otherwise, each project
+ * has a home: tables with other names on a separate server, which may move to another server at any time.
  */
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 
@@ -9,25 +9,24 @@ export interface Home {
   readonly names: TableNames
 }
 
-/** The homes of all projects of a batch, which are on one server. */
+/** Homes of all projects in a batch, all on one server. */
 export interface Homes {
   of(projectId: number): Home
   /**
-   * Begin the transaction, each with the ids of the homes as its one parameter, a `bigint[]`. They keep the homes
-   * where they are until its end, and fail if one is not there.
+   * Statements that begin the transaction, each with the homes' ids as its only parameter, a `bigint[]`. They keep the
+   * homes in place until the transaction ends, and fail if a home is not on this server.
    */
   readonly guards: readonly { readonly name: string; readonly text: string }[]
 }
 
-/** The tables that a statement is prepared for. */
 export interface Tables {
   readonly names: TableNames
-  /** The end of the names of statements that were prepared for these tables. */
+  /** Suffix of the names of statements prepared for these tables. */
   readonly suffix: string
 }
 
 const SCHEMA: Tables = { names: SCHEMA_NAMES, suffix: '' }
 
-/** Undefined: the tables of the schema. */
+/** Returns the schema's tables if `home` is undefined. */
 export const tablesOf = (home: Home | undefined): Tables =>
   home === undefined ? SCHEMA : { names: home.names, suffix: `_${home.id}` }

@@ -1,4 +1,4 @@
-/** Reads which traces of OpenTelemetry are running, and the spans that an end of them would be made of. */
+/** Reads the running OpenTelemetry traces, and the spans from which their ends are built. */
 import type { Sql } from 'postgres'
 import type { EndedSpan } from '../../trace/states/idle.ts'
 import { allAnswered } from '../transactions.ts'
@@ -11,8 +11,8 @@ export interface RunningTrace {
 }
 
 /**
- * The running traces that OpenTelemetry recorded: of each family the oldest, at most `most` of it, and at most `most`
- * in all. Reads the families of running traces alone, however many complete traces there are.
+ * Returns running traces recorded by OpenTelemetry: the oldest `most` of each family, and at most `most` in total.
+ * Reads only families of running traces, however many complete traces there are.
  */
 export function readRunningTraces(sql: Sql, most: number): Promise<RunningTrace[]> {
   return sql<RunningTrace[]>`
@@ -29,7 +29,7 @@ interface Row extends EndedSpan {
   readonly seq: number
 }
 
-/** The stored spans of these traces, by the number of the trace. */
+/** Reads the stored spans of these traces, keyed by the trace's number. */
 export async function readEndedSpans(sql: Sql, traces: readonly RunningTrace[]): Promise<Map<number, EndedSpan[]>> {
   const projects = [...new Set(traces.map(({ projectId }) => projectId))]
   const rows = await allAnswered(

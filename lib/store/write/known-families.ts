@@ -1,18 +1,18 @@
 /**
- * Remembers families that are certainly in trace_families: PostgreSQL has committed them, and nothing removes them
- * there. The statement that adds a family costs a good deal beside a small trace (test/bench/RESULTS.md, "Families of
+ * Remembers families that are certainly in trace_families, because PostgreSQL has committed them and nothing removes
+ * them. The statement that adds a family is expensive compared with a small trace (test/bench/RESULTS.md, "Families of
  * a batch"), so it is sent only for families that are not remembered.
  */
 
-/** The family of a trace: its project, and the number of the family as a text. */
+/** A trace's project, and the family's number as a string. */
 export interface FamilyOf {
   readonly projectId: number
   readonly rows: { readonly family: string }
 }
 
 /**
- * Bounds the memory. Beyond it all are forgotten, which happens only if clients make up a model for nearly every trace,
- * and costs one statement for each family that is still in use.
+ * Bounds memory use. At the limit, all families are forgotten, which happens only if clients invent a model for nearly
+ * every trace, and costs one statement for each family still in use.
  */
 const MAX_FAMILIES = 10_000
 

@@ -1,21 +1,21 @@
-/** The way of a batch: over which server it is written, and into which tables. */
+/** A batch's route: the server it is written through and the tables it is written to. */
 import type { Host } from '../../database/sockets/address.ts'
 import type { Homes } from './homes.ts'
 
 export interface WriteRoute {
-  /** Undefined: the server at the address of the database. */
+  /** If undefined, the server at the database's address. */
   readonly host: Host | undefined
   readonly homes: Homes | undefined
 }
 
 export const BY_ADDRESS: WriteRoute = { host: undefined, homes: undefined }
 
-/** Batches report to the finder of routes which obstacles they met. */
+/** Lets batches report obstacles to the route finder. */
 export interface RouteNews {
-  /** Tables are not where they were. */
+  /** Reports that tables have moved. */
   forget(): void
-  /** A server could not be reached, or the connection to it was lost. */
+  /** Reports that a server could not be reached or its connection was lost. */
   avoid(host: Host, error: unknown): void
-  /** A batch has waited in vain for the tables of a home: those of others need not wait with it. */
+  /** Reports that a batch waited in vain for a home's tables, so that batches for other homes need not wait. */
   hold(home: number): void
 }

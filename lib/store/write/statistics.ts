@@ -1,8 +1,8 @@
 /**
- * Gives PostgreSQL's planner statistics while a database is young. Without them the planner may take any index instead
- * of the one of the key, and a connection keeps that plan: an append then reads all traces of its project
- * (test/bench/RESULTS.md, "Statistics of a young database"). Autovacuum analyzes tables, but looks only once a minute.
- * Until then the tables are analyzed here, after which every connection plans anew.
+ * Gives PostgreSQL's planner statistics while a database is new. Without statistics, the planner may choose the wrong
+ * index for a lookup by key, and a connection keeps that plan. An append then reads all traces of its project
+ * (test/bench/RESULTS.md, "Statistics of a young database"). Autovacuum analyzes tables, but checks only once a minute.
+ * Until then, this module analyzes the tables, which makes every connection plan again.
  */
 import type { Sql } from 'postgres'
 import type { Database } from '../../database/database.ts'
@@ -10,8 +10,8 @@ import { closeSingle, openSingle } from '../../database/pooled/single-connection
 import type { Logger } from '../../log.ts'
 
 /**
- * The tables are analyzed after these numbers of operations since the start of the process, unless PostgreSQL already
- * knows the table of traces to have that many rows.
+ * Numbers of operations since the process started after which the tables are analyzed, unless PostgreSQL's estimate for
+ * the table of traces already has as many rows.
  */
 const STEPS = [100, 1000, 10_000] as const
 const TIMEOUT_MS = 30_000
@@ -22,7 +22,7 @@ export class Statistics {
   #steps: readonly number[] = STEPS
   #operations = 0
   #isAtWork = false
-  /** The connection over which the tables are being analyzed; undefined if they are not. */
+  /** Connection that is analyzing the tables, if any. */
   #sql: Sql | undefined
   #isClosing = false
 
@@ -31,7 +31,7 @@ export class Statistics {
     this.#log = log
   }
 
-  /** Counts operations that were written, and analyzes the tables when a step is reached. */
+  /** Counts written operations, and analyzes the tables when a step is reached. */
   count(operations: number): void {
     this.#operations += operations
     const [step, ...others] = this.#steps
@@ -40,7 +40,7 @@ export class Statistics {
     void this.#analyze(step)
   }
 
-  /** Gives up what is under way, and does no more. */
+  /** Aborts any analysis in flight and starts no more. */
   close(): void {
     this.#isClosing = true
     this.#steps = []
@@ -56,7 +56,7 @@ export class Statistics {
       const [row] = await sql<
         { known: number }[]
       >`select reltuples as known from pg_class where oid = 'traces'::regclass`
-      // skip_locked: a table that another process or a migration is working on is left to them.
+      // skip_locked skips tables that another process or a migration has locked.
       if (row !== undefined && row.known < step) {
         await sql`analyze (skip_locked) traces, spans, trace_tags, trace_families, scores, rollups`
       }

@@ -1,7 +1,4 @@
-/**
- * The counters of a project: how a statement that changes traces corrects them, and how they are compared with the
- * stored traces.
- */
+/** Corrects project counters when statements change traces, and compares the counters with the stored traces. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
@@ -9,19 +6,18 @@ import { writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
 
 /**
- * Corrections are rare, so all of them count in one slot. It may become negative: only the sum of all slots has a
- * meaning.
+ * Slot for all corrections, which are rare. It may become negative, because only the sum of all slots is meaningful.
  */
 const SLOT = 0
 
-/** The end of every insert into project_totals as p: adds the new counts to the stored ones. */
+/** The end of every insert into project_totals as p. Adds the new counts to the stored counts. */
 export const ADD_UP = `on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 
 /**
- * SQL of a step that adds counts. `rows` names an earlier step with the columns traces, spans and bytes, and one row
- * at most. The earlier step must do nothing unless `hasTotals`: a statement may have no step that inserts beside
- * others (test/fixtures/statements/lint.ts).
+ * Returns SQL for a step that adds the counts of the earlier step `rows`, which returns at most one row with the
+ * columns traces, spans and bytes. The earlier step must do nothing unless `hasTotals` holds, because a statement must
+ * not combine an inserting step with other steps (test/fixtures/statements/lint.ts).
  */
 export const addTotals = (project: string, rows: string) => `
   update project_totals p
@@ -29,13 +25,13 @@ export const addTotals = (project: string, rows: string) => `
   from (select traces, spans, bytes from ${rows}) added
   where p.project_id = ${project} and p.slot = ${SLOT}`
 
-/** SQL of the condition that there is a row to count corrections in. */
+/** Returns SQL for whether the row for corrections exists. */
 export const hasTotals = (project: string) => `exists (
   select from project_totals where project_id = ${project} and slot = ${SLOT})`
 
 /**
- * Makes the row to count corrections in, if it is not there. To be called when a statement with `hasTotals` has done
- * nothing, whatever the reason, before it is sent again.
+ * Creates the row for corrections if it does not exist. If a statement with `hasTotals` did nothing, for whatever
+ * reason, callers must call this function before sending the statement again.
  */
 export async function makeTotals(sql: Sql, projectId: number): Promise<void> {
   await sql`
@@ -49,7 +45,7 @@ export interface Totals {
   readonly bytes: number
 }
 
-/** The totals of a project: as its rows add up, and as its counters say. */
+/** A project's totals, summed from its rows and read from its counters. */
 export interface TotalsCheck {
   readonly rows: Totals
   readonly counters: Totals
@@ -66,13 +62,12 @@ interface Row {
 
 /**
  * Compares a project's counters with its traces and spans. With `repair`, adds the difference to the counters. Spans
- * are counted by their rows, since the number in the row of a trace may be wrong (lib/store/trace/span-counts.ts).
+ * are counted by their rows because the count in a trace's row may be wrong (lib/store/trace/span-counts.ts).
  *
- * The repair is exact even while others write. Every write changes rows and counters by the same amount in one
- * transaction, so the difference between the two is the same in every snapshot, whatever is being written. This one
- * statement reads both from one snapshot, and adds the difference to whatever the counter is by then. Two repairs at
- * the same moment would add the difference twice, so an advisory lock, taken before the snapshot, lets only one repair
- * run at a time.
+ * The repair is exact even during concurrent writes. Every write changes rows and counters by the same amount in one
+ * transaction, so their difference is the same in every snapshot. One statement reads both from one snapshot and adds
+ * the difference to the counter's latest value. Two concurrent repairs would add the difference twice, so an advisory
+ * lock, taken before the snapshot, lets only one repair run at a time.
  */
 export async function checkTotals(sql: Sql, projectId: number, repair: boolean): Promise<TotalsCheck> {
   if (repair) {

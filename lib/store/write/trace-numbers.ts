@@ -1,17 +1,17 @@
 /**
- * Numbers for new rows and new versions. They are drawn from the database in blocks, so that a lane knows the number
- * of a row before it writes the row.
+ * Numbers for new rows and versions, drawn from the database in blocks so that a lane knows a row's number before
+ * writing the row.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 
-/** The increment of the sequence trace_numbers. */
+/** Increment of the sequence trace_numbers. */
 const BLOCK = 256
-/** How many blocks are drawn at once: one round trip for 4096 numbers. */
+/** Number of blocks per round trip, for a total of 4096 numbers. */
 const BLOCKS = 16
 
 export class TraceNumbers {
-  /** The numbers that are left, as ranges of [next, end). The range in use is the last one. */
+  /** Remaining numbers, as ranges of [next, end). The last range is in use. */
   #ranges: { next: number; end: number }[] = []
   #left = 0
 
@@ -20,7 +20,7 @@ export class TraceNumbers {
     return this.#left >= count
   }
 
-  /** Makes sure that `count` numbers can be taken. */
+  /** Ensures that `count` numbers can be taken. */
   async refill(sql: Sql, count: number): Promise<void> {
     while (this.#left < count) {
       const rows = await sql<{ first: number }[]>`
@@ -42,8 +42,8 @@ export class TraceNumbers {
 }
 
 /**
- * A number for traces.version that the trace never had. Numbers of the sequence trace_numbers are positive; these are
- * negative and random, because a statement on a project's tables may not draw from a sequence
+ * Returns a number for traces.version that the trace never had. Sequence numbers are positive; this number is negative
+ * and random, because a statement on a project's tables must not draw from a sequence
  * (test/fixtures/statements/lint.ts).
  */
 export const freshVersion = (): number => -1 - randomBytes(6).readUIntBE(0, 6)

@@ -1,4 +1,4 @@
-/** Reads the states of stored traces, on which the write path decides. */
+/** Reads the states of stored traces, on which the write path bases its decisions. */
 import type { Sql } from 'postgres'
 import type { CallDetails } from '../../trace/call-details.ts'
 import { type PastScore, SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
@@ -16,13 +16,13 @@ export interface TraceKey {
   readonly traceId: string
 }
 
-/** A trace whose state is to be read, and what the decision needs of it. */
+/** A trace whose state is read, and the details that the decision needs. */
 export interface Look extends TraceKey {
   /** The spans whose stored hashes are read. An export has those of all spans read. */
   readonly spanIds: readonly string[]
   /**
-   * The further fields that are read. An end may merge metadata and replace the output, an export may change nearly
-   * everything, and a line of an export file is compared with all that is stored.
+   * Further fields to read. An end may merge metadata and replace the output, an export may change nearly everything,
+   * and a line of an export file is compared with all stored fields.
    */
   readonly detail: 'end' | 'export' | 'restore' | 'none'
 }
@@ -35,7 +35,7 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly sessionId: string | null
   readonly metadataUpdatedAt: string | null
   readonly inputBytes: number
-  /** JSON text; null if the look does not ask for it. */
+  /** A JSON string; null unless the look requests it. */
   readonly ranks: string | null
   readonly spending: string | null
   readonly scores: string | null
@@ -118,15 +118,12 @@ const SEPARATOR = '\u0001'
 const byteaArray = (ids: readonly string[]) => `{${ids.map(id => `"\\\\x${id}"`).join(',')}}`
 
 /**
- * The project of the rows k: the one that all of them are of, so that its server alone is asked, or the one of each row.
- * Where projects are on several servers, those of several are never asked for together.
+ * SQL for the project of the rows k: a parameter if all rows belong to one project, so that only its server is queried;
+ * otherwise each row's column. When projects are on several servers, a statement never covers several projects.
  */
 const PROJECT = { one: '$1::int', several: 'k.project_id' } as const
 
-/**
- * Lists of values that are joined by SEPARATOR, as rows k with a place n. The first of them are the projects, if
- * several.
- */
+/** Returns rows k, with position n, from lists joined by SEPARATOR. With `several`, the first list has the projects. */
 function keysOf(of: keyof typeof PROJECT, columns: readonly string[]): string {
   const names = of === 'one' ? columns : ['project_id', ...columns]
   const array = (name: string, i: number) => {
@@ -137,13 +134,13 @@ function keysOf(of: keyof typeof PROJECT, columns: readonly string[]): string {
 }
 
 /**
- * Joins the traces t of the rows k. `offset 0` has each of them looked up by its key, whatever the planner thought of
- * the table when it made the plan that the connection keeps.
+ * Joins the traces t of the rows k. `offset 0` makes PostgreSQL look up each trace by key, whatever the planner knew
+ * about the table when it made the plan that the connection keeps.
  */
 const tracesByKey = (project: string) =>
   `cross join lateral (select * from traces where project_id = ${project} and id = k.id::uuid offset 0) t`
 
-/** The statement that reads states. The scores are ScoreCells, the spending is UsageCells. */
+/** Returns the statement that reads states, with scores as ScoreCells and spending as UsageCells. */
 function statesText(of: keyof typeof PROJECT): string {
   const project = PROJECT[of]
   return `
@@ -184,17 +181,14 @@ const recordedText = (of: keyof typeof PROJECT) => `
   from ${keysOf(of, ['id'])} ${tracesByKey(PROJECT[of])}`
 const RECORDED = { one: recordedText('one'), several: recordedText('several') }
 
-/** Whether keys are of one project, and the parameter that tells the project or projects. */
+/** Returns whether the keys belong to one project, and the parameter for the project or projects. */
 function projectsOf(keys: readonly TraceKey[]): readonly [keyof typeof PROJECT, number | string] {
   const first = keys[0]?.projectId ?? 0
   const isOne = keys.every(({ projectId }) => projectId === first)
   return isOne ? ['one', first] : ['several', keys.map(({ projectId }) => projectId).join(SEPARATOR)]
 }
 
-/**
- * Reads the states of many traces in one query. The result has a state for each look, undefined if there is no such
- * trace.
- */
+/** Reads many traces' states in one query. The result has one state per look, undefined if the trace does not exist. */
 export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise<(TraceState | undefined)[]> {
   const list = (cell: (look: Look) => string) => looks.map(cell).join(SEPARATOR)
   const [of, projects] = projectsOf(looks)
@@ -219,7 +213,7 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
 
 type Read<K extends TraceKey, S> = (sql: Sql, keys: readonly K[]) => Promise<(S | undefined)[]>
 
-/** The same reading, by a statement for each project, where they may be on several servers. */
+/** Wraps a reader to send one statement per project, because the projects may be on several servers. */
 function byProject<K extends TraceKey, S>(read: Read<K, S>): Read<K, S> {
   return async (sql, keys) => {
     const projects = [...new Set(keys.map(({ projectId }) => projectId))]
@@ -232,10 +226,10 @@ function byProject<K extends TraceKey, S>(read: Read<K, S>): Read<K, S> {
 
 export const readStatesByProject = byProject(readTraceStates)
 
-/** The fields that tell whether a stored trace was made from a body. */
+/** Fields that show whether a stored trace was made from a given body. */
 export type RecordedState = Pick<TraceState, 'bodyHash' | 'spanCount' | 'isGathered'>
 
-/** Reads these fields of many traces in one query. The result is undefined for a trace that does not exist. */
+/** Reads many traces' recorded states in one query. A trace that does not exist yields undefined. */
 export async function readRecordedStates(sql: Sql, keys: readonly TraceKey[]): Promise<(RecordedState | undefined)[]> {
   const [of, projects] = projectsOf(keys)
   const rows = await sql.unsafe<(RecordedState & { readonly n: number })[]>(

@@ -1,18 +1,17 @@
 /**
- * Numbers in canonical JSON. RFC 8785 knows only doubles; a number that no double holds has the normal form of
- * lib/schema/decimal.ts, so that identity is blind to its spelling.
+ * Formats numbers for canonical JSON. RFC 8785 covers only doubles. Numbers that no double represents exactly are
+ * written in the normal form of lib/schema/decimal.ts, so that spelling does not affect identity.
  *
- * Up to 1.0.0-rc.1 such a number stood in canonical JSON as it was spelled, and hashes were stored of that. So that a
- * resend of what was recorded then is still recognised, a body in which the two forms differ is hashed in both.
+ * Versions up to 1.0.0-rc.1 hashed these numbers as sent (the former form). To recognise resends of bodies stored by
+ * those versions, a body whose two forms differ is hashed in both.
  */
 import { isHeld, normalForm } from '../../schema/decimal.ts'
 
-/** Whether numbers are written in the former form. A thread makes one body ready at a time. */
+/** Whether numbers are written in the former form. A global is safe: a thread prepares one body at a time. */
 let isFormer = false
-/** Whether some number was written whose former form is another. */
+/** Whether any number written so far has a different former form. */
 let hasFormer = false
 
-/** A number in its canonical form. */
 export function canonicalNumber(literal: string): string {
   if (isShort(literal) || isHeld(literal)) return String(Number(literal))
   const form = normalForm(literal)
@@ -26,11 +25,11 @@ const isShort = (literal: string): boolean => literal.length <= 15 && !/e/i.test
 
 export interface BothForms<T> {
   readonly made: T
-  /** The same in the former form; undefined if no number has another form there. */
+  /** The result in the former form. Undefined if both forms are the same. */
   readonly former: T | undefined
 }
 
-/** Makes something of canonical JSON, and makes it again in the former form if that differs. */
+/** Calls `make`, and calls it again with numbers in the former form if the two forms differ. */
 export function inBothForms<T>(make: () => T): BothForms<T> {
   hasFormer = false
   const made = make()
@@ -43,7 +42,7 @@ export function inBothForms<T>(make: () => T): BothForms<T> {
   }
 }
 
-/** The form in which numbers are being written now, from a value that was made in both forms. */
+/** Returns the result in the form that is currently being written. */
 export function inPresentForm<T>({ made, former }: BothForms<T>): T {
   if (former === undefined) return made
   hasFormer = true

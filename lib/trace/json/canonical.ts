@@ -1,19 +1,18 @@
 /**
- * A buffer in which the canonical bytes of a body are put together. The documents of its spans are measured and hashed
- * inside it, so that every text is encoded only once. The size that counts is that of the stored text, whose numbers
- * may be written in another way.
+ * Collects a body's canonical bytes. Span documents are measured and hashed in this buffer, so each string is encoded
+ * only once. Sizes are those of the stored text, in which numbers may be spelled differently.
  */
 import { sha256 } from '../document.ts'
 import { type FreeJson, surplusOf } from './free-json.ts'
 
 const FIRST_BYTES = 65_536
-/** Bytes that one UTF-16 code unit takes in UTF-8 at most. */
+/** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UNIT_BYTES = 3
 
 export class CanonicalBytes {
   #bytes = Buffer.allocUnsafe(FIRST_BYTES)
   length = 0
-  /** How many bytes the stored texts have more than the canonical ones. */
+  /** Bytes by which the stored texts exceed the canonical ones. */
   #surplus = 0
 
   restart(): void {
@@ -21,12 +20,11 @@ export class CanonicalBytes {
     this.#surplus = 0
   }
 
-  /** The bytes of the stored texts so far. */
   get size(): number {
     return this.length + this.#surplus
   }
 
-  /** Makes free JSON that was written count by the bytes of its stored text. */
+  /** Makes `size` count the stored text of free-form JSON whose canonical text was written. */
   resize(...written: readonly FreeJson[]): void {
     for (const json of written) this.#surplus += surplusOf(json)
   }
@@ -37,7 +35,7 @@ export class CanonicalBytes {
     this.length += this.#bytes.write(text, this.length)
   }
 
-  /** The SHA-256, in 64 hexadecimal digits, of everything written from the offset `from` on. */
+  /** Returns the SHA-256 of everything written from offset `from` on, as 64 hexadecimal digits. */
   hash(from = 0): string {
     return sha256(this.#bytes.subarray(from, this.length))
   }

@@ -1,15 +1,15 @@
-/** Takes the white space between its parts out of JSON: many clients send it, and only plain text can be read fast. */
+/** Removes insignificant white space from JSON. Many clients send it, and the fast reader accepts only compact JSON. */
 import { pastString } from './exact-json.ts'
 
 const QUOTE = 34
-/** Brackets, commas and colons. White space beside one of them separates nothing, and can be taken out. */
+/** Whether the character is a bracket, comma or colon. White space next to these characters is insignificant. */
 const isStructural = (code: number): boolean =>
   code === 123 || code === 125 || code === 91 || code === 93 || code === 44 || code === 58
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
 
 /**
- * The text without the white space outside its strings. Undefined if that would join two values, or if a string does
- * not end: then the text is not JSON. It may not be JSON for other reasons, which are not looked for.
+ * Removes white space outside strings. Returns undefined if removal would join two values or a string is unterminated:
+ * the text is not JSON. Does not detect other syntax errors.
  */
 export function compactText(text: string): string | undefined {
   let compact = ''

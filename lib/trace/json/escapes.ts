@@ -1,18 +1,16 @@
 /**
- * Finds the positions of all escapes of a text in one pass, when its reading begins. To search again from each string
- * made the cost quadratic: a search could end far behind its string, and V8 may run it even for strings that need none.
+ * Finds the positions of all escapes in a text in one pass before scanning. Searching again from each string made the
+ * cost quadratic: a search could run far past its string, and V8 may search even in strings without escapes.
  */
 const FIRST_PLACES = 1024
-/** Behind every place. */
+/** Greater than any position. */
 const NOWHERE = 0x7fff_ffff
 
 export class Escapes {
-  /** The positions in order, followed by NOWHERE. */
+  /** Positions in ascending order, followed by NOWHERE. */
   places = new Int32Array(FIRST_PLACES).fill(NOWHERE)
 
-  /**
-   * Finds all escapes of a text. In JSON a backslash is always in a string; the next character may be a backslash too.
-   */
+  /** Finds all escapes in a JSON text. Skips the character after each backslash because it may be a backslash too. */
   find(text: string): void {
     let count = 0
     for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at + 2)) {

@@ -1,39 +1,38 @@
 /**
- * JSON as spoor keeps it: every value exactly as sent. That includes numbers that a double cannot hold, keys that are
- * empty or `__proto__`, U+0000 and unpaired surrogates. The RFC 8785 canonical form of a value decides what is
- * identical.
+ * Parses and writes JSON without changing any value. Numbers beyond a double's precision, empty keys, `__proto__` keys,
+ * U+0000 and unpaired surrogates all survive. Values with equal RFC 8785 canonical forms are identical.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { LosslessNumber, parse as parseLossless } from 'lossless-json'
 import { isHeld } from '../../schema/decimal.ts'
 import { canonicalNumber } from './canonical-number.ts'
 
-/** A parsed JSON value. A number that JavaScript would write in another way than it was sent is a LosslessNumber. */
+/** A parsed JSON value. A number that JavaScript would write differently is a LosslessNumber. */
 export type Json = unknown
 
 const QUOTE = 34
 const BACKSLASH = 92
 
-/** The text of a body without its byte-order mark; undefined if the body is not UTF-8. */
+/** Decodes a body and removes its byte-order mark. Returns undefined if the body is not UTF-8. */
 export function decodeText(bytes: Uint8Array): string | undefined {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  // ASCII is decoded as Latin-1: V8 then has one byte for each character, which makes all further work much faster.
+  // ASCII is decoded as Latin-1 so that V8 stores one byte per character, which makes all later work much faster.
   if (isAscii(buffer)) return buffer.toString('latin1')
   if (!isUtf8(buffer)) return undefined
   const text = buffer.toString('utf8')
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 }
 
-/** A character below U+0020, which JSON allows only between values. */
+/** Matches characters below U+0020, which JSON allows only between values. */
 export const CONTROL = /[\u0000-\u001f]/
 
-/** Whether UTF-8 text holds such a character. Faster than CONTROL, because it looks at 16 bytes at a time. */
+/** Whether UTF-8 bytes contain a character below U+0020. Faster than CONTROL because it checks 16 bytes at a time. */
 export function holdsControls(bytes: Uint8Array): boolean {
   const { buffer, byteOffset, byteLength } = bytes
   const head = Math.min((4 - (byteOffset % 4)) % 4, byteLength)
   const words = new Uint32Array(buffer, byteOffset + head, (byteLength - head) >> 2)
   let found = 0
-  // Subtracting 0x20 sets the highest bit of a byte that is less than 0x20. `& ~a` drops bytes that had the bit before.
+  // Subtracting 0x20 sets the high bit of each byte below 0x20. `& ~a` ignores bytes whose high bit was already set.
   const { length } = words
   let at = 0
   for (; at + 4 <= length; at += 4) {
@@ -50,7 +49,7 @@ export function holdsControls(bytes: Uint8Array): boolean {
   return false
 }
 
-/** The position just past the string whose opening quote is at `open`; 0 if the string does not end. */
+/** Returns the position after the string that opens at `open`, or 0 if the string is unterminated. */
 export function pastString(text: string, open: number): number {
   let close = text.indexOf('"', open + 1)
   while (text.charCodeAt(close - 1) === BACKSLASH) {
@@ -62,25 +61,25 @@ export function pastString(text: string, open: number): number {
   return close + 1
 }
 
-/** Whether JavaScript writes a number as this literal does. It does not for 1.0, -0, 1E2 and 1e400. */
+/** Whether JavaScript spells the number like `literal`, unlike 1.0, -0, 1E2 and 1e400. */
 const isWrittenSo = (literal: string): boolean => String(Number(literal)) === literal
 
-/** The value without the text of its number: a LosslessNumber becomes a plain number if a double holds it. */
+/** Converts a LosslessNumber to a plain number if a double represents it exactly. Returns other values unchanged. */
 export function plainNumber(value: Json): Json {
   return value instanceof LosslessNumber && isHeld(value.value) ? Number(value.value) : value
 }
 
 /** Facts about a JSON text that JSON.parse does not report. */
 export interface TextFacts {
-  /** Levels of nesting; the outermost object or array is level 1. */
+  /** Nesting depth. The outermost object or array is level 1. */
   readonly depth: number
-  /** Whether JavaScript would write some number of the text in another way. */
+  /** Whether the text contains a number that JavaScript would write differently. */
   readonly inexact: boolean
 }
 
 /**
- * Looks once at everything outside strings. That is faster than a regular expression for long numbers
- * (test/bench/RESULTS.md, "Reading bodies").
+ * Scans everything outside strings once. Faster than a regular expression for long numbers (test/bench/RESULTS.md,
+ * "Reading bodies").
  */
 export function inspectText(text: string): TextFacts {
   let level = 0
@@ -99,7 +98,7 @@ export function inspectText(text: string): TextFacts {
         if (next !== 43 && next !== 45 && next !== 46 && next !== 69 && next !== 101) break
         hasOnlyDigits = false
       }
-      // Up to 15 digits always survive a double, and are written in one way.
+      // Up to 15 digits always survive a double and have only one spelling.
       if (!inexact && (!hasOnlyDigits || i - start > 15)) inexact = !isWrittenSo(text.slice(start, i))
     } else {
       if (code === 123 || code === 91) {
@@ -113,15 +112,12 @@ export function inspectText(text: string): TextFacts {
 
 const readNumber = (literal: string): unknown => (isWrittenSo(literal) ? Number(literal) : new LosslessNumber(literal))
 
-/**
- * Parses valid JSON text so that every number keeps its text. Slower than JSON.parse; for texts that inspectText calls
- * inexact.
- */
+/** Parses valid JSON and keeps number spellings. Slower than JSON.parse; intended for texts that are inexact. */
 export function parseInexact(text: string): Json {
   return parseLossless(text, null, { parseNumber: readNumber, onDuplicateKey: ({ newValue }) => newValue })
 }
 
-/** Parses valid JSON text exactly, by JSON.parse if its numbers allow that. The nesting must have been checked. */
+/** Parses valid JSON exactly, with JSON.parse if its numbers allow. The caller must have checked the nesting depth. */
 export function parseExact(text: string): Json {
   return inspectText(text).inexact ? parseInexact(text) : JSON.parse(text)
 }
@@ -129,16 +125,15 @@ export function parseExact(text: string): Json {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !(value instanceof LosslessNumber)
 
-/** Whether the key begins with a digit. JavaScript puts integer-like keys first, whatever the order of insertion. */
+/** Whether the key begins with a digit. JavaScript moves integer-like keys to the front of an object. */
 const isIntegerLike = (key: string): boolean => {
   const first = key.charCodeAt(0)
   return first >= 48 && first <= 57
 }
 
 /**
- * The same value with the keys of every object in the order of their UTF-16 code units. It is the value itself if they
- * have that order already. Undefined if no JavaScript object can have it (integer-like keys, `__proto__`), or if a
- * number has a text of its own.
+ * Sorts the keys of every object by UTF-16 code units. Returns the value itself if already sorted. Returns undefined if
+ * integer-like keys or `__proto__` prevent sorting, or if the value contains a LosslessNumber.
  */
 function inKeyOrder(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -173,7 +168,7 @@ function inKeyOrder(value: unknown): unknown {
   return copy
 }
 
-/** Writes any value key by key. With `sorted` that is the canonical form; otherwise keys keep their order. */
+/** Writes a value key by key, in canonical form if `sorted`, otherwise in the existing key order. */
 function write(value: unknown, sorted: boolean): string {
   if (value instanceof LosslessNumber) return sorted ? canonicalNumber(value.value) : value.value
   if (!isObject(value)) return JSON.stringify(value)
@@ -183,14 +178,14 @@ function write(value: unknown, sorted: boolean): string {
   return `{${keys.map(key => `${JSON.stringify(key)}:${write(value[key], sorted)}`).join(',')}}`
 }
 
-/** Compact JSON text of a value, with keys in the order sent. `inexact` says that it may hold LosslessNumbers. */
+/** Returns compact JSON with keys in the order sent. `inexact` states whether the value may contain LosslessNumbers. */
 export function stringifyExact(value: Json, inexact = true): string {
   return inexact ? write(value, false) : JSON.stringify(value)
 }
 
 /**
- * RFC 8785 canonical JSON of a value, with numbers as canonical-number.ts writes them. `text` is the compact text of
- * the value, if there is one; it is returned if it is canonical already.
+ * Returns RFC 8785 canonical JSON, with numbers formatted by canonical-number.ts. `text` is the value's compact JSON,
+ * if available, and is returned if already canonical.
  */
 export function canonicalise(value: Json, text?: string): string {
   const ordered = inKeyOrder(value)

@@ -1,12 +1,9 @@
-/** The free JSON of a body (input, output, attributes, metadata), in two forms: as it is stored, and canonical. */
+/** Represents free-form JSON (input, output, attributes, metadata) in its stored and canonical forms. */
 import { canonicalise, parseExact, stringifyExact } from './exact-json.ts'
 import type { Scanner } from './scanner.ts'
 
 export interface FreeJson {
-  /**
-   * Compact JSON text as it is stored, with every number as it was sent; null for the value that a null in the column
-   * means.
-   */
+  /** Compact JSON as stored, with numbers as sent. Null represents the field's empty value: null, {} or []. */
   readonly stored: string | null
   /** RFC 8785 canonical JSON, which decides identity. */
   readonly canonical: string
@@ -17,13 +14,13 @@ export const EMPTY_OBJECT: FreeJson = { stored: null, canonical: '{}' }
 export const EMPTY_LIST: FreeJson = { stored: null, canonical: '[]' }
 
 /**
- * How many bytes the stored text has more than the canonical one; negative if it has fewer. The two differ only in the
- * order of keys and in numbers, which are ASCII, so lengths in UTF-16 code units can be compared.
+ * Returns the stored length minus the canonical length, in bytes. The texts differ only in key order and in numbers,
+ * which are ASCII, so their UTF-16 lengths differ by as much.
  */
 export const surplusOf = ({ stored, canonical }: FreeJson): number =>
   stored === null ? 0 : stored.length - canonical.length
 
-/** Free JSON that was never parsed, inside a value that was (raw-json.ts). */
+/** Unparsed free-form JSON inside a parsed value (raw-json.ts). */
 export class RawJson implements FreeJson {
   readonly stored: string
   readonly canonical: string
@@ -34,8 +31,8 @@ export class RawJson implements FreeJson {
 }
 
 /**
- * A value that a scanner passes, stored as its own text. Strings are stored in the spelling of the canonical form;
- * numbers keep their text, and keys their order.
+ * Scans a value and keeps its text for storage. Strings are stored in canonical spelling. Numbers keep their spelling,
+ * and keys keep their order.
  */
 export function passFree(scanner: Scanner, pass: () => string): RawJson {
   const from = scanner.at
@@ -46,7 +43,7 @@ export function passFree(scanner: Scanner, pass: () => string): RawJson {
   return new RawJson(stored, canonical === '' ? stored : canonical)
 }
 
-/** The free JSON of a parsed value. `inexact` says that it may hold LosslessNumbers. */
+/** Converts a parsed value to free-form JSON. `inexact` states whether the value may contain LosslessNumbers. */
 export function freeJsonOf(value: unknown, inexact: boolean): FreeJson {
   if (value === null) return NULL
   if (value instanceof RawJson) return value

@@ -1,4 +1,4 @@
-/** Parses JSON except for its free values. These stay texts, so that they can be stored exactly as they were. */
+/** Parses JSON but leaves free-form values as text, so that they can be stored exactly as sent. */
 
 import { CONTROL, parseExact } from './exact-json.ts'
 import { NULL, passFree, type RawJson } from './free-json.ts'
@@ -10,8 +10,8 @@ const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 
 /**
- * Parses a text as parseExact does, but every member with one of these names becomes a RawJson, or null if it is null.
- * Undefined if the text is not plain (scanner.ts).
+ * Parses a text like parseExact, but returns each non-null member with one of these names as a RawJson. Returns
+ * undefined if the text is not plain (scanner.ts).
  */
 export function parseKeeping(names: readonly string[], text: string, maxDepth: number): unknown {
   const scanner = new Scanner()

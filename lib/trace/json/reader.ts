@@ -1,15 +1,14 @@
 /**
- * Makes readers of bodies from their schemas. A reader reads and checks a plain text in one pass, and keeps free JSON
- * as text. A body that a reader does not accept is read the slow way (lib/trace/prepare.ts): it is parsed, checked by
- * the compiled schema, which has messages for what is wrong, and brought into the same form by `adapt`. A test
- * compares the two ways.
+ * Creates body readers from schemas. A reader parses and checks plain JSON in one pass and keeps free-form JSON as
+ * text. A body that a reader rejects takes the slow path (lib/trace/prepare.ts): it is parsed, checked by the compiled
+ * schema, which produces error messages, and converted by `adapt`. A test compares the two paths.
  */
 import type { Static, TSchema } from 'typebox'
 import { obeysAsWritten, type Rules } from '../../schema/check.ts'
 import { EMPTY_OBJECT, type FreeJson, freeJsonOf, NULL, passFree } from './free-json.ts'
 import { EXACT_DIGITS, NOT_PLAIN, Scanner } from './scanner.ts'
 
-/** A checked body of type T, with FreeJson wherever the schema allows any JSON. */
+/** A checked body of type T, with FreeJson where the schema allows any JSON. */
 export type Reading<T> = unknown extends T
   ? FreeJson
   : T extends readonly (infer Item)[]
@@ -21,9 +20,9 @@ export type Reading<T> = unknown extends T
       : T
 
 export interface Reader<T> {
-  /** Undefined if the text is not plain, or breaks a rule. The text must not hold characters below U+0020. */
+  /** Returns undefined if the text is not plain or breaks a rule. Requires text without characters below U+0020. */
   read(text: string, maxDepth: number): Reading<T> | undefined
-  /** Makes the same of a parsed and checked value. `exact` is that value with its LosslessNumbers, if it has any. */
+  /** Converts a checked value to a Reading. `exact` is the value with its LosslessNumbers, if any. */
   adapt(value: T, exact: unknown, inexact: boolean): Reading<T>
 }
 
@@ -48,7 +47,7 @@ export function reader<T extends TSchema>(schema: T): Reader<Static<T>> {
   }
 }
 
-/** Reads the values of one part of a schema, and adapts values that were parsed. */
+/** Reads the values of one part of a schema and adapts parsed values. */
 interface Part {
   read(): unknown
   adapt(value: unknown, exact: unknown, inexact: boolean): unknown
@@ -82,7 +81,7 @@ function partOf(rules: Rules): Part {
   }
 }
 
-/** Free JSON. `none` is the value that a null in the column means. */
+/** Reads free-form JSON. `none` is the value that is stored as null. */
 function free(pass: () => string, none: FreeJson): Part {
   const orNone = (json: FreeJson) => (json.canonical === none.canonical ? none : json)
   return {
@@ -94,7 +93,6 @@ function free(pass: () => string, none: FreeJson): Part {
 const FREE = free(() => scanner.value(), NULL)
 const FREE_OBJECT = free(() => scanner.object(), EMPTY_OBJECT)
 
-/** One kind of value, or null. */
 function nullable(branches: readonly Rules[]): Part {
   const [branch, none] = branches
   if (branch === undefined || none?.type !== 'null') throw new Error('a reader knows no union but that with null')
@@ -121,7 +119,7 @@ function words(known: readonly unknown[]): Part {
   return {
     read() {
       const text = readString()
-      // Returns the known word: the slice of the text would keep the whole body in memory.
+      // Return the known word, because a slice of the text would keep the whole body in memory.
       const index = known.indexOf(text)
       if (index < 0) throw NOT_PLAIN
       return known[index]
@@ -130,7 +128,7 @@ function words(known: readonly unknown[]): Part {
   }
 }
 
-/** Lengths count code points, which are never more than the UTF-16 code units: only a longer text must be counted. */
+/** Length limits count code points, which never outnumber code units, so only longer strings are counted. */
 function string({ minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern }: Rules): Part {
   const form = pattern === undefined ? undefined : new RegExp(pattern, 'u')
   return {
@@ -156,7 +154,7 @@ function number(rules: Rules): Part {
       if (!Number.isFinite(value) || value < minimum || value > maximum) throw NOT_PLAIN
       if (type === 'integer' && !Number.isInteger(value)) throw NOT_PLAIN
       if (constant !== undefined && value !== constant) throw NOT_PLAIN
-      // A longer number may have been rounded, and a small one to 0.
+      // A longer literal may have been rounded, and a small number may have been rounded to 0.
       const isRounded = literal.length > EXACT_DIGITS || (value === 0 && literal.length > 1)
       if (isRounded && !obeysAsWritten(rules, literal)) throw NOT_PLAIN
       return value
@@ -187,35 +185,30 @@ function list({ items = {}, minItems = 0, maxItems = Number.POSITIVE_INFINITY }:
   }
 }
 
-/** A field of an object. */
 interface Field {
-  /** The index of the field among those of its object. */
   readonly index: number
   readonly part: Part
-  /** The name as a text spells it, with quotes and colon. */
+  /** Quoted name with its colon, as it appears in the text. */
   readonly token: string
-  /** The bit at the position `index`. */
+  /** Bit mask with only bit `index` set. */
   readonly bit: number
   /**
-   * The field that followed this one last time. Clients send fields in one order, so trying it first saves a look-up.
+   * The field that followed last time. Clients send fields in a consistent order, so trying it first saves a look-up.
    */
   next: Field | undefined
 }
 
 /**
- * Returns a function that makes objects with these fields from a list of their values; the value of a field that was
- * not sent is undefined. V8 lays such an object out at once, and finds its fields faster than those of an object whose
- * fields were set one by one (test/bench/RESULTS.md, "Reading bodies").
+ * Returns a function that builds an object with these fields from their values. Absent fields are undefined. V8
+ * allocates the object with its final shape and accesses its fields faster than fields assigned one by one
+ * (test/bench/RESULTS.md, "Reading bodies").
  */
 function makerOf(names: readonly string[]): (values: readonly unknown[]) => Record<string, unknown> {
   const members = names.map((name, i) => `${JSON.stringify(name)}:values[${i}]`)
   return new Function('values', `return {${members}}`) as ReturnType<typeof makerOf>
 }
 
-/**
- * An object with known fields. Every object has all of them, sent or not, so that all objects of a kind have one
- * shape.
- */
+/** Reads an object with known fields. Every result has all fields, sent or not, so that results share one V8 shape. */
 function fields({ properties = {}, required = [] }: Rules): Part {
   const known = new Map<string, Field>()
   const names = Object.keys(properties)

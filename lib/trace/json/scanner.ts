@@ -1,21 +1,18 @@
 /**
- * Reads compact JSON as text. The scanner checks each value and passes over it, and makes its RFC 8785 canonical form
- * from pieces of the text. Nothing is parsed into objects and written again, which takes several times as long
- * (test/bench/RESULTS.md, "Reading bodies").
+ * Scans compact JSON. The scanner checks each value, advances past it, and builds its RFC 8785 canonical form from
+ * slices of the text. Parsing into objects and writing them again takes several times as long (test/bench/RESULTS.md,
+ * "Reading bodies").
  *
- * The scanner reads only plain text: without white space outside strings (lib/trace/json/compact.ts takes it out), and
- * without a name that an object has twice. For any other text, JSON or not, its methods throw NOT_PLAIN, and the body
- * is read the slow way, which also finds the message for what is wrong.
+ * The scanner accepts only plain JSON: no white space outside strings (lib/trace/json/compact.ts removes it) and no
+ * duplicate names in an object. For any other text, its methods throw NOT_PLAIN. The body then takes the slow path,
+ * which also produces the error message.
  *
- * A canonical form that a method returns is empty if it is the very text that was passed.
+ * Methods that return a canonical form return an empty string if the scanned text is already canonical.
  */
 import { canonicalNumber } from './canonical-number.ts'
 import { Escapes } from './escapes.ts'
 
-/**
- * Thrown if a text is not plain. There is one error for all texts, because making an error costs more than reading a
- * body.
- */
+/** Thrown if a text is not plain. The error is shared, because creating one costs more than reading a body. */
 export const NOT_PLAIN = new Error('not plain JSON')
 
 const QUOTE = 34
@@ -33,46 +30,44 @@ const SMALL_U = 117
 const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 
-/** A double holds every number of this many digits. */
+/** Every number with at most this many digits fits a double exactly. */
 export const EXACT_DIGITS = 15
-/**
- * A number with a fraction in canonical form: no zero at its end, and not so small that JavaScript writes an exponent.
- */
+/** Matches a canonical fraction: no trailing zero, and not so small that JavaScript writes an exponent. */
 const CANONICAL_FRACTION = /-?(?:[1-9]\d*|0(?!\.0{6}))\.\d*[1-9](?=[,}\]])/y
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const ESCAPED = /["\\/bfnrt]/
 const HEX = /^[\da-fA-F]{4}$/
 
-/** A member of an object: the positions at which it and its value begin and end. */
+/** A member of an object, with the positions of its start, its value's start and its end. */
 interface Member {
-  /** Its name if the text has it with an escape; empty otherwise. */
+  /** The unescaped name if the text spells it with escapes; otherwise empty. */
   readonly name: string
-  /** Empty if the name is in canonical form already. */
+  /** Empty if the name is already in canonical form. */
   readonly nameCanonical: string
   readonly from: number
   readonly valueFrom: number
   readonly end: number
-  /** Empty if the value is in canonical form already. */
+  /** Empty if the value is already in canonical form. */
   readonly canonical: string
 }
 
 export class Scanner {
   text = ''
-  /** The position at which the next value begins. */
+  /** Position of the next value. */
   at = 0
   readonly #escapes = new Escapes()
-  /** The index of the first escape at `at` or after it, and its position. */
+  /** Index of the first escape at or after `at`. `#escape` is its position. */
   #nextEscape = 0
   #escape = 0
-  /** The canonical form, with quotes, of the name that was passed last; empty if the text has it in that form. */
+  /** Canonical form, with quotes, of the last scanned name. Empty if the text already has that form. */
   nameCanonical = ''
-  /** Whether a string was passed that the canonical form spells in another way. */
+  /** Whether the scanner has passed a string that the canonical form spells differently. */
   isRespelt = false
   #escapedAt = -1
   #level = 0
   #maxLevel = 0
 
-  /** Begins with a text, which must not hold characters below U+0020 (holdsControls in exact-json.ts tells). */
+  /** Starts scanning a text without characters below U+0020 (see holdsControls in exact-json.ts). */
   start(text: string, maxDepth: number): void {
     this.text = text
     this.at = 0
@@ -84,32 +79,32 @@ export class Scanner {
     this.#escapedAt = -1
   }
 
-  /** Checks that the text is at its end, and lets go of it. */
+  /** Checks that the whole text was scanned, and releases it. */
   end(): void {
     if (this.at !== this.text.length) throw NOT_PLAIN
     this.text = ''
   }
 
-  /** Passes `code`, if that comes next. */
+  /** Advances past the next character if it has this code, and returns whether it does. */
   passes(code: number): boolean {
     if (this.text.charCodeAt(this.at) !== code) return false
     this.at++
     return true
   }
 
-  /** Passes a text, if that comes next. */
+  /** Advances past `text` if it comes next, and returns whether it does. */
   passesText(text: string): boolean {
     if (!this.text.startsWith(text, this.at)) return false
     this.at += text.length
     return true
   }
 
-  /** Passes the bracket that opens an object or an array. */
+  /** Advances past the opening bracket of an object or array. */
   open(code: number): void {
     if (!this.passes(code) || ++this.#level > this.#maxLevel) throw NOT_PLAIN
   }
 
-  /** Passes a comma, or the closing bracket `code`. Returns true for the bracket. */
+  /** Advances past a comma or the closing bracket `code`. Returns true for the bracket. */
   closes(code: number): boolean {
     const next = this.text.charCodeAt(this.at++)
     if (next === COMMA) return false
@@ -118,21 +113,21 @@ export class Scanner {
     return true
   }
 
-  /** Whether the object or array that was just opened is empty; if so, passes its closing bracket. */
+  /** Whether the object or array just opened is empty. If so, advances past the closing bracket. */
   isEmpty(code: number): boolean {
     if (!this.passes(code)) return false
     this.#level--
     return true
   }
 
-  /** Passes a name with its colon, and returns the name. */
+  /** Advances past a name and its colon, and returns the name. */
   name(): string {
     const from = this.at
     const escaped = this.#escapedName()
     return escaped === '' ? this.text.slice(from + 1, this.at - 2) : escaped
   }
 
-  /** Passes a name with its colon. Returns the name if it has escapes, and the empty text otherwise. */
+  /** Advances past a name and its colon. Returns the name if it contains escapes, otherwise an empty string. */
   #escapedName(): string {
     const from = this.at
     this.nameCanonical = this.string()
@@ -141,7 +136,7 @@ export class Scanner {
     return this.#escapedAt === from ? JSON.parse(this.text.slice(from, end)) : ''
   }
 
-  /** Passes any value, and returns its canonical form; empty if the text has it in that form. */
+  /** Advances past any value and returns its canonical form, or an empty string if already canonical. */
   value(): string {
     switch (this.text.charCodeAt(this.at)) {
       case QUOTE:
@@ -195,7 +190,7 @@ export class Scanner {
     return JSON.stringify(JSON.parse(text.slice(open, close + 1)))
   }
 
-  /** The quote that ends a string, which may be the first in it or a later one. Passes the escapes before it. */
+  /** Finds the string's closing quote, at or after `firstQuote`, and advances past the escapes before it. */
   #passEscapedQuotes(firstQuote: number): number {
     const { text } = this
     const { places } = this.#escapes
@@ -217,7 +212,7 @@ export class Scanner {
     let code = text.charCodeAt(end)
     if (code > ZERO && code <= NINE) {
       while (code >= ZERO && code <= NINE) code = text.charCodeAt(++end)
-      // Neither a fraction nor an exponent follows.
+      // The number has no fraction and no exponent.
       if (end - at <= EXACT_DIGITS && (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET)) {
         this.at = end
         return ''
@@ -248,7 +243,7 @@ export class Scanner {
   #array(): string {
     this.open(OPEN_BRACKET)
     if (this.isEmpty(CLOSE_BRACKET)) return ''
-    // The text in front of this position is in `canonical` already.
+    // `canonical` already covers the text before this position.
     let done = this.at - 1
     let canonical = ''
     do {
@@ -298,8 +293,8 @@ function canonicalMember(text: string, { nameCanonical, from, valueFrom, end, ca
 }
 
 /**
- * Sorts members by the UTF-16 code units of their names, as RFC 8785 demands. Throws NOT_PLAIN if a name stands twice.
- * Insertion sort is the fastest for the few members that most objects have, and the slowest for many members.
+ * Sorts members by the UTF-16 code units of their names, as RFC 8785 requires. Throws NOT_PLAIN if a name repeats.
+ * Insertion sort is fastest for the few members of a typical object, but slow for many.
  */
 function sortMembers(text: string, members: Member[]): void {
   if (members.length > 24) members.sort((a, b) => compareNames(text, a, b))
@@ -315,7 +310,7 @@ function sortMembers(text: string, members: Member[]): void {
   }
 }
 
-/** Less than 0 if the first name comes first, 0 if they are the same. Names are compared inside the text. */
+/** Returns a negative number if the first name sorts first, 0 if equal. Names without escapes are compared in place. */
 function compareNames(text: string, a: Member, b: Member): number {
   if (a.name !== '' || b.name !== '') return compareTexts(nameOf(text, a), nameOf(text, b))
   for (let i = 1; ; i++) {

@@ -1,21 +1,21 @@
 /**
- * Decides what the spans of an export do to one trace. A trace from OpenTelemetry has no end message, its spans arrive
- * in any order, and exporters send whole exports again. So an identical span that is stored already is a duplicate.
- * Every span that can be stored is stored. The others are counted and reported instead of failing the export, because
- * no exporter would send it again in another form.
+ * Decides how an export's spans change one trace. OpenTelemetry sends no end message and delivers spans in any order,
+ * and exporters resend whole exports, so an identical stored span is a duplicate. Every span that can be stored is
+ * stored. Other spans are counted and reported instead of failing the export, because no exporter would resend them in
+ * another form.
  */
 import { isStoredAs, shortHash } from '../prepared.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
 import { takePlaces } from './kept-spans.ts'
 import { type Reason, type SpanRefusal, sumRefusals } from './span-refusals.ts'
 
-/** The state of a stored trace before spans are added to it. */
+/** A stored trace's state before spans are added. */
 export interface ExportState {
   /** Undefined if the trace was not recorded by OpenTelemetry. */
   readonly gathered: GatheredState | undefined
-  /** A label, 'unassigned', or null if it was never recorded. */
+  /** A label, `unassigned`, or null if the environment was never recorded. */
   readonly environment: string | null
-  /** The hashes of spans of the export that are stored already, by span id. */
+  /** Hashes, by span id, of the export's spans that are already stored. */
   readonly spanHashes: ReadonlyMap<string, string>
 }
 
@@ -23,7 +23,7 @@ export interface ExportOperation {
   readonly operation: 'export'
   readonly traceId: string
   readonly spans: readonly GatheredSpan[]
-  /** The environment label of the key; null: unassigned. */
+  /** The key's environment label; null means unassigned. */
   readonly environment: string | null
   /** The most spans that a trace can have. */
   readonly maxSpans: number
@@ -34,13 +34,13 @@ export interface ExportDecision {
   readonly growth: Growth | undefined
   /** Spans to insert. */
   readonly added: readonly GatheredSpan[]
-  /** Spans for which there is no place. What they say of the trace counts. */
+  /** Spans without a slot. Their claims about the trace still count. */
   readonly leftOut: readonly GatheredSpan[]
   readonly duplicate: number
   readonly refusals: readonly SpanRefusal[]
 }
 
-/** Decides an export for one trace. `state` is undefined if the project has no trace of that id. */
+/** Decides an export for one trace. `state` is undefined if the project has no trace with this id. */
 export function decideExport(state: ExportState | undefined, operation: ExportOperation): ExportDecision {
   const reason = state && closedTo(state, operation)
   if (reason !== undefined) return refuseAll(operation, reason)
@@ -52,7 +52,7 @@ export function decideExport(state: ExportState | undefined, operation: ExportOp
   return { growth: writes ? growth : undefined, added, leftOut, duplicate, refusals }
 }
 
-/** Why the trace takes none of these spans; undefined if it takes spans. */
+/** Returns why the trace accepts none of these spans, or undefined if it accepts spans. */
 function closedTo(state: ExportState, { environment }: ExportOperation): Reason | undefined {
   if (state.gathered === undefined) return 'other_route'
   // A trace whose environment was never recorded counts as unassigned.

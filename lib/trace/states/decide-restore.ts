@@ -1,14 +1,13 @@
 /**
- * Decides how a line of an export changes a trace that is stored already.
+ * Decides how a line of an export changes a stored trace.
  *
- * The line and the stored trace are two states of one trace. A trace only grows: it gets spans and scores, it ends
- * once, its metadata is patched at later times, and its OpenTelemetry fields come from better spans. So one state is
- * later than another if it has everything that the other has.
+ * The line and the stored trace are two states of one trace. A trace only grows: it gains spans and scores, ends once,
+ * receives metadata patches at increasing times, and takes its OpenTelemetry fields from better spans. One state is
+ * therefore later than another if it has everything that the other state has.
  *
- * A later line advances the stored trace to its own state. An earlier line changes nothing. If each state has something
- * that the other lacks, or if the two disagree, they contradict each other: the restore reports it and changes nothing.
- * The key that recorded a trace, the time of recording and the environment are not compared. They stay as they are
- * stored.
+ * A later line advances the stored trace to the line's state. An earlier line changes nothing. If each state lacks
+ * something, or if they disagree, they contradict each other: the restore reports the contradiction and changes
+ * nothing. The recording key, the time of recording and the environment are not compared and keep their stored values.
  */
 import { MAX_TAGS } from '../../schema/input.ts'
 import { canonicalise, parseExact } from '../json/exact-json.ts'
@@ -25,7 +24,7 @@ import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
 import { END, isBetter, isResponse, type Rank, type Ranks } from './ranks.ts'
 
-/** A line as far as it is needed to decide: without the texts of its spans. */
+/** The part of a line that decisions read, without the spans' texts. */
 export type RestoredHead = Omit<RestoredTrace, 'spans'> & { readonly spans: readonly SpanHead[] }
 
 /** The part of a stored trace that only this decision reads. */
@@ -33,45 +32,45 @@ export interface CopyState {
   readonly status: string
   readonly endedAt: string | null
   readonly sessionId: string | null
-  /** JSON text; null for null. */
+  /** JSON text, or null for a JSON null. */
   readonly input: string | null
   readonly output: string | null
   readonly metadataUpdatedAt: string | null
-  /** Set if OpenTelemetry recorded the trace: the ranks of its fields. */
+  /** Ranks of the trace's fields. Unset unless OpenTelemetry recorded the trace. */
   readonly ranks: Ranks | undefined
   readonly scores: readonly PastScore[]
 }
 
-/** A stored trace, as far as a line can tell of it. */
+/** The state of a stored trace, limited to what a line can express. */
 export interface CopiedState extends Omit<TraceFields, 'status' | 'endedAt' | 'sessionId'> {
   readonly running: boolean
   readonly bodyHash: string
   readonly endHash: string | null
   readonly spanCount: number
   readonly estimatedBytes: number
-  /** The hashes of the stored spans that the line has as well, by span id. */
+  /** Hashes, by span id, of the stored spans that the line also contains. */
   readonly spanHashes: ReadonlyMap<string, string>
   readonly copy: CopyState
 }
 
-/** The trace as the line has it. */
+/** The state to which a line advances a stored trace. */
 export interface Advance
   extends Omit<RestoredHead, 'spans' | 'past' | 'operation' | 'hash' | 'bytes' | 'input' | 'output'> {
   readonly spanCount: number
   readonly errorCount: number
   readonly documentBytes: number
   readonly estimatedBytes: number
-  /** The growth of estimatedBytes. */
+  /** Increase in estimatedBytes. */
   readonly addedBytes: number
   readonly durationMs: number | null
-  /** Undefined: as it was. */
+  /** Undefined if the stored value stays. */
   readonly input: string | null | undefined
   readonly output: string | null | undefined
   readonly bodyHash: string
   readonly endHash: string | null
   readonly metadataUpdatedAt: string | null
   readonly scoreCount: number
-  /** Spans to insert, and places of those scores in the past of the line that are to be inserted, the oldest first. */
+  /** Spans to insert. `scores` holds the indexes, in the line's past, of the scores to insert, oldest first. */
   readonly spans: readonly SpanHead[]
   readonly scores: readonly number[]
 }
@@ -81,13 +80,13 @@ export type RestoreDecision =
   | { readonly type: 'advance'; readonly advance: Advance }
   | { readonly type: 'contradiction'; readonly reason: string }
 
-/** How the line stands to the stored trace in one respect. */
+/** How the line compares with the stored trace in one respect. */
 interface Comparison {
-  /** The thing that one state has and the other lacks, as the reason names it. */
+  /** The content that one state has and the other lacks, as worded in the reason. */
   readonly what: string
   readonly ahead: boolean
   readonly behind: boolean
-  /** Why the two cannot be states of one trace. */
+  /** Why the line and the stored trace cannot be states of one trace. */
   readonly contradiction?: string | undefined
 }
 
@@ -120,11 +119,11 @@ export function decideRestore(state: CopiedState, line: RestoredHead): RestoreDe
   return { type: 'advance', advance: advanceOf(state, line, spans, scores, setsFields) }
 }
 
-/** Whether one of the two is further on in some respect. */
+/** Whether either state is ahead in any of these respects. */
 const isMoved = (comparisons: readonly Comparison[]): boolean =>
   comparisons.some(({ ahead, behind }) => ahead || behind)
 
-/** Why neither the stored trace nor the line is the later state; undefined if one of them is. */
+/** Returns why neither state is the later one, or undefined if one of them is. */
 function mixed(comparisons: readonly Comparison[]): string | undefined {
   const listed = (some: readonly Comparison[]) => [...new Set(some.map(({ what }) => what))].join(' and ')
   const ahead = listed(comparisons.filter(each => each.ahead))
@@ -133,7 +132,7 @@ function mixed(comparisons: readonly Comparison[]): string | undefined {
   return `the stored trace lacks ${ahead} of this line, and this line lacks ${behind} of the stored trace`
 }
 
-/** Whether the line lacks some of the stored items. `fresh` are its items that are not stored. */
+/** Whether the line lacks some stored items. `fresh` contains the line's items that are not stored. */
 const lacks = (stored: number, all: readonly unknown[], fresh: readonly unknown[]): boolean =>
   stored > all.length - fresh.length
 
@@ -147,7 +146,7 @@ function compareSpans({ spanHashes, spanCount }: CopiedState, { spans }: Restore
   }
 }
 
-/** The indexes of the scores that are not stored yet. */
+/** Returns the indexes of the scores that are not stored yet. */
 function newScores({ scores }: CopyState, { past }: RestoredHead): number[] {
   const stored = new Set(scores.map(({ id }) => id))
   return past.scores.flatMap(({ id }, i) => (stored.has(id) ? [] : [i]))
@@ -179,13 +178,13 @@ function compareEnds(state: CopiedState, line: RestoredHead): Comparison {
   }
 }
 
-/** Whether the ends are the same. A line that was not written by an export may lack the hash of the end. */
+/** Whether both ends are the same. A line that was not written by an export may lack the end's hash. */
 function isSameEnd({ endHash }: CopiedState, { endedAt, status, past }: RestoredHead, copy: CopyState): boolean {
   if (endHash !== null && past.endHash !== null) return endHash === past.endHash
   return copy.endedAt === endedAt && copy.status === status
 }
 
-/** Compares the times of the last patches: each patch that changes something is later than the one before. */
+/** Compares the times of the last patches. Each patch that changes something is later than the previous patch. */
 function comparePatches({ metadataUpdatedAt: stored }: CopyState, { past }: RestoredHead): Comparison {
   const { metadataUpdatedAt: other } = past
   return { what: 'the last patch', ahead: isLater(other, stored), behind: isLater(stored, other) }
@@ -194,9 +193,7 @@ function comparePatches({ metadataUpdatedAt: stored }: CopyState, { past }: Rest
 const isLater = (time: string | null, other: string | null): boolean =>
   time !== null && (other === null || isBefore(other, time))
 
-/**
- * Compares the fields of a gathered trace. Each is taken from the best span so far. Fields without a rank only grow.
- */
+/** Compares a gathered trace's fields. Each ranked field comes from the best span so far. Other fields only grow. */
 function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, sent: Ranks): Comparison[] {
   // Versions up to 1.0.0-rc.1 kept response ids among the ranks; today they are details of the spans.
   const fields = new Set([...Object.keys(stored), ...Object.keys(sent)].filter(name => !isResponse(name)))
@@ -216,7 +213,7 @@ function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, 
   return [...ranks, start, compareTags(state.tags, line.tags)]
 }
 
-/** Compares tags. If there are too many, only the first are kept, so a missing tag proves nothing then. */
+/** Compares tags. A trace at the tag limit keeps only the first tags, so a missing tag then proves nothing. */
 function compareTags(stored: readonly string[], sent: readonly string[]): Comparison {
   const ahead = sent.some(tag => !stored.includes(tag))
   const behind = stored.some(tag => !sent.includes(tag))
@@ -229,7 +226,7 @@ function compareTags(stored: readonly string[], sent: readonly string[]): Compar
   }
 }
 
-/** A field that a line carries. The hashes in the line do not protect it: somebody may have edited the field alone. */
+/** A field of a line, which someone may have edited without updating the line's hashes. */
 interface Content {
   readonly name: string
   isSame(state: CopiedState, line: RestoredHead): boolean
@@ -248,7 +245,7 @@ const sameJson = (name: 'input' | 'output'): Content => ({
   isSame: ({ copy }, line) => isSameJson(copy[name], line[name], 'null')
 })
 
-/** The fields of a native trace that its start sets for good, and those that its end may set anew. */
+/** Fields of a native trace that its start sets permanently. The end may set the fields in OF_END. */
 const OF_START = [same('name'), same('startedAt'), sameInCopy('sessionId'), same('userId'), sameJson('input')]
 const OF_END: readonly Content[] = [
   sameInCopy('status'),
@@ -256,7 +253,7 @@ const OF_END: readonly Content[] = [
   same('provider'),
   same('model'),
   same('costUsd'),
-  // As answers show it: a line that was made of an answer does not tell a count of 0 from one that was not sent.
+  // Compared as shown in responses, because a line built from a response cannot tell 0 from a count not sent.
   { name: 'usage', isSame: (state, line) => shownUsage(state) === shownUsage(line) },
   { name: 'tags', isSame: (state, line) => JSON.stringify(state.tags) === JSON.stringify(line.tags) },
   sameJson('output')
@@ -268,10 +265,10 @@ function shownUsage({ inputTokens, outputTokens, totalTokens }: UsageFields): st
 }
 
 const OF_NATIVE = [...OF_START, ...OF_END]
-/** Tags are left to compareTags. Any span may change the others. */
+/** Excludes tags, which compareTags handles. Any span may change the other fields. */
 const OF_GATHERED = OF_NATIVE.filter(({ name }) => name !== 'tags')
 
-/** Compares fields that both states must have alike. */
+/** Compares fields that must be equal in both states. */
 function compareContent(state: CopiedState, line: RestoredHead, fields: readonly Content[]): Comparison {
   const other = fields.find(each => !each.isSame(state, line))
   return {
@@ -282,7 +279,7 @@ function compareContent(state: CopiedState, line: RestoredHead, fields: readonly
   }
 }
 
-/** Compares metadata. It must be the same unless a patch, or another cause in `causes`, explains a difference. */
+/** Compares metadata, which must be equal unless one of `causes`, such as a patch, explains a difference. */
 function compareMetadata(state: CopiedState, line: RestoredHead, causes: readonly Comparison[]): Comparison {
   const isOther = !isMoved(causes) && !isSameJson(state.metadata, line.metadata, '{}')
   return {
@@ -293,7 +290,7 @@ function compareMetadata(state: CopiedState, line: RestoredHead, causes: readonl
   }
 }
 
-/** `none` is the JSON text that a null means. */
+/** Compares two JSON texts by value. `none` is the JSON text that null represents. */
 const isSameJson = (one: string | null, other: string | null, none: string): boolean =>
   one === other || canonicalise(parseExact(one ?? none)) === canonicalise(parseExact(other ?? none))
 

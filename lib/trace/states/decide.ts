@@ -1,7 +1,6 @@
 /**
- * The state machine of specification 3.1: decides what an operation does to a trace in a given state. A trace is
- * absent, running or complete. It is pure: it knows neither SQL nor HTTP. Every row of the specification's table is a
- * branch below.
+ * Implements the state machine of specification 3.1: decides how an operation changes an absent, running or complete
+ * trace. Pure, with no knowledge of SQL or HTTP. Each row of the specification's table is a branch below.
  */
 import type { ErrorCode } from '../../errors.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
@@ -24,15 +23,15 @@ import { type GatheredSpan, type GatheredState, type Growth, gather } from './ga
 import type { IdleOperation } from './idle.ts'
 import type { SpanRefusal } from './span-refusals.ts'
 
-/** The state of a stored trace before an operation on it is decided. */
+/** A stored trace's state before an operation. */
 export interface TraceState extends UsageFields {
   readonly seq: number
-  /** Every change gives the trace a new version. A decision holds only for the version that it was made on. */
+  /** Every change gives the trace a new version. A decision is valid only for the version it is based on. */
   readonly version: number
   readonly running: boolean
   readonly bodyHash: string
   readonly endHash: string | null
-  /** A label, 'unassigned', or null if it was never recorded. */
+  /** A label, `unassigned`, or null if the environment was never recorded. */
   readonly environment: string | null
   readonly name: string
   readonly userId: string | null
@@ -45,59 +44,58 @@ export interface TraceState extends UsageFields {
   readonly errorCount: number
   readonly documentBytes: number
   readonly estimatedBytes: number
-  /** JSON text; null for {}. Known only if an end may merge into it. */
+  /** JSON text; null for {}. Available only if an end may merge into the metadata. */
   readonly metadata: string | null
   /** UTF-8 bytes of the stored output (4 for null). */
   readonly outputBytes: number
-  /** The hashes of spans of the operation that are stored already, by span id. */
+  /** Hashes, by span id, of the operation's spans that are already stored. */
   readonly spanHashes: ReadonlyMap<string, string>
-  /** Whether OpenTelemetry recorded the trace. Then no other route can add to it or end it. */
+  /** Whether OpenTelemetry recorded the trace. If so, no other route can extend or end it. */
   readonly isGathered: boolean
-  /** Only exports read this part. */
+  /** Used only by exports. */
   readonly gathered: GatheredState | undefined
-  /** Only restored lines are compared with this part. */
+  /** Used only when restoring lines. */
   readonly copy: CopyState | undefined
 }
 
-/** The part of a `record` that a decision reads. */
+/** The part of a `record` operation that decisions read. */
 export interface RecordOperation {
   readonly operation: 'record'
   readonly traceId: string
   readonly hash: string
   readonly formerHash?: string | undefined
-  /** Why one of its documents cannot be stored; undefined if all can. */
+  /** Why one of the documents cannot be stored. Undefined if all can. */
   readonly oversize: string | undefined
-  /** Set if the trace is restored and not recorded. */
+  /** Set if the trace is restored rather than recorded. */
   readonly restored?: RestoredHead | undefined
 }
 
-/** The parts of an append and of an end that a decision reads. */
+/** The parts of an append and an end that decisions read. */
 export type Append = HeadsOf<PreparedAppend>
 export type End = HeadsOf<PreparedEnd>
 type HeadsOf<T> = Omit<T, 'spans'> & { readonly spans: readonly SpanHead[] }
 
-/** An operation on one trace, prepared. */
 export type DecidedOperation = RecordOperation | (Append & ByKey) | (End & ByKey) | ExportOperation | IdleOperation
-/** Facts that an append or an end gets from its key, not from its body. */
+/** Facts about an append or end that come from its key rather than its body. */
 export interface ByKey {
-  /** The environment label of the key; null: unassigned. */
+  /** The key's environment label; null means unassigned. */
   readonly environment: string | null
 }
 
-/** The change of a stored trace: the spans that are added, the new sums, and what an end sets besides. */
+/** A change to a stored trace: added spans, new sums, and the fields that an end sets. */
 export interface TraceChange {
   readonly spanCount: number
   readonly errorCount: number
   readonly estimatedBytes: number
-  /** The growth of estimatedBytes. */
+  /** Increase in estimatedBytes. */
   readonly addedBytes: number
-  /** Spans to insert: those of the operation that are not stored yet. */
+  /** Spans to insert: the operation's spans that are not stored yet. */
   readonly spans: readonly SpanHead[]
-  /** Undefined if the trace goes on. */
+  /** Undefined if the trace keeps running. */
   readonly ending: Ending | undefined
 }
 
-/** The fields that an end sets. Each is the whole new value; JSON that is undefined keeps its stored value. */
+/** The fields that an end sets, as complete new values. Undefined output or metadata keeps its stored value. */
 export interface Ending extends UsageFields {
   readonly status: string
   readonly endedAt: string
@@ -120,7 +118,7 @@ export type Decision =
   | DuplicateDecision
   | { readonly type: 'refused'; readonly code: ErrorCode; readonly message: string }
 
-/** An export adds spans to a stored trace, or it is complete since none came. */
+/** An export adds spans to a stored trace, or an idle trace is completed. */
 interface GrowDecision {
   readonly type: 'grow'
   readonly growth: Growth
@@ -147,7 +145,7 @@ function oversizeSpan(spans: readonly SpanHead[]): string | undefined {
   return span && tooLarge(`the document of span ${span.id}`, span.bytes)
 }
 
-/** Why a document of a trace to record cannot be stored. */
+/** Returns why a document of a new trace cannot be stored, or undefined if all can. */
 export function oversizeMessage(trace: Pick<PreparedTrace, 'bytes' | 'spans'>): string | undefined {
   if (trace.bytes > MAX_DOCUMENT_BYTES) return tooLarge('the trace document', trace.bytes)
   return oversizeSpan(trace.spans)
@@ -162,7 +160,7 @@ function decideRecord(state: TraceState | undefined, trace: RecordOperation): De
   return refused('trace_id_conflict', `trace ${trace.traceId} exists with different content`)
 }
 
-/** Whether a body that was stored with this hash is this one. */
+/** Whether a stored hash is the hash of this body. */
 const isHashOf = (stored: string | null, { hash, formerHash }: Pick<PreparedEnd, 'hash' | 'formerHash'>): boolean =>
   stored === hash || (formerHash !== undefined && stored === formerHash)
 
@@ -177,9 +175,7 @@ function decideLine(state: TraceState, { oversize }: RecordOperation, line: Rest
   return oversize === undefined ? decision : refused('payload_too_large', oversize)
 }
 
-/**
- * The spans that are not stored yet, each once; or the id of a span that is stored, or sent, with different content.
- */
+/** Returns the new spans, each once, or the id of a span that conflicts with another span, stored or sent. */
 function sortSpans(state: TraceState, spans: readonly SpanHead[]) {
   const fresh = new Map<string, SpanHead>()
   for (const span of spans) {
@@ -191,7 +187,7 @@ function sortSpans(state: TraceState, spans: readonly SpanHead[]) {
   return { conflict: undefined, fresh: [...fresh.values()] }
 }
 
-/** Refuses an append or an end by a key of another environment. This check comes before those for conflicts. */
+/** Rejects an append or end by a key of another environment. Must run before the checks for conflicts. */
 function refuseKey(state: TraceState, environment: string | null): Decision | undefined {
   // A trace whose environment was never recorded counts as unassigned.
   const recorded = state.environment ?? 'unassigned'
@@ -199,9 +195,7 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
   return refused('forbidden', 'the trace was recorded in another environment than the one of this key')
 }
 
-/**
- * Refuses an append to a trace that OpenTelemetry records, or its end: a trace stays with the route that it began on.
- */
+/** Rejects an append to, or end of, an OpenTelemetry trace. A trace stays with the route that started it. */
 function refuseGathered({ isGathered, running }: TraceState): Decision | undefined {
   if (!isGathered) return undefined
   return running
@@ -209,7 +203,7 @@ function refuseGathered({ isGathered, running }: TraceState): Decision | undefin
     : refused('trace_finished', 'the trace was recorded by OpenTelemetry and has ended; it takes spans only from there')
 }
 
-/** Refuses an append to, or another end of, a complete trace. A trace that was recorded whole has no end body. */
+/** Rejects an append to, or another end of, a complete trace. A trace that was recorded whole has no end body. */
 const finished = ({ endHash }: TraceState, ended: string): Decision =>
   refused(
     'trace_finished',
@@ -225,7 +219,7 @@ function tooManySpans(state: TraceState, fresh: readonly SpanHead[]): Decision |
   return refused('invalid_trace', `spans: the trace would have ${total} spans, and at most ${MAX_SPANS} are allowed`)
 }
 
-/** The change that adds these spans. `documentBytes` is how much the trace's own document grows. */
+/** Builds the change that adds these spans. The trace's own document grows by `documentBytes`. */
 function additionOf(state: TraceState, fresh: readonly SpanHead[], documentBytes: number): TraceChange {
   const addedBytes = documentBytes + countBytes(fresh)
   return {
@@ -258,7 +252,7 @@ function decideAppend(state: TraceState, append: Append & ByKey): Decision {
 const json = (value: string | number | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
 const bytesOf = (text: string | null | undefined): number => (text == null ? 0 : Buffer.byteLength(text))
 
-/** By how many bytes a document grows when one of its members changes. */
+/** Returns the bytes by which a document grows when a member changes. */
 const growthOf = (key: string, before: string | number | null, after: string | number | null): number =>
   before === after ? 0 : memberBytes(key, json(after)) - memberBytes(key, json(before))
 
@@ -332,14 +326,14 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
 }
 
 function decideSpans(state: TraceState | undefined, operation: ExportOperation): Decision {
-  // The trace that these spans make has been prepared with them (lib/threads/ready.ts).
+  // The new trace was prepared together with these spans (lib/threads/ready.ts).
   if (state === undefined) return { type: 'insert' }
   const { growth, added, duplicate, refusals } = decideExport(state, operation)
   if (growth === undefined) return { type: 'duplicate', spanCount: state.spanCount, duplicate, refusals }
   return { type: 'grow', growth, added, refusals }
 }
 
-/** A trace that has changed since, or is gone, is left as it is. */
+/** Ends an idle trace. Changes nothing if the trace has changed since, or no longer exists. */
 function decideIdle(state: TraceState | undefined, { traceId, version, end }: IdleOperation): Decision {
   if (state?.gathered === undefined || !state.running || state.version !== version) {
     return { type: 'duplicate', spanCount: state?.spanCount ?? 0, duplicate: 0 }
@@ -347,7 +341,7 @@ function decideIdle(state: TraceState | undefined, { traceId, version, end }: Id
   return { type: 'grow', growth: gather(traceId, state.gathered, [], [], end), added: [], refusals: [] }
 }
 
-/** Decides an operation on a trace. `state` is undefined if the project has no trace of that id. */
+/** Decides an operation on a trace. `state` is undefined if the project has no trace with this id. */
 export function decide(state: TraceState | undefined, operation: DecidedOperation): Decision {
   if (operation.operation === 'record') return decideRecord(state, operation)
   if (operation.operation === 'export') return decideSpans(state, operation)

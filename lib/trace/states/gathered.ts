@@ -1,10 +1,10 @@
 /**
- * Makes a trace of spans that arrive one by one and in any order, as OpenTelemetry sends them.
+ * Builds a trace from spans that arrive one by one in any order, as OpenTelemetry sends them.
  *
- * Nobody sends the trace itself, and no message says that it is complete. So every field of the trace is taken from a
- * span. For each field, every span that has a value for it has a rank, and the span with the best rank gives the
- * value. The ranks are stored with the trace. When a span with a better rank arrives, the field takes its value. So
- * the trace depends only on the spans that have arrived, and never on the order of their arrival.
+ * No client sends the trace itself, and no message marks it complete, so every field comes from a span. A span that has
+ * a value for a field claims the field with a rank, and the best-ranked claim supplies the value. Ranks are stored with
+ * the trace. When a span with a better rank arrives, its value replaces the field's value. The trace therefore depends
+ * only on which spans have arrived, never on their order.
  */
 import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../../schema/input.ts'
 import { traceDocument, usageDocument } from '../document.ts'
@@ -19,16 +19,13 @@ import { type IdleEnd, markEnd, ranksOfEnd, readEnd } from './idle.ts'
 import { type CountedSpan, countFailed, markLeftOut, ranksOfLeftOut, readLeftOut } from './left-out.ts'
 import { beats, END, FUTURE_END, nameOfStatus, type Rank, type Ranks } from './ranks.ts'
 
-/**
- * The level of a span decides how good its claims are: the root first, then the first span of a process that another
- * called.
- */
+/** Levels of spans, which grade their claims. The root is best, then the first span of a called process. */
 export const ROOT = 1
 export const PROCESS_ROOT = 2
 export const INNER = 3
 export type Level = typeof ROOT | typeof PROCESS_ROOT | typeof INNER
 
-/** The claims of a span about its trace. JSON is text; a field that the span does not have is undefined. */
+/** A span's claims about its trace. JSON values are text. Missing fields are undefined. */
 export interface SpanHints {
   readonly level: Level
   readonly startMicros: number
@@ -37,60 +34,60 @@ export interface SpanHints {
   readonly endsInFuture: boolean
   /** The name of the trace, if the span states one. */
   readonly name: string | undefined
-  /** The name that the trace gets from this span otherwise. */
+  /** The name that the trace takes from this span if `name` is undefined. */
   readonly ownName: string
-  /** Input and output of the trace, if the span states them. Otherwise those of the span itself count. */
+  /** The trace's input and output, if the span states them. Otherwise the span's own values count. */
   readonly input: string | undefined
   readonly output: string | undefined
   readonly sessionId: string | undefined
   readonly userId: string | undefined
-  /** The id that the provider gave its answer, if the span is a call of a model. */
+  /** The id of the provider's response, if the span is a model call. */
   readonly responseId: string | undefined
   readonly tags: readonly string[]
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** The part of a span from which its trace is made. The other fields are only in the span's row. */
+/** The part of a span from which its trace is built. The span's row contains the remaining fields. */
 export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' | 'events'> {
   readonly hints: SpanHints
 }
 
-/** The sums over the spans of a gathered trace, and what must be stored for spans that arrive later. */
+/** Sums over a gathered trace's spans, and the state that later spans need. */
 interface Sums {
   readonly ranks: Ranks
-  /** The exclusive-or of the hashes of its spans, which does not depend on the order of their arrival. */
+  /** Exclusive-or of the span hashes, which does not depend on arrival order. */
   readonly bodyHash: string
   readonly spanCount: number
-  /** Failed spans, with those that were left out as far as they are remembered. */
+  /** Number of failed spans, including the left-out spans that are remembered. */
   readonly errorCount: number
   readonly documentBytes: number
   readonly estimatedBytes: number
 }
 
-/** A gathered trace as it is stored. */
+/** A gathered trace as stored. */
 export interface GatheredState extends TraceFields, Sums {
-  /** UTF-8 bytes of the stored input and output (4 for null). */
+  /** UTF-8 bytes of the stored input, or of the output in `outputBytes` (4 for null). */
   readonly inputBytes: number
   readonly outputBytes: number
-  /** Whether the metadata was patched. Its present keys then stay as they are. */
+  /** Whether the metadata was patched. If so, spans no longer change its existing keys. */
   readonly patched: boolean
   /** The stored spans. */
   readonly spans: SpanTree<CountedSpan>
 }
 
-/** The trace with more spans than before. */
+/** The state of the trace after spans are added. */
 export interface Growth extends TraceFields, Sums {
   /** Undefined if the stored value stays. */
   readonly input: string | null | undefined
   readonly output: string | null | undefined
   readonly durationMs: number | null
-  /** The growth of estimatedBytes. */
+  /** Increase in estimatedBytes. */
   readonly addedBytes: number
-  /** Whether any field changed that is not a sum. */
+  /** Whether any field other than a sum changed. */
   readonly changed: boolean
 }
 
-/** The value that a span has for a field, and the rank of that claim. */
+/** A span's value for a field, with the claim's rank. */
 interface Claim {
   readonly rank: Rank
   readonly value: string
@@ -98,29 +95,28 @@ interface Claim {
 }
 type Claims = Map<string, Claim>
 
-/** The grade of what a span states about the trace: better than all levels. */
+/** Grade of a value that a span states about the trace. Better than every level. */
 const SAID = 0
 /**
- * The grades of provider and model: an llm span was called with its model. Another span only mentions one, and its
- * provider is often the framework it runs in.
+ * Grades of provider and model. An llm span called its model. Other spans only mention a model, and their provider is
+ * often the framework they run in.
  */
 const CALLED = 0
 const ROOT_MENTIONS = 3
 const MENTIONS = 4
-/** The grade of an unreadable input or output: any other is better. */
+/** Grade of an unreadable input or output. Worse than every level. */
 const UNREADABLE = 4
-/** The prefix of metadata's keys in the names of ranks. */
+/** Prefix of metadata keys in rank names. */
 const KEY = 'metadata.'
 const nameOfKey = remembering((key: string) => KEY + key)
 const NO_SPANS = '0'.repeat(64)
-/** The size of a trace's document does not count this member. */
+/** A trace document's size excludes this member. */
 const EMPTY_SPANS = '"spans":[],'
 
 /**
- * Makes the trace with these spans added. `before` is undefined if none is stored yet. `leftOut` are the spans for
- * which there is no place: their claims, usage and failures count all the same. `end` completes a trace that has no
- * root (lib/trace/states/idle.ts). The numbers of spans and errors follow from the spans themselves, not from stored
- * numbers.
+ * Returns the trace with these spans added. `before` is undefined if no spans are stored. `leftOut` contains spans
+ * without a slot, whose claims, usage and failures still count. `end` completes a trace without a root
+ * (lib/trace/states/idle.ts). Span and error counts are computed from the spans, not from stored counts.
  */
 export function gather(
   traceId: string,
@@ -170,7 +166,7 @@ export function gather(
   }
 }
 
-/** The best claim for each field, if it is better than the one that the trace has its value from. */
+/** Returns the best new claim for each field, if better than the claim that supplied the stored value. */
 function settle(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): Claims {
   const best: Claims = new Map()
   const fixed = before?.patched === true ? Object.keys(JSON.parse(before.metadata ?? '{}')) : []
@@ -186,8 +182,7 @@ function settle(before: GatheredState | undefined, speakers: readonly GatheredSp
 }
 
 /**
- * Visits the claims of a span. At the same grade, the span that began first is better; for outputs, the one that ended
- * last.
+ * Visits a span's claims. Within a grade, the span that started first wins. For outputs, the span that ended last wins.
  */
 function eachClaim(
   span: GatheredSpan,
@@ -210,11 +205,11 @@ function eachClaim(
   for (const key of Object.keys(metadata)) claim(nameOfKey(key), level, startMicros, metadata[key] as string)
 }
 
-/** A tool call inside the trace. Its arguments and result are not the input and output of the trace. */
+/** Whether the span is a tool call inside the trace. Its arguments and result are not the trace's input and output. */
 const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && hints.level === INNER
 
 /**
- * An object as Python prints it, `StopEvent(result=…`: LlamaIndex sends what a run gives so, beside readable messages.
+ * Matches an object in Python notation, `StopEvent(result=…`. LlamaIndex sends such results beside readable messages.
  */
 const NOTATION = /^"[A-Z]\w*\(\w+=/
 const gradeOf = (level: Level, text: string): number => (NOTATION.test(text) ? UNREADABLE : level)
@@ -290,7 +285,7 @@ function earliest(before: GatheredState | undefined, speakers: readonly Gathered
   return times.reduce((first, time) => (isBefore(time, first) ? time : first))
 }
 
-/** All tags in alphabetical order. If there are too many, the first are kept, whatever the order of arrival. */
+/** Returns all tags in alphabetical order. Beyond MAX_TAGS, keeps the first ones, regardless of arrival order. */
 function unite(tags: readonly string[], speakers: readonly GatheredSpan[]): readonly string[] {
   const all = new Set(tags)
   for (const { hints } of speakers) for (const tag of hints.tags) all.add(tag)
@@ -305,10 +300,9 @@ interface Free {
 }
 
 /**
- * Input, output and metadata, as far as they fit into one document. If they do not, the trace goes without the output,
- * or else without the input, or else without both; and if the metadata alone is too large, without what is new of it.
- * What is stored already goes as what is new does, so that it does not matter which of the two came first. The spans
- * keep all of them.
+ * Fits input, output and metadata into one document. If they are too large, drops the output, or else the input, or
+ * else both, and then new metadata keys. Stored and new values are dropped by the same rule, so that arrival order does
+ * not matter. The spans keep all values.
  */
 function fit(
   traceId: string,
@@ -352,7 +346,7 @@ function fit(
 const NULL_BYTES = 4
 const NOTHING = { text: null, bytes: NULL_BYTES }
 
-/** UTF-8 bytes of the trace's document without the values of input and output. */
+/** Returns the UTF-8 bytes of the trace's document without input and output values. */
 function measure(id: string, fields: TraceFields, metadata: string | null): number {
   const { status, tags } = fields
   const { head, tail } = traceDocument({
@@ -368,7 +362,7 @@ function measure(id: string, fields: TraceFields, metadata: string | null): numb
   return Buffer.byteLength(head + tail) - EMPTY_SPANS.length
 }
 
-/** The fields of the span that the sums read. */
+/** Returns the span fields that the sums read. */
 export const gatheredUsage = (span: GatheredSpan): CountedSpan => ({
   id: span.id,
   parentId: span.parentId,
@@ -389,7 +383,7 @@ const ZERO = '0'.charCodeAt(0)
 const LETTERS = 'a'.charCodeAt(0)
 const sum = Buffer.from(NO_SPANS)
 
-/** The exclusive-or of hashes in hexadecimal digits. As BigInts that took ten times as long. */
+/** Returns the exclusive-or of hexadecimal hashes. Using BigInts took ten times as long. */
 function xor(hashes: readonly string[]): string {
   for (let i = 0; i < sum.length; i++) {
     let digit = 0

@@ -1,8 +1,8 @@
 /**
- * Completes a gathered trace whose root, or first span of a process, never came: after some time without a span, the
- * trace ends with the spans that it has. Such an end is a rank of the trace under the name `idle`, with the number of
- * spans that it was made of. It holds until more spans come. So the trace is the same in whatever order spans and ends
- * arrive.
+ * Completes a gathered trace whose root, or first span of a process, never arrived. After some time without new spans,
+ * the trace ends with its existing spans. The end is stored as a rank named `idle`, with the number of spans it was
+ * computed from, and is valid until more spans arrive. The trace therefore does not depend on the order of spans and
+ * ends.
  */
 import { isBefore, parseTimestamp } from '../timestamp.ts'
 import { setMark } from './marks.ts'
@@ -10,11 +10,11 @@ import type { Ranks } from './ranks.ts'
 
 export interface IdleEnd {
   readonly status: string
-  /** As timestamps are stored (lib/trace/timestamp.ts). */
+  /** In canonical form (lib/trace/timestamp.ts). */
   readonly endedAt: string
 }
 
-/** Ends a stored trace, if it has still the version that `end` was made of. */
+/** Ends a stored trace if it still has the version that `end` was computed from. */
 export interface IdleOperation {
   readonly operation: 'idle'
   readonly traceId: string
@@ -22,7 +22,7 @@ export interface IdleOperation {
   readonly end: IdleEnd
 }
 
-/** A stored span, as far as the end follows from it. */
+/** The part of a stored span that determines the trace's end. */
 export interface EndedSpan {
   readonly id: string
   readonly parentId: string | null
@@ -30,14 +30,14 @@ export interface EndedSpan {
   readonly endedAt: string
 }
 
-/** The name of the end among the ranks. */
+/** Name of the end's rank. */
 export const IDLE = 'idle'
-/** The first that one of the spans has is the trace's. */
+/** In order of precedence: the trace takes the first status that any of its top-level spans has. */
 const STATUSES = ['error', 'ok', 'unset']
 
 /**
- * Ends at the latest end. The status is that of the spans whose parents are not there: `error` if one failed, else `ok`
- * if one said so, else `unset`. There must be a span.
+ * Computes a trace's end from at least one span. The trace ends when its last span ends. Spans without a stored parent
+ * decide the status: `error` if any failed, else `ok` if any is `ok`, else `unset`.
  */
 export function endOf(spans: readonly EndedSpan[]): IdleEnd {
   const ids = new Set(spans.map(({ id }) => id))
@@ -48,13 +48,13 @@ export function endOf(spans: readonly EndedSpan[]): IdleEnd {
   }
 }
 
-/** The rank of an end that was made of `spanCount` spans: one of more spans is better. */
+/** Returns the rank of an end computed from `spanCount` spans. More spans yield a better rank. */
 export const ranksOfEnd = ({ status, endedAt }: IdleEnd, spanCount: number): Ranks => ({
   [IDLE]: [0, -spanCount, JSON.stringify([status, endedAt])]
 })
 
 /**
- * The end among the ranks of a trace of `spanCount` spans; undefined if there is none, or more spans have come since.
+ * Reads the end of a trace with `spanCount` spans. Returns undefined if no end is stored, or more spans arrived since.
  */
 export function readEnd({ [IDLE]: rank, times }: Ranks, spanCount: number): IdleEnd | undefined {
   if (rank === undefined || times !== undefined || rank[1] !== -spanCount) return undefined
@@ -62,7 +62,7 @@ export function readEnd({ [IDLE]: rank, times }: Ranks, spanCount: number): Idle
   return { status, endedAt }
 }
 
-/** Whether a text, which may come from a file that anybody wrote, is that of an end. */
+/** Whether a string, which may come from an untrusted file, is a serialised end. */
 export function isEndText(text: string): boolean {
   try {
     const cells: unknown = JSON.parse(text)
@@ -74,7 +74,7 @@ export function isEndText(text: string): boolean {
   }
 }
 
-/** Says in the metadata that the trace was completed so, or no longer. */
+/** Notes in the metadata that the trace was completed while idle, or removes the note. */
 export function markEnd(metadata: string | null, ranks: Ranks, end: IdleEnd | undefined): string | null {
   return ranks[IDLE] === undefined ? metadata : setMark(metadata, 'completed', end === undefined ? undefined : IDLE)
 }

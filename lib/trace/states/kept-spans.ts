@@ -18,7 +18,7 @@ type Need = (typeof NEEDS)[number]
 /** Plain steps leave the last tenth free, failed spans and calls the last place. */
 export const keptPlaces = (maxSpans: number): number => Math.ceil(maxSpans / 10)
 
-/** The facts that decide how much a span needs a place. */
+/** The facts that decide how much a span needs a slot. */
 export interface Needed {
   readonly isRoot: boolean
   readonly failed: boolean
@@ -33,17 +33,17 @@ function needOf({ isRoot, failed, kind }: Needed): Need {
   return CALLED.includes(kind) ? 'called' : 'plain'
 }
 
-/** Sorts spans by their need. Spans of the same need keep their order. */
+/** Sorts spans by need. The sort is stable. */
 export function inNeedOrder<T>(spans: readonly T[], of: (span: T) => Needed): T[] {
   const needs = new Map<Need, T[]>(NEEDS.map(need => [need, []]))
   for (const span of spans) needs.get(needOf(of(span)))?.push(span)
   return [...needs.values()].flat()
 }
 
-/** A span without a parent is a root (lib/otlp/trace-hints.ts). */
+/** Whether a span is a root, which is a span without a parent (lib/otlp/trace-hints.ts). */
 const isRoot = ({ parentId }: { readonly parentId: string | null }): boolean => parentId === null
 
-/** The first span of a process counts like a failed one: while no root has come, the trace takes its fields from it. */
+/** A process's first span ranks like a failed span: the trace takes its fields from it until a root arrives. */
 const neededOf = (span: GatheredSpan): Needed => ({
   isRoot: isRoot(span),
   failed: span.status === 'error' || span.hints.level === PROCESS_ROOT,

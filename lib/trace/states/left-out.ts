@@ -1,25 +1,24 @@
 /**
- * Remembers the spans that found no place in a gathered trace. Their usage and failures are kept, so that the sums of
- * the trace are right, and their ids, so that none counts twice when it is sent again. They are stored among the ranks
- * of the trace.
+ * Remembers spans without a slot in a gathered trace, among the trace's ranks. Their usage and failures keep the
+ * trace's sums correct, and their ids keep resent spans from counting twice.
  */
 import type { SpanUsage } from '../span-usage.ts'
 import { setMark } from './marks.ts'
 import type { Rank, Ranks } from './ranks.ts'
 
-/** The prefix of spans that were left out in the names of ranks, in front of the id of the span. */
+/** Prefix, before the span id, of the rank names of left-out spans. */
 const LEFT_OUT = 'leftOut.'
 const MARK = 'spansLeftOut'
-/** Further spans are refused and no longer counted in the trace: a megabyte would be needed to recognise them again. */
+/** Maximum number of left-out spans that a trace counts. More would take over a megabyte to recognise when resent. */
 export const MOST_LEFT_OUT = 5000
 /**
- * The grades of spans that were left out. Versions up to 1.0.0-rc.1 wrote 0 for every span. FAILED is the better grade,
- * so that a trace that knows of the failure is the later state of one that does not.
+ * Grades of left-out spans. Versions up to 1.0.0-rc.1 wrote 0 for every span. FAILED is the better grade, so that a
+ * trace with a known failure is a later state than a trace without.
  */
 export const FAILED = -1
 const NOT_KNOWN_TO_FAIL = 0
 
-/** A span as the sums of its trace need it. */
+/** The part of a span that the trace's sums read. */
 export interface CountedSpan extends SpanUsage {
   readonly failed: boolean
 }
@@ -36,7 +35,7 @@ type Cells = readonly [
   responseId?: string
 ]
 
-/** The ranks of spans that are left out now, as far as they are news and there is room. */
+/** Returns ranks for left-out spans that are new, or newly known to have failed, up to MOST_LEFT_OUT. */
 export function ranksOfLeftOut(ranks: Ranks | undefined, spans: readonly CountedSpan[]): Ranks {
   if (spans.length === 0) return {}
   const known = ranks ?? {}
@@ -65,7 +64,7 @@ export function countFailed(spans: Iterable<CountedSpan>): number {
   return count
 }
 
-/** Says in the metadata how many spans are left out, and of which kinds. */
+/** Records in the metadata the number of left-out spans, in total and by kind. */
 export function markLeftOut(metadata: string | null, ranks: Ranks, spans: readonly SpanUsage[]): string | null {
   if (spans.length === 0) return Object.keys(ranks).some(isLeftOut) ? setMark(metadata, MARK, undefined) : metadata
   const kinds: Record<string, number> = {}
@@ -74,13 +73,13 @@ export function markLeftOut(metadata: string | null, ranks: Ranks, spans: readon
   return setMark(metadata, MARK, { count: spans.length, kinds: sorted })
 }
 
-/** How many spans a trace was left without, and of which kinds. */
+/** The number of left-out spans, in total and by kind. */
 export interface LeftOut {
   readonly count: number
   readonly kinds: Readonly<Record<string, number>>
 }
 
-/** Reads what `markLeftOut`, or a client, has said in a trace's metadata, which may hold anything. */
+/** Reads the counts that `markLeftOut`, or a client, wrote to a trace's metadata, which may hold any JSON. */
 export function leftOutOf({ spoor }: { readonly spoor?: unknown }): LeftOut | undefined {
   const { [MARK]: mark } = Object(spoor) as { readonly [MARK]?: unknown }
   const { count, kinds } = Object(mark) as { readonly count?: unknown; readonly kinds?: unknown }
@@ -93,7 +92,7 @@ const isNumber = (value: unknown): value is number => Number.isSafeInteger(value
 
 export const isLeftOut = (name: string): boolean => name.startsWith(LEFT_OUT)
 
-/** Whether a text, which may come from a file that anybody wrote, is that of a span that was left out. */
+/** Whether a string, which may come from an untrusted file, is a serialised left-out span. */
 export function isLeftOutText(text: string): boolean {
   try {
     const [parentId, kind, model, input, output, total, cost, start, responseId] = JSON.parse(text)
@@ -110,7 +109,7 @@ export function isLeftOutText(text: string): boolean {
   }
 }
 
-/** The rank of a span that was left out: its grade, the end in microseconds since 1970, and the rest as JSON text. */
+/** Encodes a left-out span as a rank: grade, end in microseconds since 1970, and the other fields as JSON text. */
 function encode(span: CountedSpan): Rank {
   const { parentId, kind, model, inputTokens, outputTokens, totalTokens, costUsd, startMicros, responseId } = span
   const cells: Cells = [parentId, kind, model, inputTokens, outputTokens, totalTokens, costUsd, startMicros]

@@ -1,9 +1,9 @@
-/** Sets spoor's own notes about a trace, in the member `spoor` of its metadata. */
+/** Records spoor's own notes about a trace in the `spoor` member of its metadata. */
 import { type Json, parseExact, stringifyExact } from '../json/exact-json.ts'
 
 /**
- * Sets one key of the member `spoor`; undefined removes it. If a client has set `spoor` to anything but an object, that
- * value stays as it is.
+ * Sets one key of the `spoor` member; `undefined` removes the key. If a client has set `spoor` to anything but an
+ * object, leaves that value unchanged.
  */
 export function setMark(metadata: string | null, key: string, mark: Json | undefined): string | null {
   const all = metadata === null ? {} : (parseExact(metadata) as Record<string, Json>)

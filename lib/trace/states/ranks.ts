@@ -1,24 +1,20 @@
 /**
- * Ranks tell which spans the fields of a gathered trace come from, so that the order in which spans arrive does not
- * matter. The map holds four kinds of entries, told apart by their names: fields of the trace, answers of providers
- * (`response.<span id>`), spans that were left out (lib/trace/states/left-out.ts), and the end of a trace that became
- * idle (lib/trace/states/idle.ts).
+ * Ranks record which span each field of a gathered trace comes from, so that the trace does not depend on arrival
+ * order. Ranks are named after fields of the trace, provider responses (`response.<span id>`), left-out spans
+ * (lib/trace/states/left-out.ts), or the end of an idle trace (lib/trace/states/idle.ts).
  */
 
 /**
- * The rank of a claim: its grade, a time, and the id of the span. The least rank is the best. The last is a text of
- * another kind for answers and spans that were left out.
+ * A claim's rank: grade, time and span id. The lowest rank is best. For provider responses, left-out spans and idle
+ * ends, the last element is another string.
  */
 export type Rank = readonly [grade: number, order: number, id: string]
-/**
- * The ranks of a trace's fields. `times` counts for the status too. Each key of the metadata has a rank, with a
- * prefix.
- */
+/** Ranks by name. `times` also ranks the status. Each metadata key has its own rank, with a prefixed name. */
 export type Ranks = Readonly<Record<string, Rank>>
 
 export const isBetter = ([grade, order, id]: Rank, other: Rank | undefined): boolean => beats(grade, order, id, other)
 
-/** Whether a rank of these three would be better: nothing is made for what is none. */
+/** Whether a rank with these elements would be better than `other`. Avoids allocating losing ranks. */
 export const beats = (grade: number, order: number, id: string, other: Rank | undefined): boolean =>
   other === undefined ||
   grade < other[0] ||

@@ -1,6 +1,6 @@
 /** The spans of an export that are not stored: why, and how many. */
 
-/** Every reason, by the name that it has in metrics, as it follows on "spans" in an answer. */
+/** All reasons, by their names in metrics. Each value follows the word "spans" in a response. */
 export const REASONS = {
   no_ids: 'without a valid trace id and span id (are these log records?)',
   bad_parent: 'whose parent span id is not valid',
@@ -16,14 +16,14 @@ export const REASONS = {
 } as const
 export type Reason = keyof typeof REASONS
 
-/** Why spans were refused, how many for this reason, and one of them as an example. */
+/** A reason for rejecting spans, the number of spans rejected for it, and an example. */
 export interface SpanRefusal {
   readonly reason: Reason
   readonly count: number
   readonly example: string
 }
 
-/** Sums refusals by reason. The first example of a reason is kept. */
+/** Sums refusals by reason and keeps the first example of each reason. */
 export function sumRefusals(refusals: Iterable<SpanRefusal>): SpanRefusal[] {
   const sums = new Map<Reason, SpanRefusal>()
   for (const refusal of refusals) {
@@ -33,7 +33,7 @@ export function sumRefusals(refusals: Iterable<SpanRefusal>): SpanRefusal[] {
   return [...sums.values()]
 }
 
-/** One sentence for the sender's log; empty if nothing was refused. */
+/** Returns one sentence for the sender's log, or an empty string if nothing was rejected. */
 export const explainRefusals = (refusals: readonly SpanRefusal[]): string =>
   refusals
     .map(({ reason, count, example }) => `${count} refused: spans ${REASONS[reason]} (such as ${example})`)

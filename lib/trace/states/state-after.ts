@@ -1,27 +1,27 @@
-/** Computes the state of a trace after a decision is written, so that it need not be read from the database. */
+/** Computes a trace's state after a decision is written, so that the state need not be read from the database. */
 
 import { type PreparedTrace, type SpanHead, shortHash } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import type { TraceChange, TraceState } from './decide.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gatheredUsage } from './gathered.ts'
 
-/** The fields that the service adds to the state of a trace that it records. */
+/** The fields that the service assigns when it records a trace. */
 type Stamp = Pick<TraceState, 'seq' | 'version' | 'environment'>
-/** A state that is kept from one change to the next, with the hashes of all its spans. */
+/** A state kept between changes, with the hashes of all the trace's spans. */
 export interface KeptState extends TraceState {
   readonly spanHashes: Map<string, string>
 }
 export type StartedState = Omit<KeptState, keyof Stamp>
 
 const NULL_BYTES = Buffer.byteLength('null')
-/** Copies an id or a hash: V8 has a part of a longer text refer to that text, which would keep all of it in memory. */
+/** Copies an id or a hash. A V8 substring refers to its parent string, which would keep the parent in memory. */
 const copyOf = (digits: string): string => Buffer.from(digits, 'latin1').toString('latin1')
 function addHashes(known: Map<string, string>, spans: readonly SpanHead[]): Map<string, string> {
   for (const span of spans) known.set(copyOf(span.id), copyOf(shortHash(span)))
   return known
 }
 
-/** The state of a running trace that was just recorded, without what the service adds (Stamp). */
+/** Returns the state of a newly recorded running trace, without the fields in Stamp. */
 export function startedState(trace: PreparedTrace): StartedState {
   const { spans } = trace
   return {
@@ -52,8 +52,8 @@ export function startedState(trace: PreparedTrace): StartedState {
 }
 
 /**
- * The state of a running trace after a change. It takes over the map of span hashes from the state before, which must
- * not be used any more: a copy for every append would make the cost of a trace grow with the square of its appends.
+ * Returns the state of a running trace after a change. Takes over the previous state's map of span hashes, so the
+ * caller must discard that state. Copying the map would make a trace's cost quadratic in its appends.
  */
 export function changedState(state: KeptState, change: TraceChange, version: number): KeptState {
   const { spanCount, errorCount, estimatedBytes, spans } = change

@@ -1,7 +1,6 @@
 /**
- * The server's answers to the page. They are types only, from the schemas that the routes name and that tests compare
- * answers with.
- * test/plugins/dashboard/app/contract.test.ts checks each line against the route that it names.
+ * Types of the server's responses, from the schemas that routes declare and tests enforce.
+ * test/plugins/dashboard/app/contract.test.ts checks each line against its route.
  */
 import type { Static, TSchema } from 'typebox'
 import type * as Output from '../../../lib/schema/output.ts'
@@ -9,7 +8,7 @@ import type * as Reply from '../replies.ts'
 
 export type { Range } from '../../../lib/rollups/period.ts'
 
-/** The schema of each answer, by method and path. Paths are relative to `/app/api/`. */
+/** Response schemas by method and path. Paths are relative to `/app/api/`. */
 interface Replies {
   'GET session': typeof Reply.SessionReply
   'DELETE session': typeof Reply.NothingReply
@@ -62,13 +61,12 @@ type Calls = keyof Replies
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 type PathOf<C> = C extends `${Method} ${infer P}` ? P : never
 export type Path = PathOf<Calls>
-/** The parameters of a path. */
 export type Parameters<P> = P extends `${string}:${infer Rest}`
   ? Rest extends `${infer Name}/${infer More}`
     ? Name | Parameters<More>
     : Rest
   : never
-/** The answer of the server; `never` where the path has no such method. */
+/** Response type; `never` if the path does not support the method. */
 export type Answer<M extends Method, P extends Path> = `${M} ${P}` extends Calls ? Of<Replies[`${M} ${P}`]> : never
 
 type Of<S extends TSchema> = DeepReadonly<Static<S>>
@@ -100,7 +98,6 @@ export type ScoreOverTime = ScoreSeries['names'][number]
 
 export type SessionPage = Of<typeof Reply.SessionPageReply>
 export type UserPage = Of<typeof Reply.UserPageReply>
-/** The sums of the traces of a session or a user. */
 export type Group = SessionPage['groups'][number]
 export type UserSums = Of<typeof Reply.UserSumsReply>
 export type SessionSums = Of<typeof Reply.SessionSumsReply>

@@ -1,4 +1,4 @@
-/** Starts the dashboard: shows the page at the address, after a sign-in if one is needed. */
+/** Starts the dashboard and shows the current page, after a sign-in if required. */
 import { type ComponentChildren, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ListPage } from './list/page.tsx'
@@ -14,7 +14,7 @@ import { useStore } from './state/store.ts'
 import { styled } from './state/styles.ts'
 import { Problem, Waiting } from './ui/problem.tsx'
 
-/** Pages that are loaded when they are first wanted. Those beside the trace have styles of their own. */
+/** Pages that load on first use. All except the trace page also load pages.css. */
 const LATER = {
   trace: () => import('./trace/page.tsx'),
   settings: () => styled(import('./settings/page.tsx')),
@@ -37,7 +37,7 @@ function Later<T>({ load, what, children }: LaterProps<T>) {
   return part === undefined ? <Waiting what={what} /> : children(part)
 }
 
-/** The last project, else the first. */
+/** Redirects to the most recently used project, or to the first project. */
 function Home() {
   const known = useStore(session)
   useEffect(() => {
@@ -56,7 +56,7 @@ function Home() {
   return <Waiting what="your projects" />
 }
 
-/** Somebody may have made it since the session was read, so that is read once more. */
+/** The project may have been created after the session was loaded. */
 function NoProject({ slug }: { slug: string }) {
   useEffect(() => void loadSession().catch(() => {}), [slug])
   return (
@@ -188,7 +188,7 @@ function App() {
     if (page.page !== 'trace') document.title = `${TITLES[page.page]}${slug === undefined ? '' : ` · ${slug}`} · spoor`
   }, [page.page, slug, known])
   useEffect(() => {
-    // After a list the visitor usually opens a trace, so the code of that page is loaded in advance.
+    // Visitors usually open a trace after viewing a list, so the trace page's code is preloaded.
     if (page.page === 'traces' && known?.user) {
       const timer = setTimeout(() => LATER.trace().catch(() => {}), 1500)
       return () => clearTimeout(timer)

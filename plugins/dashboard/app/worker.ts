@@ -1,4 +1,4 @@
-/** The worker that looks through the texts of a trace, and compares those of two. */
+/** The worker that searches a trace's texts and compares the texts of two traces. */
 
 import type { Compared, Comparing } from './compare/differ.ts'
 import { readable } from './compare/readable-json.ts'
@@ -6,7 +6,7 @@ import { diffTexts } from './compare/text-diff.ts'
 import type { Found, Looking, Question } from './trace/finder.ts'
 import { countHits, makeSearchable, readPattern, type Searchable, type SearchedTexts } from './trace/search.ts'
 
-/** Lines are sent in groups because the page takes tens of milliseconds to receive tens of thousands. */
+/** Grouped, because receiving tens of thousands of lines at once would block the page for tens of milliseconds. */
 const TOGETHER = 2000
 
 let searchable: Promise<Searchable[] | undefined> = Promise.resolve([])

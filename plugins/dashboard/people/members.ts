@@ -1,4 +1,4 @@
-/** The members of the project's account, for its owners. Nothing is mailed: an owner gets a link, and passes it on. */
+/** Routes with which owners manage account members. Nothing is mailed: an owner passes on the sign-in link. */
 
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
@@ -28,7 +28,7 @@ const Role = Type.Enum([...ROLES])
 const InvitationBody = closed({ email: Type.String({ maxLength: 500 }), role: Role })
 const RoleBody = closed({ role: Role })
 
-/** As large as an int of PostgreSQL's. */
+/** Maximum value of a PostgreSQL integer. */
 const MAX_ID = 2 ** 31 - 1
 
 type Asking = Pick<RequestOf<unknown>, 'visitor' | 'project'>
@@ -121,7 +121,7 @@ export default function members(app: App): void {
     }
   })
 
-  /** The user in the path, if they are a member of the account. */
+  /** Returns the id of the user in the path. Throws `not_found` unless the user is a member of the account. */
   async function requireMember({ params, project }: Pick<RequestOf<unknown>, 'params' | 'project'>): Promise<number> {
     const { userId = '' } = params
     const id = /^[1-9]\d{0,9}$/.test(userId) && Number(userId) <= MAX_ID ? Number(userId) : undefined
@@ -129,7 +129,7 @@ export default function members(app: App): void {
     return found(member, 'member in this account').id
   }
 
-  /** The member as the page shows them; undefined if another owner has just removed them. */
+  /** Returns a member in the form that the page shows; undefined if another owner has just removed the member. */
   async function readShown({ project, visitor }: Asking, userId: number) {
     const row = await sql.read(each => readMember(each, project.accountId, userId))
     return row && shown(row, visitor.userId)

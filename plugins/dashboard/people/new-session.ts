@@ -1,13 +1,13 @@
-/** Makes the session of every kind of sign-in. Its token goes into the cookie and nowhere else. */
+/** Creates the session for every kind of sign-in. The token is stored only in the cookie. */
 import type { Cookie } from '../../../lib/http/people/cookie.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { digestToken, makeToken } from '../../../lib/people/tokens.ts'
 import type { NewSession } from '../../../lib/store/people/sessions.ts'
 
-/** The refusal of passwords if DASHBOARD_SIGN_IN is oidc. */
+/** Error message for passwords if DASHBOARD_SIGN_IN is oidc. */
 export const PROVIDER_ONLY = 'People sign in by the provider of OpenID Connect here, not with passwords.'
 
-/** A session that is yet to be stored, and the Set-Cookie header that hands its token over. */
+/** Returns a session that the caller must store, and the Set-Cookie header with its token. */
 export function newSession(
   cookie: Cookie,
   { headers }: Pick<RequestOf<unknown>, 'headers'>
@@ -22,5 +22,5 @@ export function newSession(
   return { session, kept: cookie.keep(token) }
 }
 
-/** Leaves out U+0000, which a text column cannot store. */
+/** Removes U+0000, which a PostgreSQL text column cannot store. */
 export const withoutNul = (text: string): string => text.replaceAll('\0', '').toWellFormed()

@@ -1,6 +1,6 @@
 /**
- * Sign-in by a provider of OpenID Connect: the way there, and the way back with a code. A person who is refused is led
- * to the sign-in page, which has a sentence for each reason. The log has more, but no personal data.
+ * Routes for OpenID Connect sign-in: the redirect to the provider and the callback with a code. A rejected person is
+ * redirected to the sign-in page, which explains the reason. The log has more detail, but no personal data.
  */
 
 import Type from 'typebox'
@@ -20,14 +20,14 @@ import { NothingReply } from '../replies.ts'
 import { newSession } from './new-session.ts'
 
 /**
- * `to` is the page to go to afterwards, relative to `/app/`. With `fresh` the provider is to ask for the identity again
+ * `to` is the page to open afterwards, relative to `/app/`. `fresh` makes the provider verify the identity again
  * (lib/people/fresh.ts).
  */
 const StartQuery = closed({ to: Type.Optional(Type.String()), fresh: Type.Optional(Type.Literal('true')) })
 
 /**
- * The reason of a refusal, as the page's address has it. `stale`: the sign-in was not begun in this browser, or too
- * long ago; `not-fresh`: the provider does not say that the person has just signed in.
+ * Reason for a rejection, as it appears in the page's URL. `stale`: the sign-in was not started in this browser, or was
+ * started too long ago. `not-fresh`: the provider does not confirm that the person has just signed in.
  */
 type Reason = ProviderFailure | Denial | Refused | 'stale' | 'not-fresh'
 
@@ -38,7 +38,7 @@ export default function oidc(app: App): void {
     provider: new Provider(config.oidc, `${config.baseUrl}${OIDC_CALLBACK}`, log),
     attempts: new AttemptCookie({ baseUrl: config.baseUrl, digestSecret: app.digestSecret })
   }
-  /** The parts, or 404 where no provider is configured. */
+  /** Returns the parts. Throws `not_found` if no provider is configured. */
   const required = () => found(parts, 'way in: no provider of OpenID Connect is configured')
 
   const goTo = (address: string, ...cookies: string[]): Reply => ({
@@ -87,7 +87,7 @@ export default function oidc(app: App): void {
         if (typeof person === 'string') return turnAway(person, page)
         const { session, kept } = newSession(cookie, request)
         const userId = await sql.write((each, tried) => signInByOidc(each, said, person, session, tried))
-        // Their role may be another one now, or none.
+        // The sign-in may have changed or removed the user's role.
         app.forget()
         if (typeof userId === 'string') return turnAway(userId, page)
         return goTo(`${config.baseUrl}/app/${page}`, kept, attempts.forget())

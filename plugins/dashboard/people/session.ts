@@ -1,4 +1,4 @@
-/** Routes for the sessions and the password of the user who is signed in. */
+/** Routes for the signed-in user's sessions and password. */
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
@@ -17,9 +17,9 @@ import { DoneReply, NothingReply, SessionReply, SessionsReply } from '../replies
 import { PROVIDER_ONLY } from './new-session.ts'
 
 const PasswordBody = closed({
-  /** The one so far; left out if there is none. */
+  /** Current password; omitted if there is none. */
   current: Type.Optional(Type.String({ maxLength: 4000 })),
-  /** Null: from now on none. */
+  /** New password; null removes the password. */
   password: Type.Union([Type.String({ maxLength: 4000 }), Type.Null()])
 })
 
@@ -47,7 +47,7 @@ export default function session(app: App): void {
       if (visitor === undefined) return { body: { user: null, projects: [], signIn } }
       const { userId: id, email, name, hasPassword } = visitor
       const projects = await sql.read(each => listSeenProjects(each, id), request)
-      // Each look prolongs the cookie, as it does the session.
+      // Each request extends the cookie along with the session.
       const token = visitor.session === null ? undefined : cookie.read(request.headers.cookie as string | undefined)
       return {
         ...(token !== undefined && { headers: { 'Set-Cookie': cookie.keep(token) } }),
@@ -121,8 +121,8 @@ export default function session(app: App): void {
   })
 
   /**
-   * A stranger at a browser that is signed in must not be able to lock its owner out, nor to stay for good. So the
-   * present password is asked for, or, if there is none, a fresh sign-in.
+   * Requires the current password or, if there is none, a fresh sign-in. Otherwise a stranger at a signed-in browser
+   * could lock the user out or keep access for good.
    */
   async function proveCurrent(visitor: Visitor, current: string | undefined, client: string): Promise<void> {
     const { email, session } = visitor

@@ -1,4 +1,4 @@
-/** The ways in. Each makes a new session, whose token goes into the cookie and nowhere else. */
+/** Routes for signing in. Each creates a session, whose token is stored only in the cookie. */
 
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
@@ -15,7 +15,7 @@ import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
 import { NothingReply } from '../replies.ts'
 import { newSession, PROVIDER_ONLY, withoutNul } from './new-session.ts'
 
-/** The user who must sign in. A page names them if it is to repeat what they began there. */
+/** User who must sign in. Set by a page that will repeat the user's interrupted action. */
 const userId = Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }))
 const LinkBody = closed({ token: Type.String({ maxLength: 100 }), userId })
 const PasswordBody = closed({
@@ -72,7 +72,7 @@ export default function signIn(app: App): void {
       const subjects = subjectsOf(email, request.client, device)
       const isRight = await tryPassword(sql, subjects, password, stored)
       if (!isRight || known === undefined || stored === null) throw new Refusal('sign_in_required', WRONG)
-      // Only now: before, it would tell which address is whose.
+      // An earlier check would reveal which user an address belongs to.
       if (only !== undefined && only !== known.userId) throw new Refusal('forbidden', SOMEBODY_ELSE)
       const { session, kept } = newSession(cookie, request)
       const proven = { userId: known.userId, password: stored, own: subjects.own.name, network: subjects.network?.name }

@@ -1,4 +1,4 @@
-/** The keys of a project, for its owners. The whole key is in the answer that makes it, and in no other. */
+/** Routes with which owners manage a project's keys. Only the response that creates a key contains the whole key. */
 
 import Type from 'typebox'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../../lib/admin/keys.ts'
@@ -19,9 +19,9 @@ const MAX_DAYS = 3650
 const NewKeyBody = closed({
   label: Type.Optional(Type.String({ maxLength: 200 })),
   scopes: Type.Optional(Type.Array(Type.Enum([...SCOPES]), { minItems: 1, maxItems: SCOPES.length })),
-  /** Null, or left out: its traces are unassigned. */
+  /** If null or omitted, the key's traces are unassigned. */
   environment: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 32 }), Type.Null()])),
-  /** Null, or left out: it never expires. */
+  /** If null or omitted, the key never expires. */
   expiresInDays: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: MAX_DAYS }), Type.Null()]))
 })
 
@@ -92,7 +92,7 @@ export default function keys(app: App): void {
     }
   })
 
-  /** The id in the path, if it belongs to a key of the project. */
+  /** Returns the key id in the path. Throws `not_found` unless the key belongs to the project. */
   async function requireKey(request: Pick<RequestOf<unknown>, 'params' | 'signal'>): Promise<string> {
     const { slug, keyId } = request.params
     const own = await sql.read(each => listKeys(each, slug), request)
@@ -101,7 +101,7 @@ export default function keys(app: App): void {
   }
 }
 
-/** Turns what the work of a command refuses into a refusal with this code. */
+/** Converts errors of administrative operations to a `Refusal` with the given code. */
 async function refusing<T>(code: 'invalid_request' | 'conflict', work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,4 +1,4 @@
-/** The project: its name, and how much is stored. */
+/** Routes that describe a project, rename it, and turn its search on or off. */
 
 import Type from 'typebox'
 import { describeProject } from '../../../lib/admin/projects.ts'

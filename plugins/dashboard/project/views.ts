@@ -1,4 +1,4 @@
-/** Saved views of a project. Everybody has their own; members share some with all who see the project. */
+/** Routes for saved views. Users have their own views; members share views with all who see the project. */
 
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
@@ -33,7 +33,7 @@ const ViewBody = closed({
   shared
 })
 
-/** As large as an int of PostgreSQL's. */
+/** Maximum value of a PostgreSQL integer. */
 const MAX_ID = 2 ** 31 - 1
 
 type Asking = Pick<RequestOf<unknown>, 'visitor' | 'project' | 'params' | 'signal'>
@@ -98,7 +98,7 @@ export default function views(app: App): void {
     }
   })
 
-  /** The view in the path, if it is shared or the visitor's own. */
+  /** Returns the view in the path. Throws `not_found` unless the view is shared or the visitor's own. */
   async function requireView(request: Asking): Promise<ViewRow> {
     const { viewId = '' } = request.params
     const id = /^[1-9]\d{0,9}$/.test(viewId) && Number(viewId) <= MAX_ID ? Number(viewId) : undefined
@@ -127,7 +127,7 @@ function checked(view: View): View {
   return { ...view, name }
 }
 
-/** The view as it is stored now; else the reason. */
+/** Returns the stored view. Throws a `Refusal` if it could not be stored. */
 function done(change: ViewChange, { name, shared }: View): ViewRow {
   if (change === 'taken') {
     throw new Refusal('conflict', `name: ${shared ? 'a shared view' : 'a view of yours'} is called ${name} already`)

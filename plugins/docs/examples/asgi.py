@@ -1,4 +1,4 @@
-"""Middleware for ASGI (FastAPI, Starlette): `app.add_middleware(Traced)`."""
+"""ASGI middleware (FastAPI, Starlette): `app.add_middleware(Traced)`."""
 
 import spoor
 
@@ -18,7 +18,7 @@ class Traced:
                 message = {**message, "headers": headers}
             await send(message)
 
-        # The parts of a stream are sent within it, so that it ends after the last one.
+        # A streamed response is sent inside the trace, which ends after the last part.
         parent, path = spoor.from_headers(scope["headers"]), scope["path"]
         async with spoor.trace("request", parent=parent, input=path) as trace:
             await self.app(scope, receive, send_with_id)

@@ -1,8 +1,8 @@
 /**
- * An agent of LangGraph. OpenInference sends what its nodes and models do, by
- * OpenTelemetry's exporter; steps and verdicts of the client become part of that trace.
- * Both send to one project: OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS,
- * SPOOR_URL and SPOOR_API_KEY.
+ * A LangGraph agent. OpenInference records the agent's nodes and models and sends
+ * them through OpenTelemetry's exporter. The client's steps and scores join that trace.
+ * Both must send to one project: OTEL_EXPORTER_OTLP_ENDPOINT and
+ * OTEL_EXPORTER_OTLP_HEADERS, SPOOR_URL and SPOOR_API_KEY.
  */
 import { LangChainInstrumentation } from '@arizeai/openinference-instrumentation-langchain'
 import * as callbackManager from '@langchain/core/callbacks/manager'
@@ -41,7 +41,7 @@ const graph = new StateGraph(State)
   .addEdge('review', END)
   .compile({ name: 'assistant' })
 
-/** Its span is the current one in the nodes, which is what the client looks for. */
+/** The active span is current in the nodes, so the client's steps join its trace. */
 function ask(question: string) {
   return tracer.startActiveSpan('ask', async span => {
     const { answer } = await graph.invoke({ question })
@@ -53,7 +53,7 @@ function ask(question: string) {
 
 const { answer, traceId } = await ask('Is it sunny in Graz?')
 console.log(answer)
-// Later, when somebody has read it.
+// Later, when somebody has read the answer.
 spoor.score(traceId, 'helpful', 0.9, { comment: 'good to know' })
 
 await provider.shutdown()

@@ -1,6 +1,6 @@
-"""An agent of LangGraph. OpenInference sends what its nodes and models do, by
-OpenTelemetry's exporter; steps and verdicts of the client become part of that trace.
-Both send to one project: OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS,
+"""A LangGraph agent. OpenInference records the agent's nodes and models and sends them
+through OpenTelemetry's exporter. The client's steps and scores join that trace. Both
+must send to one project: OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS,
 SPOOR_URL and SPOOR_API_KEY."""
 
 from typing import TypedDict
@@ -43,7 +43,7 @@ graph = builder.compile(name="assistant")
 
 
 def ask(question):
-    # This span is the current one in the nodes, which is what the client looks for.
+    # This span is current in the nodes, so the client's steps join its trace.
     with tracer.start_as_current_span("ask") as span:
         span.set_attributes({"session.id": "chat-1042", "input.value": question})
         answer = graph.invoke({"question": question})["answer"]
@@ -53,7 +53,7 @@ def ask(question):
 
 answer, trace_id = ask("Is it sunny in Graz?")
 print(answer)
-# Later, when somebody has read it.
+# Later, when somebody has read the answer.
 spoor.score(trace_id, "helpful", 0.9, comment="good to know")
 
 provider.shutdown()

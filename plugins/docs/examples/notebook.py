@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Try an assistant on some questions
-# VS Code and PyCharm open this file as cells, Jupyter does with jupytext.
-# SPOOR_URL and SPOOR_API_KEY say where its traces go.
+# VS Code and PyCharm open this file as cells; Jupyter needs jupytext.
+# SPOOR_URL and SPOOR_API_KEY set where the traces go.
 
 # %%
 from uuid import uuid4
@@ -31,7 +31,7 @@ answers = {question: ask(question) for question in questions}
 spoor.flush()
 
 # %% [markdown]
-# The verdicts are scores of the traces. Run this cell again, and the newer ones count.
+# Verdicts become scores of the traces. If this cell runs again, the newer scores count.
 
 # %%
 for trace_id, answer in answers.values():
@@ -43,5 +43,5 @@ for trace in spoor.traces.all(session_id=experiment):
     print(trace["id"], trace["durationMs"], "ms", trace["scores"]["knows"]["value"])
 
 # %%
-# What did the last one do, step by step?
+# What did the last run do, step by step?
 [(span["name"], span["output"]) for span in spoor.traces.get(trace["id"])["spans"]]

@@ -1,5 +1,5 @@
-"""A server (WSGI, as Flask and Django are): a request is a trace, part of the caller's
-if it names one. Its readers judge the answer."""
+"""A WSGI server, like Flask or Django. Each request is a trace, which joins the
+caller's trace if the headers name one. Readers can score an answer."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def questions(environ, body):
 
 
 def feedback(environ, body):
-    # It is sent by and by, as traces are: the reader does not wait for it.
+    # The client sends the score in the background, so the reader does not wait.
     trace_id = environ["PATH_INFO"].rpartition("/")[2]
     spoor.score(trace_id, "helpful", body["helpful"] is True, body.get("comment"))
     return "202 Accepted", {}
@@ -36,7 +36,7 @@ def app(environ, start_response):
         size = int(environ.get("CONTENT_LENGTH") or 0)
         body = json.loads(environ["wsgi.input"].read(size))
         status, reply = (feedback if is_feedback else questions)(environ, body)
-    except Exception as error:  # The trace has failed and says why.
+    except Exception as error:  # The trace has recorded the error.
         status, reply = "500 Internal Server Error", {"error": str(error)}
     start_response(status, [("Content-Type", "application/json")])
     return [json.dumps(reply).encode()]

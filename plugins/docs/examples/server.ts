@@ -1,13 +1,13 @@
 /**
- * A server with Express: a request is a trace, part of the caller's if it names one.
- * Its readers judge the answer.
+ * An Express server. Each request is a trace, which joins the caller's trace if the
+ * headers name one. Readers can score an answer.
  */
 import express, { type RequestHandler } from 'express'
 import { Spoor } from 'spoor/client'
 
 const spoor = new Spoor()
 
-/** What handlers do behind this, while the request lasts, are steps of its trace. */
+/** Later handlers run inside the trace until the response closes. */
 function traced(name: string): RequestHandler {
   return (request, response, next) => {
     const parent = spoor.fromHeaders(request.headers)
@@ -40,7 +40,7 @@ app.post('/questions', traced('question'), async (request, response) => {
 })
 
 app.post('/feedback/:traceId', (request, response) => {
-  // It is sent by and by, as traces are: the reader does not wait for it.
+  // The client sends the score in the background, so the reader does not wait.
   const { helpful, comment } = request.body
   spoor.score(request.params.traceId, 'helpful', helpful === true, { comment })
   response.status(202).end()
@@ -48,5 +48,5 @@ app.post('/feedback/:traceId', (request, response) => {
 
 const port = Number(process.env.PORT ?? 3000)
 const server = app.listen(port, () => console.log(`listening on port ${port}`))
-// What is recorded is sent when the process ends, or kept on disk for the next start.
+// When the process ends, the client sends its traces or keeps them on disk.
 process.once('SIGTERM', () => server.close())

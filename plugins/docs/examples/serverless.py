@@ -1,8 +1,8 @@
-"""A function that is frozen when it has answered: what it records is sent before."""
+"""A function that is frozen when it finishes, so it sends its trace first."""
 
 import spoor
 
-# There is no disk that lasts, so nothing is kept there.
+# The function has no durable disk, so the spool is off.
 client = spoor.configure(flush_each=True, spool=False)
 
 

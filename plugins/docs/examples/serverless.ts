@@ -1,14 +1,14 @@
-/** Functions that are frozen when they have answered: what they record is sent before. */
+/** Functions that are frozen when they finish, so they send their traces first. */
 import { Spoor } from 'spoor/client'
 
 interface Order {
   readonly id: string
 }
 
-// There is no disk that lasts, so nothing is kept there.
+// The functions have no durable disk, so the spool is off.
 const sending = new Spoor({ flushEach: true, spool: false })
 
-/** As AWS Lambda calls it. It is resolved when the trace was sent, at most 5 s later. */
+/** A handler for AWS Lambda. It resolves when its trace is sent, after 5 s at most. */
 export const handler = sending.observe(
   async (order: Order) => ({
     statusCode: 200,
@@ -23,7 +23,7 @@ interface Context {
   waitUntil(promise: Promise<unknown>): void
 }
 
-/** Where the platform has `waitUntil`, as Vercel has, the answer goes out first. */
+/** On platforms with `waitUntil`, such as Vercel, the response is sent first. */
 export async function GET(request: Request, { waitUntil }: Context): Promise<Response> {
   const id = new URL(request.url).searchParams.get('id')
   const options = { input: { id }, tags: ['waitUntil'] }

@@ -1,4 +1,4 @@
-"""A worker that takes jobs from a queue, two at a time, and stops when it is told."""
+"""A worker that takes jobs from a queue, two at a time, and stops on SIGTERM."""
 
 import queue
 import signal
@@ -11,7 +11,7 @@ stopping = threading.Event()
 
 
 def submit(number, text):
-    """The job has the `traceparent` of the current step, and is part of its trace."""
+    """Adds the current step's `traceparent`, with which the job joins that trace."""
     jobs.put({"id": number, "text": text, **spoor.headers()})
 
 
@@ -38,7 +38,7 @@ def take_jobs():
         try:
             work(job)
         except Exception as error:
-            # The trace of the job has failed and says why; the worker goes on.
+            # The job's trace has recorded the error, and the worker continues.
             print(f"failed: {job['id']}: {error}")
 
 
@@ -49,7 +49,7 @@ def main():
         thread.start()
     for thread in threads:
         thread.join()
-    # What is recorded is sent when the process ends, or kept on disk.
+    # When the process ends, the client sends its traces or keeps them on disk.
 
 
 if __name__ == "__main__":

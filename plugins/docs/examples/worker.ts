@@ -1,7 +1,7 @@
 /**
- * A worker that takes jobs from a queue, two at a time, and stops when it is told to.
- * Here the queue is stdin, a job a line: {"id": "7", "text": "…", "traceparent": "…"}.
- * Whoever puts a job there gives it a step's `traceparent`: it is part of that trace.
+ * A worker that takes jobs from a queue, two at a time, and stops on SIGTERM. Here
+ * the queue is stdin, one job per line: {"id": "7", "text": "…", "traceparent": "…"}.
+ * With a `traceparent`, a job joins the trace of the step that queued it.
  */
 import { createInterface } from 'node:readline'
 import { Spoor } from 'spoor/client'
@@ -14,7 +14,7 @@ interface Job {
 
 const spoor = new Spoor()
 const lines = createInterface({ input: process.stdin })
-// What has begun is finished, and sent when the process ends, or kept on disk.
+// Started jobs finish, and their traces are sent at exit or kept on disk.
 process.once('SIGTERM', () => lines.close())
 
 const summarise = spoor.observe(
@@ -38,7 +38,7 @@ async function takeJobs(): Promise<void> {
     try {
       await work(JSON.parse(line))
     } catch (error) {
-      // The trace of the job has failed and says why; the worker goes on.
+      // The job's trace has recorded the error, and the worker continues.
       console.error(`failed: ${line}: ${error}`)
     }
   }

@@ -1,33 +1,33 @@
 /**
- * Lists a project's sessions, those with the newest last trace first. No table has sessions: a session has the place of
- * its last trace in the list of traces, and its sums are added up from the index of its traces. So recording a trace
- * costs nothing more, and the list is right after any change or deletion. The price is a bound: a page looks at a
- * limited number of traces, and may be short or empty before the last one.
+ * Lists a project's sessions, ordered by their last trace, newest first. No table stores sessions: a session takes its
+ * last trace's position in the trace list, and its sums are computed from the index of its traces. Recording a trace
+ * therefore costs nothing extra, and any change or deletion leaves the list correct. In return, a page examines a
+ * limited number of traces, and may be short or empty before the last page.
  */
 import type { Sql } from 'postgres'
 import type { Edge } from '../../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
 
-/** How many traces a page looks at. Most pages are full after some hundred. */
+/** Maximum number of traces that a page examines. Most pages are full after a few hundred. */
 export const MOST_LOOKED_AT = 5000
-/** How many traces of a session a list adds up, the newest. */
+/** Maximum number of traces summed per session, newest first. */
 export const MOST_ADDED_UP = 500
 
 export interface SessionQuery {
-  /** How the id begins. A session with just this id comes first, however old it is. */
+  /** Prefix of the session id. A session whose id equals the prefix comes first, regardless of its age. */
   readonly prefix?: string | undefined
-  /** Sessions that have a trace in this environment; they stand where the last such trace stands. */
+  /** Selects sessions with a trace in this environment, and orders them by their last trace there. */
   readonly environment?: string | undefined
   readonly limit: number
-  /** A position in the order of traces, newest first. */
+  /** Position in the list of traces, newest first. */
   readonly after?: Edge | undefined
 }
 
-/** The sums over the traces of a session or of a user. */
+/** Sums over the traces of a session or user. */
 export interface SessionGroupSums {
   readonly id: string
   readonly traces: number
-  /** Whether there are more traces than were added up. */
+  /** Whether more traces exist than were summed. */
   readonly isMore: boolean
   readonly errors: number
   readonly inputTokens: number
@@ -45,8 +45,8 @@ export interface SessionListPage {
 type Row = SessionGroupSums & { readonly traceId: string }
 
 /**
- * SQL of the sums of sessions, over rows of `from` as last: the last trace of each, with id, session_id and started_at.
- * The project is $1. Queries of a session's traces have an order, so that PostgreSQL takes the index of sessions.
+ * Returns SQL for the sums of sessions. `from` yields each session's last trace (id, session_id, started_at); $1 is the
+ * project. Queries for a session's traces are ordered so that PostgreSQL uses the index of sessions.
  */
 const sumsOf = (from: string) => `
   select last.session_id as id, last.id as "traceId", last.started_at as "lastAt", s.*, (
@@ -116,7 +116,7 @@ export async function listSessions(
   }
 }
 
-/** The position at which a walk of `length` traces ended; undefined if it came to the end of the list. */
+/** Returns the position at which a walk of `length` traces ended; undefined if the walk reached the end of the list. */
 async function edgeOfWalk(sql: Sql, projectId: number, edge: Edge, length: number): Promise<Edge | undefined> {
   const [row] = await sql.unsafe<{ startedAt: string; id: string }[]>(
     `select started_at as "startedAt", id from traces
@@ -128,7 +128,7 @@ async function edgeOfWalk(sql: Sql, projectId: number, edge: Edge, length: numbe
   return row && { key: row.startedAt, tie: row.id, inclusive: true }
 }
 
-/** The sums of those of these sessions that exist, by their last traces. */
+/** Reads the sums of the given sessions that exist, ordered by their last trace, newest first. */
 export async function readSessionSums(
   sql: Sql,
   projectId: number,

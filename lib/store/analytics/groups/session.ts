@@ -1,4 +1,4 @@
-/** One session of an application, which is a conversation: its traces in the order in which they started. */
+/** Reads one session (a conversation) of an application: its traces in the order of their start. */
 import type { Sql } from 'postgres'
 import { list } from '../../answers/json-text.ts'
 import type { Edge } from '../../lists/cursor.ts'
@@ -6,30 +6,30 @@ import { TRACE_ORDERS } from '../../lists/order.ts'
 import { readSummaries } from '../../lists/summary-page.ts'
 import { walkTraces } from '../../lists/trace-walk.ts'
 
-/** How many of a session's traces are added up, the newest, and how many of its users are named. */
+/** Maximum number of a session's traces that are summed, newest first, and of its users that are listed. */
 export const MOST_ADDED_UP = 5000
 const MOST_USERS = 20
 
 export interface SessionSums {
   readonly traces: number
   readonly running: number
-  /** Traces that failed. */
+  /** Number of failed traces. */
   readonly errors: number
   readonly inputTokens: number
   readonly outputTokens: number
   /** Null if no trace has a cost. */
   readonly costUsd: number | null
-  /** How long its traces took, together. */
+  /** Sum of the traces' durations. */
   readonly durationMs: number
   readonly firstAt: string
-  /** When its last trace started. */
+  /** Start of the session's last trace. */
   readonly lastAt: string
   readonly users: readonly string[]
-  /** The number of traces that were added up, the newest ones, if the session has more; else null. */
+  /** Number of traces summed, if the session has more traces; otherwise null. */
   readonly newest: number | null
 }
 
-/** Undefined if no trace is of this session. */
+/** Returns undefined if the session has no traces. */
 export async function readSession(sql: Sql, projectId: number, sessionId: string): Promise<SessionSums | undefined> {
   const [row] = await sql<[Omit<SessionSums, 'newest'> & { readonly found: number }]>`
     with newest as materialized (
@@ -52,14 +52,14 @@ export async function readSession(sql: Sql, projectId: number, sessionId: string
 }
 
 export interface SessionPage {
-  /** Summaries, the oldest first, as the text of a JSON array. */
+  /** Trace summaries, oldest first, as a JSON array string. */
   readonly traces: string
   readonly next: Edge | undefined
 }
 
 const BEGINNING: Edge = { key: TRACE_ORDERS.newest.lowestKey, tie: TRACE_ORDERS.newest.lowestTie, inclusive: true }
 
-/** The traces after `after`, or the first ones. */
+/** Reads the traces after `after`, or the first page. */
 export async function readSessionTraces(
   sql: Sql,
   projectId: number,

@@ -1,8 +1,8 @@
 /**
- * Lists a project's users, those with the newest last trace first, with the sums of their traces over a time. A user
- * has the place of their last trace in the list of traces. The sums are kept by day
- * (lib/store/analytics/rollups/users.ts), so they do not depend on how many traces a user has. A page looks at a
- * limited number of traces, and may be short or empty before the last.
+ * Lists a project's users, ordered by their last trace, newest first, with the sums of their traces over a period. A
+ * user takes their last trace's position in the trace list. Sums are stored by day
+ * (lib/store/analytics/rollups/users.ts), so reading them costs the same for any number of traces. A page examines a
+ * limited number of traces, and may be short or empty before the last page.
  */
 import type { Sql } from 'postgres'
 import { toDollars } from '../../../rollups/amounts.ts'
@@ -13,18 +13,18 @@ import { listTraces } from '../../lists/trace-list.ts'
 import { userListInSql } from '../rollups/users.ts'
 import { readSessionSums, type SessionGroupSums } from './session-list.ts'
 
-/** How many traces a page looks at. */
+/** Maximum number of traces that a page examines. */
 export const MOST_USERS_LOOKED_AT = 5000
 
 export interface UserQuery {
-  /** How the id begins. A user with just this id comes first, however long they were away. */
+  /** Prefix of the user id. A user whose id equals the prefix comes first, however old their last trace is. */
   readonly prefix?: string | undefined
-  /** Traces in this environment alone: users stand where the last of these stands, and are added up from them. */
+  /** Restricts users, their positions and their sums to traces in this environment. */
   readonly environment?: string | undefined
-  /** The beginning of the day (UTC) from which on ended traces are added up. */
+  /** Start of the first day (UTC) whose ended traces are summed. */
   readonly from: string
   readonly limit: number
-  /** A position in the order of traces, newest first. */
+  /** Position in the list of traces, newest first. */
   readonly after?: Edge | undefined
 }
 
@@ -33,7 +33,6 @@ export interface UserListPage {
   readonly next: Edge | undefined
 }
 
-/** A user with their last trace. */
 interface Seen {
   readonly id: string
   readonly traceId: string
@@ -42,14 +41,14 @@ interface Seen {
 
 type Bind = (value: string | number) => string
 
-/** SQL of the project's families, or of those in an environment. */
+/** Returns SQL for the project's families, optionally limited to an environment. */
 const familiesOf = (environment: string | undefined, bind: Bind) =>
   `(select family, environment from trace_families where project_id = $1
     ${environment === undefined ? '' : `and environment = ${bind(environment)}`})`
 
 /**
- * SQL of the last trace of a user, among those of all families. The order names the number, so that PostgreSQL takes
- * its index.
+ * Returns SQL for a user's last trace across all families. The order includes the list number so that PostgreSQL uses
+ * the index by that number.
  */
 const lastTraceOf = (user: string, families: string) => `(
   select t.id, t.started_at from ${families} f cross join lateral (
@@ -69,8 +68,8 @@ export async function listTracedUsers(
   const values: (string | number)[] = [projectId]
   const bind: Bind = value => `$${values.push(value)}`
   const [key, tie] = [bind(edge.key), bind(edge.tie)]
-  // A user with a trace nearer to the top is on an earlier page. On the first page there are none. (`exists` would
-  // ignore the order and the limit, and PostgreSQL would read all of these traces.)
+  // Whether an earlier page lists the user, who then has a trace closer to the top. (`exists` would ignore the order
+  // and the limit, and PostgreSQL would read all traces closer to the top.)
   const wasSeen =
     after === undefined
       ? 'false'
@@ -123,7 +122,7 @@ export async function listTracedUsers(
   return { groups: await addUp(sql, projectId, [...exact, ...shown], query), next }
 }
 
-/** A user's last trace, as a list; empty if they have none. */
+/** Reads a user's last trace, as an array of at most one element. */
 async function readLast(sql: Sql, projectId: number, id: string, environment?: string): Promise<Seen[]> {
   const values: (string | number)[] = [projectId]
   const bind: Bind = value => `$${values.push(value)}`
@@ -148,8 +147,8 @@ interface SumsRow {
 }
 
 /**
- * The sums of users' ended traces, in the order of `users`: sums and news, in one snapshot. `firstAt` is the beginning
- * of the day (UTC) of the first trace that is counted; if none is, the day of the last trace.
+ * Sums users' ended traces, in the order of `users`, from stored sums and news in one snapshot. `firstAt` is the start
+ * of the day (UTC) of the first counted trace, or of the last trace if none is counted.
  */
 async function addUp(
   sql: Sql,
@@ -210,15 +209,15 @@ async function addUp(
 }
 
 export interface UserSums extends SessionGroupSums {
-  /** The sessions of the user's newest traces, added up from all of their traces. */
+  /** Sessions of the user's newest traces, each summed over its own traces. */
   readonly sessions: readonly SessionGroupSums[]
 }
 
-/** How many of a user's newest traces their sessions are taken from: a page of a list. */
+/** Number of a user's newest traces that are searched for sessions: one page of a list. */
 const LOOKED_AT_FOR_SESSIONS = 200
 const MOST_SESSIONS = 20
 
-/** Undefined if no trace is of this user. */
+/** Returns undefined if the user has no traces. */
 export async function readUser(sql: Sql, projectId: number, id: string, from: string): Promise<UserSums | undefined> {
   const last = await readLast(sql, projectId, id)
   const [sums] = await addUp(sql, projectId, last, { from })

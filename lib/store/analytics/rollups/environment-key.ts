@@ -1,5 +1,5 @@
-/** The key of an environment: rollups that are not of a family are stored under it. */
+/** Computes environment keys, under which rollups that do not belong to a family are stored. */
 import { hashInSql } from '../../../rows/list-numbers.ts'
 
-/** SQL of the key of an environment, which may be null. */
+/** Returns SQL for an environment's key. The environment may be null. */
 export const environmentKeyInSql = (environment: string): string => hashInSql(`coalesce(${environment}, '')`, '0')

@@ -1,4 +1,4 @@
-/** How many traces each value of a filter would leave, the other filters as they are. */
+/** Counts the traces that each value of a filter would select, with the other filters unchanged. */
 import type { Sql } from 'postgres'
 import type { Period } from '../../../rollups/period.ts'
 import { allAnswered } from '../../transactions.ts'
@@ -16,7 +16,7 @@ export interface FacetCounts {
   readonly names: readonly ValueCount[]
 }
 
-/** The most values of each, those with the most traces. */
+/** Maximum number of values per filter, those with the most traces. */
 const MOST_VALUES = 200
 const MOST_FAMILIES = 10_000
 
@@ -48,7 +48,7 @@ export async function readFacetCounts(
   }
 }
 
-/** The counts by the values of a field, as the filters by the other fields leave them. */
+/** Counts the traces per value of a field, applying only the filters on the other fields. */
 function valuesOf(
   counts: readonly FamilyCount[],
   field: 'status' | 'model' | 'environment',

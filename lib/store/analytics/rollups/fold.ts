@@ -1,6 +1,6 @@
 /**
- * The fold moves the amounts of rollup_news into rollups. It is one transaction, so each snapshot has a trace in one of
- * the two, and readers add both. Only one fold of a project runs at a time, in any process.
+ * Moves amounts from rollup_news to rollups. A fold is one transaction, so every snapshot has a trace's amounts in
+ * exactly one of the two tables, and readers add both. Only one fold per project runs at a time, across all processes.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -14,18 +14,18 @@ import { tryLockRollups } from './lock.ts'
 import { dayOf, held, hourOf, SUMS } from './news.ts'
 import { foldUsers } from './users.ts'
 
-/** How many rows of news each project has. */
+/** Counts the rows of news per project. */
 export function readWaiting(sql: Sql): Promise<{ projectId: number; rows: number }[]> {
   return sql`
     select project_id as "projectId", count(*) as rows from rollup_news group by project_id order by project_id`
 }
 
-/** A row that is to be added to rollups. The sums of numeric are texts. */
+/** A row to add to rollups. Sums of type `numeric` are strings. */
 interface Addition extends RollupPart {
   readonly traces: number
 }
 
-/** Folds up to `most` rows of news of a project. Returns how many; 0 as well if another process is at it. */
+/** Folds up to `most` of a project's rows of news. Returns their count; 0 if another transaction holds the lock. */
 export async function foldNews(sql: Sql, projectId: number, most: number): Promise<number> {
   return inTransaction(sql, async () => {
     if (!(await tryLockRollups(sql, projectId))) return 0
@@ -45,10 +45,10 @@ export async function foldNews(sql: Sql, projectId: number, most: number): Promi
   })
 }
 
-/** The text of an empty array. */
+/** An empty array in PostgreSQL's notation. */
 const NO_ROWS = '{}'
 
-/** SQL of the columns that tell the rollups of a group from each other. */
+/** SQL for the columns that distinguish a group's rollups. */
 const COLUMNS: Readonly<
   Record<RollupGroup, { readonly list: string; readonly within: string; readonly name: string }>
 > = {
@@ -62,7 +62,7 @@ const FOLDED = GROUPS.flatMap(group => [
   { ...COLUMNS[group], level: LEVELS.day[group], start: dayOf('hour') }
 ])
 
-/** Takes news out and adds them up by level. Rows of news never change, so their ctids find them. */
+/** Deletes rows of news and sums them by level. Rows of news never change, so their ctids identify them. */
 const TAKE = `
   with gone as (
     delete from rollup_news where project_id = $1::int
@@ -90,7 +90,7 @@ const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
   latency: 'numeric'
 }
 
-/** Every fold adds in the same order, and none runs beside another of the project. */
+/** Adds rows in the same order in every fold. A project's folds never run concurrently. */
 const ADD = `
   insert into rollups as r (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
   select $1::int, level, start, list, within, min(name),
@@ -103,14 +103,14 @@ const ADD = `
   on conflict (project_id, level, within, start, list) do update
     set ${AMOUNTS.map(name => `${name} = ${held(name, `r.${name}::numeric + excluded.${name}`)}`).join(', ')}`
 
-/** Finds out where parts are counted: most hours and days have room. */
+/** Assigns each part to the row that counts it. Most hours and days have capacity left. */
 async function withRoom<T extends RollupPart>(
   sql: Sql,
   projectId: number,
   parts: readonly T[],
   starts: readonly string[]
 ): Promise<T[]> {
-  // The index by time is for statements that name levels.
+  // The index by time is partial, so PostgreSQL uses it only for statements that name levels.
   const isOfNames = sql.unsafe(`level = any (${levelArray(NAME_LEVELS)})`)
   const rows = await sql<{ level: string; start: string; rows: number }[]>`
     select level, start, count(*) as rows from rollups

@@ -1,7 +1,7 @@
 /**
- * Fortnights are 14 days of rollups added up once more, for readers of a year. Folds mostly change the present day. So
- * a fortnight is made from its days when it is over, and the transaction that changes one of its days deletes it. Each
- * snapshot has either fortnights that are the sums of their days, or their days alone.
+ * Fortnights sum the rollups of 14 days, for queries over a year. Folds mostly change the current day, so a fortnight
+ * is computed from its days once it is over, and any transaction that changes one of its days deletes it. In each
+ * snapshot, a fortnight either equals the sum of its days or does not exist.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -11,24 +11,23 @@ import { lockRollups } from './lock.ts'
 import { held, ORIGIN } from './news.ts'
 
 /**
- * SQL of the level of fortnights, as a text, that sums a level of days. It avoids `case level when`, which
- * test/fixtures/statements/lint.ts refuses.
+ * Returns SQL, of type text, for the fortnight level that sums a level of days. Avoids `case level when`, which
+ * test/fixtures/statements/lint.ts rejects.
  */
 export const fortnightLevelOf = (level: string): string => {
   const cases = GROUPS.map(group => `when ${level} = '${LEVELS.day[group]}' then '${LEVELS.fortnight[group]}'`)
   return `case ${cases.join(' ')} end`
 }
-/** SQL of an array of the levels of days. */
 export const DAY_LEVELS = levelArray(levelsOf('day'))
 const FORTNIGHT_LEVELS = levelArray(levelsOf('fortnight'))
 
-/** SQL of when the fortnight of a time began. */
+/** Returns SQL for the start of the fortnight that contains `time`. */
 export const fortnightOf = (time: string): string => `date_bin('14 days', ${time}, ${ORIGIN})`
 
-/** A fortnight is made this long after its end: most late traces have come by then. */
+/** Delay between a fortnight's end and its computation. Most late traces have arrived by then. */
 const PAUSE_MS = 86_400_000
 
-/** The newest fortnight that is over and not made, of those with any traces. */
+/** Finds the newest fortnight that has traces, is over and is not computed yet. */
 const FIND = `
   select ${fortnightOf('d.start')}::text as start from rollups d
   where d.project_id = $1::int and d.level = '${LEVELS.day.environment}'
@@ -48,7 +47,7 @@ const MAKE = `
     and start >= $2::text::timestamptz and start < $2::text::timestamptz + interval '14 days'
   group by project_id, level, within, list order by level, within, list`
 
-/** Makes a fortnight that is missing. False if none is. */
+/** Computes one missing fortnight. Returns false if none is missing. */
 export async function makeFortnight(sql: Sql, projectId: number, now = Date.now()): Promise<boolean> {
   return inTransaction(sql, async () => {
     await lockRollups(sql, projectId)
@@ -59,7 +58,7 @@ export async function makeFortnight(sql: Sql, projectId: number, now = Date.now(
   })
 }
 
-/** Takes fortnights away whose days change. The lock of the project's rollups must be held. */
+/** Deletes the fortnights that contain `times`. The caller must hold the lock on the project's rollups. */
 export async function forgetFortnights(sql: Sql, projectId: number, times: readonly string[]): Promise<void> {
   await sql.unsafe(FORGET, [projectId, times as string[]], { prepare: true })
 }
@@ -69,7 +68,7 @@ const FORGET = `
   where project_id = $1::int and level = any (${FORTNIGHT_LEVELS})
     and start = any (array(select distinct ${fortnightOf('time')} from unnest($2::timestamptz[]) as time))`
 
-/** All projects, any of which may lack fortnights. */
+/** Returns all projects, because any project may lack fortnights. */
 export async function readProjectIds(sql: Sql): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`select id from projects order by id`
   return rows.map(({ id }) => id)

@@ -1,16 +1,16 @@
 /**
- * A lock on the rollups of a project. A transaction that changes them takes it, so that only one does at a time, in any
- * process.
+ * Locks a project's rollups. Every transaction that changes rollups takes this lock, so that only one such transaction
+ * runs at a time, across all processes.
  */
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../../database/advisory-locks.ts'
 
-/** Waits for the lock of a project's rollups, and has it until the transaction ends. */
+/** Waits for the lock on a project's rollups and holds it until the transaction ends. */
 export async function lockRollups(sql: Sql, projectId: number): Promise<void> {
   await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK.rollups}, ${projectId})`
 }
 
-/** Takes the lock, unless another transaction has it. */
+/** Takes the lock if no other transaction holds it. Returns whether the lock was taken. */
 export async function tryLockRollups(sql: Sql, projectId: number): Promise<boolean> {
   const [row] = await sql<
     [{ locked: boolean }]

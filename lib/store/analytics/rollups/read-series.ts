@@ -1,4 +1,4 @@
-/** Reads sums of traces: step by step or as a whole, by groups if asked for. */
+/** Reads sums over traces, per step, in total or by group. */
 import type { Sql } from 'postgres'
 import { type Period, STEPS } from '../../../rollups/period.ts'
 import type { GroupSums, StepSums, Sums } from '../../../rollups/series.ts'
@@ -7,18 +7,18 @@ import { type ChartFilters, sumsOf } from './sums.ts'
 export const SPLITS = ['model', 'name', 'status', 'environment'] as const
 export type Split = (typeof SPLITS)[number]
 
-/** The groups that are shown by themselves, those with the most traces. */
+/** Maximum number of groups listed individually, those with the most traces. */
 const MOST_GROUPS = 60
 
 const ADDED = `sum(traces)::float8 as traces, sum(errors)::float8 as errors, sum(priced)::float8 as priced,
   sum(input_tokens)::float8 as "inputTokens", sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost,
   sum(latency)::text as latency`
 
-/** SQL of the number of the step that a row's start is in. */
+/** SQL for the index of the step that contains a row's start. */
 const stepAt = (sql: Sql, { from, step }: Period) =>
   sql`floor((extract(epoch from start)::float8 * 1000 - ${from}::float8) / ${STEPS[step]}::float8)::int`
 
-/** The sums of all that fits, by step. */
+/** Reads the sums of the matching traces per step. */
 export async function readSeries(
   sql: Sql,
   projectId: number,
@@ -30,7 +30,7 @@ export async function readSeries(
     from (${sumsOf(sql, projectId, { period, filters })}) s group by 1`
 }
 
-/** The sums over all traces of a period: one row, or none. */
+/** Reads the sums of the matching traces over the whole period, as at most one row. */
 export async function readTotal(sql: Sql, projectId: number, period: Period, filters: ChartFilters): Promise<Sums[]> {
   return sql<Sums[]>`
     select ${sql.unsafe(ADDED)}
@@ -38,9 +38,9 @@ export async function readTotal(sql: Sql, projectId: number, period: Period, fil
 }
 
 export interface SeriesTotals {
-  /** Those with the most traces first, and last what all others add up to. */
+  /** Groups with the most traces come first; a final entry sums the remaining groups. */
   readonly rows: readonly GroupSums[]
-  /** How many groups are not shown by themselves. Names that had no room of their own count as one. */
+  /** Number of groups in the final entry. Names beyond the limits of lib/rollups/room.ts count as one group. */
   readonly others: number
 }
 
@@ -52,7 +52,7 @@ export async function readTotals(
   filters: ChartFilters
 ): Promise<SeriesTotals> {
   const key = sql(split)
-  // A row without a name is of all names that had no room.
+  // A row without a name sums the names beyond the limits of lib/rollups/room.ts.
   const isRest = split === 'name' ? sql`name is null` : sql`false`
   const rows = await sql<(GroupSums & { others: number })[]>`
     with counted as materialized (

@@ -1,11 +1,10 @@
 /**
- * Compares rollups with the traces they are made of, and makes them anew.
+ * Compares rollups with the traces that they sum, and recounts days from scratch.
  *
- * A comparison is one statement, so one snapshot. A day is made anew by one transaction: what rollups have of it is
- * deleted, and the difference between the traces and the news of the day is written as news, which the next fold
- * takes. That is exact while others write: each write changes traces and news by the same amount in one transaction,
- * so the difference is the same in every snapshot, and no fold comes between, since the lock of the project's rollups
- * is held.
+ * A comparison is one statement and therefore sees one snapshot. A recount of a day is one transaction: it deletes the
+ * day's rollups and writes the difference between the day's traces and news as news, which the next fold takes. The
+ * result is exact even with concurrent writes: each write changes traces and news by the same amount in one
+ * transaction, so the difference is the same in every snapshot, and the lock on the project's rollups keeps folds out.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -24,7 +23,7 @@ const ENVIRONMENT_HOURS = arrayOf(hour.environment, hour.nameInEnvironment)
 const listed = AMOUNTS.join(', ')
 const taken = AMOUNTS.map(name => `-${name}`).join(', ')
 
-/** SQL of the amounts that rollups should have: the traces of a time, less the news. $2 and $3 bound the time. */
+/** SQL for the amounts that rollups should contain: traces started in [$2, $3), minus news. */
 const WANTED = `
   select t.project_id, ${newsInSql('t', 1)} from traces t
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
@@ -33,12 +32,12 @@ const WANTED = `
   select project_id, ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
-/** The sums of users have no latencies. */
+/** Lists the amounts of user sums, which have no latency. */
 const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
 
 /**
- * Fortnights are compared with their days. Names are compared by what they add up to in their environment or family:
- * which have rows depends on the room there was. Users are compared by what all of them add up to.
+ * Compares fortnights with their days, names by their total per environment or family, and users by their total. Names
+ * are not compared individually, because which names have rows depends on the capacity when they arrived.
  */
 const WRONG_DAYS = `
   with hours as materialized (
@@ -75,9 +74,7 @@ const WRONG_DAYS = `
     select level, start, within from sides group by 1, 2, 3 having ${ANYTHING}
   ) wrong order by day`
 
-/**
- * The days (UTC) of which rollups do not have what the traces add up to. Days that are yet to be counted are left out.
- */
+/** Returns the days (UTC) whose rollups differ from the sums of their traces. Skips days not counted yet. */
 export async function findWrongDays(sql: Sql, projectId: number): Promise<string[]> {
   const from = (await readUncounted(sql, projectId)) ?? '-infinity'
   const rows = await sql.unsafe<{ day: string }[]>(WRONG_DAYS, [projectId, from, 'infinity'])
@@ -85,15 +82,15 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
 }
 
 /**
- * The project of each row is that of what is read, and not $1, so that the project's server does all of it
- * (test/fixtures/statements/lint.ts).
+ * Takes each row's project from the rows read, not from $1, so that in a cluster the project's node runs the entire
+ * statement (test/fixtures/statements/lint.ts).
  */
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})
   select project_id, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
   group by project_id, started_at, family, name, user_id having ${ANYTHING}`
 
-/** Makes the rollups of a day anew. Others may write meanwhile. */
+/** Recounts a day's rollups from scratch. Concurrent writes are allowed. */
 export async function recountDay(sql: Sql, projectId: number, day: string): Promise<void> {
   const end = new Date(Date.parse(day) + DAY_MS).toISOString()
   await inTransaction(sql, async () => {
@@ -109,21 +106,21 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
 }
 const DAY_MS = 86_400_000
 
-/** Traces that started earlier are not counted yet; undefined if all are. It may be `infinity`. */
+/** Returns the time before which traces are uncounted, possibly `infinity`; undefined if all are counted. */
 async function readUncounted(sql: Sql, projectId: number): Promise<string | undefined> {
   const [row] = await sql<{ uncounted: string }[]>`
     select uncounted::text from rollup_history where project_id = ${projectId}`
   return row?.uncounted
 }
 
-/** A project with traces from before migration 6 that are not counted yet; undefined if there is none. */
+/** Returns a project with uncounted traces from before migration 6; undefined if there is none. */
 export async function findHistory(sql: Sql): Promise<number | undefined> {
   const [row] = await sql<{ projectId: number }[]>`
     select project_id as "projectId" from rollup_history order by project_id limit 1`
   return row?.projectId
 }
 
-/** Counts the newest day that is not counted yet, and notes that. False if there was none, and the project is done. */
+/** Counts the newest uncounted day and records the progress. Returns false if all of the project's days are counted. */
 export async function countOneDay(sql: Sql, projectId: number): Promise<boolean> {
   const uncounted = await readUncounted(sql, projectId)
   if (uncounted === undefined) return false

@@ -1,7 +1,7 @@
 /**
- * SQL of the sums that readers see: rollups, and the news that are not in them yet, in one statement, so in one
- * snapshot. For a few hours the traces themselves are read, which is exact to the minute, if there are not too many.
- * Sums over a whole time are read from the longest rows that are in it: fortnights, days and hours.
+ * Builds SQL for the sums that readers see: rollups plus the news not yet folded, in one statement and therefore one
+ * snapshot. Periods of a few hours are read from the traces themselves, exact to the minute, unless there are too many.
+ * Totals over a period are read from the longest rows that fit into it: fortnights, days and hours.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
@@ -13,17 +13,17 @@ import { environmentKeyInSql } from './environment-key.ts'
 
 export interface ChartFilters {
   readonly status?: string | undefined
-  /** As it is stored. */
+  /** Environment as stored. */
   readonly environment?: string | undefined
   readonly model?: string | undefined
   readonly name?: string | undefined
 }
 export type ChartField = keyof ChartFilters
 
-/** The most traces of a period by minutes. A period with more is read by the hour. */
+/** Maximum number of traces in a period read by the minute. Periods with more traces are read by the hour. */
 const MOST_TRACES = 20_000
 
-/** Whether a period has few enough traces to read each. */
+/** Whether a period has few enough traces to read each one. */
 export async function hasFewTraces(
   sql: Sql,
   projectId: number,
@@ -43,7 +43,7 @@ function between(sql: Sql, column: string, from: number, to: number) {
   return sql`${time} >= to_timestamp(${from / 1000}::float8) and ${time} < to_timestamp(${to / 1000}::float8)`
 }
 
-/** The groups with the fewest rollups that have these fields. */
+/** Returns the rollup group with the fewest rows among groups that have the given fields. */
 function groupOf(fields: readonly ChartField[]): { group: RollupGroup; isOfFamilies: boolean } {
   const isOfFamilies = fields.includes('status') || fields.includes('model')
   if (fields.includes('name')) return { group: isOfFamilies ? 'nameInFamily' : 'nameInEnvironment', isOfFamilies }
@@ -51,23 +51,22 @@ function groupOf(fields: readonly ChartField[]): { group: RollupGroup; isOfFamil
 }
 
 const amounts = (row: string) => AMOUNTS.map(name => `${row}.${name}`).join(', ')
-/** Casts the amounts of news and traces, which are numeric, to the types that rollups have. */
+/** Casts numeric amounts of news and traces to the types of rollups. */
 const asBigint = (name: Amount, amount: string) => (name === 'latency' ? amount : `least(${amount}, ${MOST})::bigint`)
 const MOST = '9000000000000000000'
 const ofNews = AMOUNTS.map(name => asBigint(name, `n.${name}`)).join(', ')
 const ofTrace = AMOUNTS.map(name => `${asBigint(name, amountsInSql('t', 1)[name])} as ${name}`).join(', ')
 
-/** The traces whose sums are asked for, and how. */
 export interface SumsAsked {
   readonly period: Period
   readonly filters: ChartFilters
-  /** The fields that the statement looks at; the others may be null. */
+  /** Fields that the statement uses. Other fields may be null. */
   readonly fields?: readonly ChartField[]
-  /** Whether the time is added up as a whole. Otherwise each row is of a step, and starts in it. */
+  /** Whether to sum over the whole period. If not, each row starts in the step that it belongs to. */
   readonly isWhole?: boolean
 }
 
-/** SQL of rows of what fits: start, name, status, environment, model and amounts. */
+/** Returns SQL for the matching rows: start, name, status, environment, model and amounts. */
 export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = [], isWhole = false }: SumsAsked) {
   const { from, to, step } = period
   const families = familiesOf(sql, projectId, filters)
@@ -88,12 +87,12 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
       select distinct ${sql.unsafe(environmentKeyInSql('environment'))} as number, null as status, environment,
         null as model
       from (${families}) f`
-  // The number of a name is known, so that the index finds the rows of that name alone.
+  // The name's list number lets the index find the rows of that name alone.
   const listed =
     name === undefined
       ? sql``
       : sql`and list = ${sql.unsafe(hashInSql('wanted.name', 'g.number'))} and name = wanted.name`
-  // offset 0: the rows of each group in each piece are found by the index.
+  // "offset 0" makes PostgreSQL find each group's rows in each piece by the index.
   return sql`
     select r.start, r.name, g.status, g.environment, g.model, ${sql.unsafe(amounts('r'))}
     from (select ${name ?? null}::text as name) wanted
@@ -112,8 +111,8 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
 }
 
 /**
- * SQL of the one level that steps are read from: level, since, until. Days of another zone than UTC are summed from
- * hours.
+ * Returns SQL for the single level from which steps are read: level, since, until. Days in time zones other than UTC
+ * are summed from hours.
  */
 function stepsInSql(sql: Sql, period: Period, group: RollupGroup) {
   const { from, to } = period
@@ -122,7 +121,7 @@ function stepsInSql(sql: Sql, period: Period, group: RollupGroup) {
       to_timestamp(${from / 1000}::float8) as since, to_timestamp(${to / 1000}::float8) as until`
 }
 
-/** SQL of the levels that pieces are read from. Fortnights that are not made are read from their days. */
+/** Returns SQL for the levels from which pieces are read. Fortnights not yet computed are read from their days. */
 function piecesInSql(sql: Sql, projectId: number, pieces: readonly PeriodPiece[], group: RollupGroup) {
   const madeLevel = sql.unsafe(`'${LEVELS.fortnight.environment}'`)
   const fortnights = pieces.find(({ length }) => length === 'fortnight') ?? { from: 0, to: 0 }
@@ -140,7 +139,6 @@ function piecesInSql(sql: Sql, projectId: number, pieces: readonly PeriodPiece[]
       select from rollups where project_id = ${projectId} and level = ${madeLevel} and start = to_timestamp(since))`
 }
 
-/** SQL of the families that fit. */
 function familiesOf(sql: Sql, projectId: number, { status, environment, model }: ChartFilters) {
   return sql`
     select family, status, environment, model from trace_families where project_id = ${projectId}
@@ -149,10 +147,9 @@ function familiesOf(sql: Sql, projectId: number, { status, environment, model }:
       ${model === undefined ? sql`` : sql`and model = ${model}`}`
 }
 
-/** Counting the running traces stops at this number of each family. */
 const MOST_RUNNING = 1000
 
-/** The running traces of a period. */
+/** Counts a period's running traces, at most MOST_RUNNING per family. */
 export async function countRunning(
   sql: Sql,
   projectId: number,
@@ -173,7 +170,7 @@ export async function countRunning(
   return row.running
 }
 
-/** From when on traces are counted; null if all are. */
+/** Returns the time from which traces are counted; null if all are counted. */
 export async function readCountedFrom(sql: Sql, projectId: number): Promise<string | null> {
   const [row] = await sql<{ from: string }[]>`
     select case when isfinite(uncounted) then uncounted else now() end as "from"

@@ -1,7 +1,7 @@
 /**
- * Sums over the traces of each user, by day and environment. They are folded from the same news as rollups, in the same
- * transaction. There may be as many users as traces, so the sums do not pass through Node.js. One statement adds them
- * to a table with one index and no latencies (test/bench/RESULTS.md, "Users").
+ * Sums each user's traces by day and environment, folding the same news as rollups in the same transaction. A project
+ * can have as many users as traces, so the sums do not pass through Node.js: one statement adds them to a table with
+ * one index and no latencies (test/bench/RESULTS.md, "Users").
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -11,18 +11,18 @@ import { dayOf } from './news.ts'
 
 const USER_AMOUNTS = AMOUNTS.filter(name => name !== 'latency')
 
-/** SQL of the number of a user in an environment, under which their sums stand. */
+/** Returns SQL for the list number under which a user's sums in an environment are stored. */
 export const userListInSql = (user: string, environment: string): string =>
   hashInSql(user, environmentKeyInSql(environment))
 
-/** `rowIds` is the text of an array of ctid: the rows of news that are being folded. */
+/** Adds the news being folded to users' sums. `rowIds` is a PostgreSQL array of ctids, as a string. */
 export async function foldUsers(sql: Sql, projectId: number, rowIds: string): Promise<void> {
   await sql.unsafe(ADD_USERS, [projectId, rowIds], { prepare: true })
 }
 
 /**
- * The project of each row is that of the news, and not $1, so that the project's server does all of it
- * (test/fixtures/statements/lint.ts).
+ * Takes each row's project from the news, not from $1, so that in a cluster the project's node runs the entire
+ * statement (test/fixtures/statements/lint.ts).
  */
 const ADD_USERS = `
   insert into user_sums as u (project_id, list, start, ${USER_AMOUNTS.join(', ')})
@@ -35,10 +35,7 @@ const ADD_USERS = `
   on conflict (project_id, list, start) do update
     set ${USER_AMOUNTS.map(name => `${name} = u.${name} + excluded.${name}`).join(', ')}`
 
-/**
- * Takes the sums of a day away, whoever they are of. The key has users first, so all of the project's are looked
- * through.
- */
+/** Deletes all users' sums of a day. The key starts with the user, so all of the project's sums are scanned. */
 export async function forgetUsersOf(sql: Sql, projectId: number, day: string): Promise<void> {
   await sql`delete from user_sums where project_id = ${projectId} and start = ${day}`
 }

@@ -1,4 +1,4 @@
-/** Finds traces and steps to which two sources gave different scores of one name. */
+/** Finds the traces and spans to which two sources gave different scores of the same name. */
 import type { Sql } from 'postgres'
 import { readTracesById } from '../../lists/traces-by-id.ts'
 import { isFull, newestScores, type ScoresQuery } from './series.ts'
@@ -6,10 +6,10 @@ import type { SummarySource } from './summary.ts'
 
 type Value = number | string | boolean
 
-/** The newest score of each of two sources, of the same trace and step. */
+/** Two sources' newest scores of the same trace or span. */
 export interface Verdicts {
   readonly traceSeq: number
-  /** Null: of the trace as a whole. */
+  /** Null for scores of the whole trace. */
   readonly spanId: string | null
   readonly dataType: string
   readonly a: SummarySource
@@ -22,15 +22,16 @@ export interface Pair {
   readonly a: SummarySource
   readonly b: SummarySource
   readonly dataType: string
-  /** How often both gave a score, and how often these differ. */
+  /** Number of traces and spans scored by both sources. */
   readonly both: number
+  /** Number of traces and spans that the sources scored differently. */
   readonly differing: number
-  /** The mean of b − a, and of its absolute value; null unless the values are numbers. */
+  /** Means of b − a and of |b − a|; null unless the values are numbers and the mean is finite. */
   readonly meanDifference: number | null
   readonly meanDistance: number | null
 }
 
-/** Two sources side by side, by type of value. */
+/** Compares each pair of sources by data type, most differing scores first. */
 export function pairsOf(all: readonly Verdicts[]): Pair[] {
   const pairs = new Map<string, Verdicts[]>()
   for (const each of all) {
@@ -60,7 +61,7 @@ function meanOf(values: readonly number[]): number | null {
   return values.length === 0 || !Number.isFinite(mean) ? null : mean
 }
 
-/** The most differing traces that an answer names, the newest ones. */
+/** Maximum number of differences that a response lists, newest first. */
 const MOST_NAMED = 50
 
 export interface Difference {
@@ -72,9 +73,9 @@ export interface Difference {
 export interface Disagreement {
   readonly pairs: readonly Pair[]
   readonly differences: readonly Difference[]
-  /** The summaries of the traces that are named, as the text of a JSON array. */
+  /** Summaries of the traces in `differences`, as a JSON array string. */
   readonly traces: string
-  /** As in a series. */
+  /** See `ScoreSeries.newest`. */
   readonly newest: number | null
 }
 
@@ -126,7 +127,7 @@ export async function readDisagreement(
   }
 }
 
-/** The ids of traces by their inner numbers. One that was deleted meanwhile is not there. */
+/** Maps internal trace numbers to ids, omitting traces deleted in the meantime. */
 async function readIds(sql: Sql, projectId: number, numbers: readonly number[]): Promise<ReadonlyMap<number, string>> {
   if (numbers.length === 0) return new Map()
   const rows = await sql<{ seq: number; id: string }[]>`

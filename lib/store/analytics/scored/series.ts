@@ -1,11 +1,11 @@
-/** The scores of a project over time, by name. */
+/** Reads a project's scores over time, by name. */
 import type { Sql } from 'postgres'
 import { type Period, type PeriodStep, startsOf } from '../../../rollups/period.ts'
 import { type ScoreGroup, type ScoreSummary, summariseScores } from './summary.ts'
 
 /**
- * How many scores of the range are counted at most, the newest. With an environment each one's trace is looked up,
- * which takes four times as long.
+ * Maximum number of scores counted in a range, newest first. The limit is lower with an environment, because looking up
+ * each score's trace takes four times as long.
  */
 export const MOST_COUNTED_SCORES = 20_000
 export const MOST_COUNTED_OF_ENVIRONMENT = 5000
@@ -14,13 +14,13 @@ export interface ScoresQuery {
   readonly name?: string | undefined
   /** In lower case. */
   readonly environment?: string | undefined
-  /** Milliseconds since 1970, both inclusive bounds of createdAt. */
+  /** Inclusive bounds of createdAt, in milliseconds since 1970. */
   readonly from: number
   readonly to: number
 }
 
 export interface SeriesQuery extends ScoresQuery {
-  /** The steps, which `from` and `to` are in. */
+  /** Divides the range from `from` to `to` into steps. */
   readonly period: Period
 }
 
@@ -31,14 +31,14 @@ export interface ScoreSeries {
   readonly offset: number
   readonly starts: readonly string[]
   readonly names: readonly ScoreSummary[]
-  /** The number of scores that were counted, the newest ones, if the range may have more; else null. */
+  /** Number of scores counted, if the range may contain more; otherwise null. */
   readonly newest: number | null
 }
 
-/** Stands between the JSON texts of values, which cannot hold it. */
+/** Separates JSON values, which cannot contain this character. */
 const SEPARATOR = '\u0001'
 
-/** Without a name: no score that was examined counts. */
+/** `name` is null if no examined score counts. */
 type Row = { readonly examined: number } & (
   | (Omit<ScoreGroup, 'values'> & { readonly values: string })
   | { readonly name: null }
@@ -47,13 +47,13 @@ type Row = { readonly examined: number } & (
 const isoOf = (ms: number): string => new Date(ms).toISOString()
 
 /**
- * SQL of the newest scores that match a query, as a list for `with`: `examined`, which is bounded, and `counted`, those
- * of them in the environment. `bind` adds a parameter; $1 is the project.
+ * Returns SQL for a `with` list of the newest matching scores: `examined`, which is bounded, and `counted`, the
+ * examined scores in the environment. `bind` adds a parameter; $1 is the project.
  */
 export function newestScores(query: ScoresQuery, bind: (value: string | number) => string): string {
   const { name, environment, from, to } = query
   const most = environment === undefined ? MOST_COUNTED_SCORES : MOST_COUNTED_OF_ENVIRONMENT
-  // As in the list of scores, the query of the trace has an order and a limit so that it takes the key.
+  // As in score-list.ts, the query for the trace has an order and a limit so that PostgreSQL uses the index of `seq`.
   const inEnvironment =
     environment === undefined
       ? ''
@@ -72,7 +72,7 @@ export function newestScores(query: ScoresQuery, bind: (value: string | number) 
     ), counted as materialized (select s.* from examined s ${inEnvironment})`
 }
 
-/** True if a count of examined scores is the most that there may be, so that there may be more. */
+/** Whether the examined scores reached their limit, so that the range may contain more. */
 export const isFull = ({ environment }: Pick<ScoresQuery, 'environment'>, examined: number): boolean =>
   examined >= (environment === undefined ? MOST_COUNTED_SCORES : MOST_COUNTED_OF_ENVIRONMENT)
 

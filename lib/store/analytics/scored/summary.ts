@@ -1,23 +1,20 @@
-/**
- * Summarises the scores of each name: how many there are, from which sources, how they are spread, and how they change
- * over time. No SQL.
- */
+/** Summarises each name's scores: count, sources, distribution and change over time. Contains no SQL. */
 
 export const SOURCES = ['api', 'annotation', 'eval'] as const
 export type SummarySource = (typeof SOURCES)[number]
 
-/** Scores of one name, type, source and step. */
+/** Scores with the same name, data type, source and step. */
 export interface ScoreGroup {
   readonly name: string
   readonly dataType: string
   readonly source: string
-  /** Which of the steps. */
+  /** Index of the step. */
   readonly step: number
   readonly values: readonly (number | string | boolean)[]
 }
 
 export interface HistogramBar {
-  /** Values from here, and below `to`; both are the same where the bar is of a single value. */
+  /** Inclusive lower bound; `to` is exclusive. Both are equal if the bar counts a single value. */
   readonly from: number
   readonly to: number
   readonly count: number
@@ -27,29 +24,29 @@ export interface ScoreSummary {
   readonly name: string
   readonly dataType: string
   readonly count: number
-  /** The mean over all scores; as in `mean`. */
+  /** Overall mean: the share of true for booleans, null for categories. */
   readonly average: number | null
-  /** The mean by step, null if there are no scores. For booleans it is the share of true, for categories null. */
+  /** Mean per step; null for steps without scores and for categories. For booleans, the share of true. */
   readonly mean: readonly (number | null)[]
-  /** Counts by step of the most frequent values, for categories and booleans. */
+  /** Counts per step of the most frequent values, for categories and booleans. */
   readonly shares: Readonly<Record<string, readonly number[]>>
-  /** Counts by step of the values that are in no share. */
+  /** Combined counts per step of the categories and booleans that `shares` omits. */
   readonly other: readonly number[]
-  /** Bars of numbers; empty for other types. */
+  /** Distribution of numeric values; empty for other data types. */
   readonly histogram: readonly HistogramBar[]
   readonly sources: Readonly<Record<SummarySource, number>>
 }
 
-/** The most names of an answer, and the most values of a name; the most frequent ones are there. */
+/** Maximum number of names in a response, and of values per name, most frequent first. */
 const MOST_NAMES = 200
 const MOST_VALUES = 20
-/** The most numbers that the values of a name have together. Of many steps, fewer values are shown by themselves. */
+/** Maximum number of counts per name, over all values and steps. With more steps, fewer values are listed. */
 const MOST_COUNTS = 8000
-/** Up to this many different numbers have a bar each; more are sorted into about MOST_BARS bars. */
+/** Maximum number of distinct values with one bar each. Larger sets of values get about MOST_BARS bars. */
 const MOST_SINGLE = 12
 const MOST_BARS = 20
 
-/** A name that was given values of two types is two entries. The most frequent comes first. */
+/** Summarises each name, most frequent first. A name with values of two data types gets two entries. */
 export function summariseScores(groups: readonly ScoreGroup[], steps: number): ScoreSummary[] {
   const names = new Map<string, ScoreGroup[]>()
   for (const group of groups) {
@@ -106,7 +103,7 @@ function summarise(groups: readonly ScoreGroup[], steps: number): ScoreSummary {
 
 const total = (counts: readonly number[]): number => counts.reduce((sum, each) => sum + each, 0)
 
-/** A bar for each value if there are few, else bars of one width, whose bounds are round numbers. */
+/** Returns one bar per distinct value if there are few, and otherwise bars of equal width with round bounds. */
 export function histogramOf(numbers: readonly number[]): HistogramBar[] {
   const counts = new Map<number, number>()
   for (const each of numbers) counts.set(each === 0 ? 0 : each, (counts.get(each) ?? 0) + 1)
@@ -129,7 +126,7 @@ export function histogramOf(numbers: readonly number[]): HistogramBar[] {
   return bars
 }
 
-/** The next of 1, 2, 5, 10, 20, … that is not smaller. */
+/** Rounds up to 1, 2 or 5 times a power of ten. */
 function roundWidth(width: number): number {
   const power = 10 ** Math.floor(Math.log10(width))
   const digit = [1, 2, 5].find(each => each * power >= width) ?? 10

@@ -1,35 +1,35 @@
-/** The axis along which a chart goes: steps of time, or any other places, each as wide as the next. */
+/** The horizontal axis of a chart: time steps or other slots, all of equal width. */
 import type { SeriesAnswer, Step } from '../contract.ts'
 import { clockTime, fieldsOf, MONTHS, offsetName, type Zone, zoneName } from '../ui/time.ts'
 
 export interface Tick {
-  /** The place at whose beginning it stands. */
+  /** Index of the slot where the tick is drawn. */
   readonly at: number
   readonly text: string
 }
 
 export interface Axis {
-  /** The label of each position where its numbers are shown. */
+  /** Each slot's label, shown with the slot's numbers. */
   readonly names: readonly string[]
   readonly ticks: readonly Tick[]
-  /** The zone of times, in words; undefined if the axis is not of time. */
+  /** Name of the time zone; undefined if the axis does not show time. */
   readonly zone?: string
 }
 
 export const STEP_MS: Readonly<Record<Step, number>> = { minute5: 300_000, hour: 3_600_000, day: 86_400_000 }
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
-/** A telephone has room for this many labels. */
+/** Maximum number of labels that fit on a phone. */
 const MOST_TICKS = 7
 
-/** An axis of other places than times: every so many of them has its name below it. */
+/** Builds an axis of slots that are not times. At most `most` slots, evenly spaced, have a label. */
 export function placesAxis(names: readonly string[], most = MOST_TICKS): Axis {
   const every = Math.ceil(names.length / most)
   return { names, ticks: names.flatMap((text, at) => (at % every === 0 ? [{ at, text }] : [])) }
 }
 
 interface Moment {
-  /** Minutes of the day, rounded down to the step: in a zone that is half an hour off, 05:30 counts as 05:00. */
+  /** Minute of the day, rounded down to the step: with a half-hour zone offset, 05:30 counts as 05:00. */
   readonly minutes: number
   readonly day: number
   readonly month: number
@@ -38,10 +38,9 @@ interface Moment {
   readonly iso: string
 }
 
-/** Steps of time: the beginning of each, and the end of the last. Days are those of the zone of `offset`. */
+/** Start of each time step, and end of the last. Days are in the time zone of `offset`. */
 type TimeSteps = Pick<SeriesAnswer, 'starts' | 'to' | 'step' | 'offset'>
 
-/** An axis of steps of time. */
 export function timeAxis({ starts, to, step, offset: days }: TimeSteps, zone: Zone): Axis {
   const moments =
     step === 'day'
@@ -71,7 +70,7 @@ function momentOf(iso: string, zone: Zone, stepMinutes: number): Moment {
 const dateOf = ({ day, month }: Moment) => `${day} ${MONTHS[month]}`
 const clockOf = (iso: string, zone: Zone) => clockTime(iso, zone).slice(0, 5)
 
-/** Which steps may have a label, the finest first: of the first rule that asks for few enough, those have one. */
+/** Rules for which steps have a label, finest first. The first rule that yields few enough labels applies. */
 const RULES: readonly { readonly takes: (moment: Moment) => boolean; readonly by: 'clock' | 'date' | 'month' }[] = [
   ...[5, 10, 15, 30, 60, 120, 180, 240, 360, 720].map(every => ({
     takes: ({ minutes }: Moment) => minutes % every === 0,

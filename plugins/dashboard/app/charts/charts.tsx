@@ -1,14 +1,14 @@
-/** The three kinds of charts. Each place of a chart is a link; the numbers are also given as a table (figure.tsx). */
+/** The three kinds of charts. Each slot is a link. The numbers are also available as a table (figure.tsx). */
 import { useMemo } from 'preact/hooks'
 import type { Axis } from './axis.ts'
 import { linePaths, stackedSums, stackPaths } from './paths.ts'
 import { Plot } from './plot.tsx'
 import { shortValue, type Unit, valueAxis } from './value-axis.ts'
 
-/** Colours by number, and those that mean something. Lines also differ in their dashes. */
+/** Numbered colours and colours with a meaning. Line charts also use distinct dash patterns. */
 export type Tone = 1 | 2 | 3 | 4 | 5 | 6 | 'bad' | 'rest'
 
-/** One value for each place of the axis; null: there is none. */
+/** One value per slot; null if the slot has no value. */
 export interface ChartSeries {
   readonly name: string
   readonly values: readonly (number | null)[]
@@ -21,25 +21,24 @@ export interface ChartProps {
   readonly axis: Axis
   readonly series: readonly ChartSeries[]
   readonly unit: Unit
-  /** How a value is written in full; left out: as a tick is. */
+  /** Formats a value in full. By default, values are formatted like ticks. */
   readonly format?: (value: number) => string
-  /** The link of the slot at this index. */
+  /** Returns the link for the slot at this index. */
   href(at: number): string
-  /** Receives the range of slots that the visitor selects. Without this function, selection is off. */
+  /** Receives a range of slots that the visitor selects. `undefined` disables selection. */
   readonly zoom?: (first: number, last: number) => void
-  /** No labels around it: a small one. */
+  /** Whether to omit the axis labels, for small charts. */
   readonly bare?: boolean
 }
 
-/** The class of a colour. */
 export const toneClass = (tone: Tone) => `tone-${tone}`
 
-/** Bars that stand side by side, of the first of `series`. */
+/** Draws one bar per slot for the first series. */
 export function BarChart(props: ChartProps) {
   return <StackChart {...props} series={props.series.slice(0, 1)} />
 }
 
-/** Bars whose parts stand on each other, the first one at the bottom. Negative values are not drawn. */
+/** Draws stacked bars with the first series at the bottom. Negative values are not drawn. */
 export function StackChart(props: ChartProps) {
   const { series, unit } = props
   const { axis, paths } = useMemo(() => {
@@ -101,7 +100,7 @@ function Framed({
   )
 }
 
-/** Names and colours of series, for those who see. */
+/** Names and colours of the series, hidden from screen readers. */
 export function Legend({
   series,
   line = false

@@ -1,4 +1,4 @@
-/** A chart with its heading, and in its place, where somebody wants that, the table of its numbers. */
+/** A chart with a heading. A table of its numbers can replace the chart. */
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import { NONE } from '../ui/format.ts'
@@ -6,20 +6,18 @@ import { type ChartProps, Legend } from './charts.tsx'
 
 interface FigureProps {
   readonly title: string
-  /** The link of the heading. */
   readonly href?: string | undefined
-  /** Said beside the heading: the total, what it was before. */
+  /** Content beside the heading, such as the total and the previous total. */
   readonly head?: ComponentChildren
   readonly foot?: ComponentChildren
   readonly asTable: boolean
   setAsTable(asTable: boolean): void
   readonly chart: (props: ChartProps) => ComponentChildren
   readonly of: ChartProps
-  /** Colours are those of lines. */
+  /** Whether the legend uses line colours. */
   readonly lines?: boolean
-  /** How the first column of the table is called. */
+  /** Header of the table's first column. */
   readonly places?: string
-  /** Spans the whole width. */
   readonly wide?: boolean
 }
 

@@ -1,21 +1,18 @@
-/**
- * Turns values into SVG path data. A drawing has one unit of width for each slot, and a height of 100. The page
- * stretches it to fit.
- */
+/** Converts values to SVG path data. A drawing is one unit wide per slot and 100 units high; the page stretches it. */
 import { placeOf, type ValueAxis } from './value-axis.ts'
 
 export const HEIGHT = 100
-/** The gap on each side of a bar, as a share of the slot's width. */
+/** Gap on each side of a bar, as a share of the slot's width. */
 const GAP = 0.09
 const WIDTH = Number((1 - 2 * GAP).toFixed(2))
-/** A value that is not zero is seen. */
+/** Minimum height of a bar, so that any positive value is visible. */
 const LEAST = 0.8
 
 type Values = readonly (number | null)[]
 
 const round = (value: number) => Number(value.toFixed(2))
 
-/** One path for each list of values; the bars of each stand on those of the lists before it. */
+/** Returns one path per list of values. Each list's bars are stacked on the bars of the preceding lists. */
 export function stackPaths(lists: readonly Values[], axis: ValueAxis): string[] {
   const reached: number[] = []
   return lists.map(values => {
@@ -33,8 +30,8 @@ export function stackPaths(lists: readonly Values[], axis: ValueAxis): string[] 
 }
 
 /**
- * A line through the middles of the places, broken where there is no value; and the values that stand alone, of which no
- * line would be seen: each is a line without length, which a stroke with round ends makes a point.
+ * Returns a line through the slots' centres, broken at missing values, and points for isolated values. A point is a
+ * zero-length line, which a stroke with round ends renders as a dot.
  */
 export function linePaths(values: Values, axis: ValueAxis): { readonly line: string; readonly points: string } {
   let line = ''
@@ -50,7 +47,6 @@ export function linePaths(values: Values, axis: ValueAxis): { readonly line: str
   return { line, points }
 }
 
-/** The sums of what stands on each other at each place. */
 export function stackedSums(lists: readonly Values[]): number[] {
   const length = Math.max(0, ...lists.map(values => values.length))
   return Array.from({ length }, (_, i) => lists.reduce((sum, values) => sum + Math.max(0, values[i] ?? 0), 0))

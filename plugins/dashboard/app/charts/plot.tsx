@@ -1,6 +1,6 @@
 /**
- * The frame of a chart: axes, and over the drawing one link that is always that of the place which is pointed at, by pointer
- * or by arrow keys. So a chart of 168 hours is one stop of the Tab key, and one element.
+ * The frame of a chart: its axes, and one link that covers the drawing. The link leads to the slot selected by pointer
+ * or arrow keys, so even 168 slots are one Tab stop and one element.
  */
 import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
@@ -8,26 +8,25 @@ import type { Axis } from './axis.ts'
 import { HEIGHT } from './paths.ts'
 import { placeOf, shortValue, type Unit, type ValueAxis } from './value-axis.ts'
 
-/** A number at a place, in words. */
+/** A labelled value of a slot. */
 export interface Said {
   readonly name: string
   readonly value: string
-  /** The class of its colour, if it has one. */
+  /** CSS class of the value's colour, if any. */
   readonly tone?: string
 }
 
 interface PlotProps {
   readonly title: string
   readonly axis: Axis
-  /** Undefined: there are no labels around it. */
+  /** If undefined, the chart has no axis labels. */
   readonly values?: ValueAxis
   readonly unit?: Unit
   said(at: number): readonly Said[]
-  /** The link of the slot at this index. */
   href(at: number): string
-  /** Receives the range that the visitor selects by dragging or with Shift and arrows. Without it, selection is off. */
+  /** Receives a range selected by dragging or with Shift and arrow keys. `undefined` disables selection. */
   zoom?: ((first: number, last: number) => void) | undefined
-  /** The drawing, with one unit of width for each slot. */
+  /** The drawing, one unit wide per slot. */
   readonly children: ComponentChildren
 }
 
@@ -36,12 +35,12 @@ const percent = (share: number) => `${(share * 100).toFixed(3)}%`
 export function Plot({ title, axis, values, unit = 'number', said, href, zoom, children }: PlotProps) {
   const size = axis.names.length
   const [at, setAt] = useState<number | undefined>()
-  /** The slot at which a selection of several began. */
+  /** The slot where a range selection started. */
   const [from, setFrom] = useState<number | undefined>()
   const [spoken, setSpoken] = useState('')
   const link = useRef<HTMLAnchorElement>(null)
   const dragged = useRef(false)
-  // There may be fewer places than before.
+  // The number of slots may have decreased since the last render.
   const current = Math.min(at ?? size - 1, size - 1)
   const range = from === undefined || from === current ? undefined : [Math.min(from, current), Math.max(from, current)]
   const name = range === undefined ? axis.names[current]! : `${axis.names[range[0]!]} to ${axis.names[range[1]!]}`

@@ -1,3 +1,2 @@
-/** The sources of scores, as the page calls them. */
 export const SHOWN_SOURCES = { api: 'API', annotation: 'people', eval: 'evaluators' } as const
 export type Source = keyof typeof SHOWN_SOURCES

@@ -1,12 +1,12 @@
-/** The axis of a chart's values: round numbers from zero to a top that no value is above. */
+/** The value axis of a chart: round numbers from zero to at least the largest value. */
 
-/** The unit of the values. It decides which numbers are round. */
+/** The unit of the values. It determines which numbers are round. */
 export type Unit = 'count' | 'share' | 'ms' | 'usd' | 'number'
 
 export interface ValueAxis {
   readonly bottom: number
   readonly top: number
-  /** From the bottom to the top, both included. */
+  /** Values from the bottom to the top, both included. */
   readonly ticks: readonly number[]
 }
 
@@ -23,7 +23,7 @@ const ROUND_TIMES = [1, 2, 5, 10, 15, 30]
   )
 ROUND_TIMES.sort((one, other) => one - other)
 
-/** Values that are null or not finite count for nothing. */
+/** Ignores values that are null or not finite. */
 export function valueAxis(values: Iterable<number | null>, unit: Unit): ValueAxis {
   let low = 0
   let high = 0
@@ -32,7 +32,7 @@ export function valueAxis(values: Iterable<number | null>, unit: Unit): ValueAxi
     if (value < low) low = value
     if (value > high) high = value
   }
-  // All of them are zero: the axis has some length all the same.
+  // If all values are zero, the axis still needs a length.
   if (high === low) high = unit === 'ms' ? S : 1
   const step = roundStep((high - low) / MOST_STEPS, unit)
   const first = Math.floor(low / step + 1e-9 * Math.sign(low))
@@ -41,7 +41,7 @@ export function valueAxis(values: Iterable<number | null>, unit: Unit): ValueAxi
   return { bottom: ticks[0]!, top: ticks.at(-1)!, ticks }
 }
 
-/** The smallest round number that is not below `least`. */
+/** Returns the smallest round number that is at least `least`. */
 function roundStep(least: number, unit: Unit): number {
   if (unit === 'ms' && least >= S) {
     return ROUND_TIMES.find(each => each >= least) ?? DAY * powerStep(least / DAY, [1, 2, 5, 10])
@@ -56,14 +56,14 @@ function powerStep(least: number, round: readonly number[]): number {
   return factor * power
 }
 
-/** The position of a value between bottom (0) and top (1). */
+/** Returns the position of a value between bottom (0) and top (1). */
 export function placeOf(value: number, { bottom, top }: ValueAxis): number {
   return Math.min(1, Math.max(0, (value - bottom) / (top - bottom)))
 }
 
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
 
-/** A round number as a tick shows it: `1.5K`, `25 %`, `2 s`, `$0.05`. */
+/** Formats a round number as a tick label: `1.5K`, `25 %`, `2 s`, `$0.05`. */
 export function shortValue(value: number, unit: Unit): string {
   switch (unit) {
     case 'count':

@@ -1,27 +1,27 @@
 /**
- * The spans of two traces in one list of rows. A span's path is the names from its root, each with its place among siblings
- * of that name: `agent run/chat#2`. Models are left out of names, so that `chat gpt-5` of one is `chat gpt-5-mini` of the other. The rows keep the order of both trees and hold the most pairs of equal path that they
- * can; among those ways the one with the most pairs of equal names on the way, then with the most of equal name.
+ * Aligns the spans of two traces in one list of rows. A span's path consists of the names from its root, each numbered
+ * among siblings of the same name: `agent run/chat#2`. Names exclude models, so that `chat gpt-5` in one trace matches
+ * `chat gpt-5-mini` in the other. The rows keep the order of both trees and pair the maximum number of equal paths.
+ * Ties are resolved by the number of pairs with equal unnumbered paths, then with equal names.
  */
 
 import { growTree, type Node, visibleRows } from '../content/span-tree.ts'
 import type { OutlineSpan } from '../contract.ts'
 
-/** A span in the order of its tree. */
 export interface AlignedStep {
   readonly span: OutlineSpan
   readonly depth: number
-  /** Its name without the model. */
+  /** The span's name without the model. */
   readonly name: string
-  /** The names from the root, with places: `agent run/chat#2`. */
+  /** Numbered names from the root: `agent run/chat#2`. */
   readonly path: string
-  /** The same without places. */
+  /** The path without sibling numbers. */
   readonly names: string
 }
 
-/** One or both of two steps that belong together. */
+/** Two matching steps, or one step without a match. */
 export interface AlignedRow {
-  /** The id of the span of the first trace; for a span of the second alone, `b:` and its id. */
+  /** The id of the first trace's span, or `b:` and the id for a span that exists only in the second trace. */
   readonly key: string
   readonly a: AlignedStep | undefined
   readonly b: AlignedStep | undefined
@@ -33,7 +33,7 @@ interface Way {
   readonly names: string
 }
 
-/** The spans as steps, parents before their children. */
+/** Converts spans to steps, parents before children. */
 export function stepsOf(spans: readonly OutlineSpan[]): AlignedStep[] {
   const roots = growTree(spans)
   const ways = new Map<Node, Way>()
@@ -57,26 +57,26 @@ export function stepsOf(spans: readonly OutlineSpan[]): AlignedStep[] {
   return steps
 }
 
-/** Words of a name that are the model, or its beginning, or go on where the model ends, as dates of versions do. */
+/** Removes words that are the model, its prefix, or an extension of it such as a version date. */
 function withoutModel({ name, model }: OutlineSpan): string {
   if (model === null || model.length < LEAST_MODEL) return name
   const words = name.split(' ')
   const others = words.filter(word => word.length < LEAST_MODEL || !(model.startsWith(word) || word.startsWith(model)))
-  // A name that is the model alone stays.
+  // A name that consists only of the model is kept.
   return others.length === 0 ? name : others.join(' ')
 }
 
-/** Shorter words are taken for no model: `o1` is one, and so may be the beginning of anything. */
+/** Minimum length of a word that can be a model. A shorter word such as `o1` could be the prefix of anything. */
 const LEAST_MODEL = 4
 
-/** A name that cannot be taken for a path, nor for one with a place. */
+/** Escapes a name so that it cannot be mistaken for a path or a numbered name. */
 const escaped = (name: string) => name.replace(/[\\/#]/g, '\\$&')
 
-/** Each span of both traces once, in the order of both. */
+/** Returns each span of both traces once, in the order of both trees. */
 export function alignSteps(a: readonly AlignedStep[], b: readonly AlignedStep[]): AlignedRow[] {
   const [n, m] = [a.length, b.length]
   const worth = worthOf(a, b)
-  // The best sum of what is left from (i, j) on.
+  // The best score for the remaining steps, from (i, j) to the end.
   const best = new Float64Array((n + 1) * (m + 1))
   for (let i = n - 1; i >= 0; i--) {
     for (let j = m - 1; j >= 0; j--) {
@@ -102,9 +102,9 @@ export function alignSteps(a: readonly AlignedStep[], b: readonly AlignedStep[])
   return rows
 }
 
-/** Weighs two steps as one row: 0 if they do not belong together. */
+/** Returns the score of pairing two steps; 0 if they do not match. */
 function worthOf(a: readonly AlignedStep[], b: readonly AlignedStep[]): (i: number, j: number) => number {
-  // One pair of equal path outweighs all pairs that are less alike, as each of those outweighs all that are even less so.
+  // One pair of equal paths outweighs all weaker pairs. One pair of equal `names` outweighs all pairs of equal `name`.
   const most = Math.min(a.length, b.length) + 1
   return (i, j) => {
     const [left, right] = [a[i]!, b[j]!]
@@ -114,7 +114,7 @@ function worthOf(a: readonly AlignedStep[], b: readonly AlignedStep[]): (i: numb
   }
 }
 
-/** The row with this key, else with this span, of either trace. */
+/** Returns the row with this key, or else the row that contains this span. */
 export function findRow(rows: readonly AlignedRow[], key: string): AlignedRow | undefined {
   const id = key.replace(/^b:/, '')
   return (

@@ -1,4 +1,3 @@
-/** Asks for the two traces. */
 import { useState } from 'preact/hooks'
 import { type Comparison, idIn, isTraceId, writeComparison } from '../state/comparison.ts'
 import { goSearch } from '../state/place.ts'

@@ -1,5 +1,3 @@
-/** Both traces with their totals, and what differs. */
-
 import type { ComponentChildren } from 'preact'
 import type { Outline } from '../contract.ts'
 import { preferences } from '../state/preferences.ts'
@@ -21,7 +19,7 @@ interface Props {
 
 type Trace = Outline['trace']
 
-/** Totals that are compared. Of a trace that runs only its spans are known. */
+/** The totals to compare. A running trace's tokens and cost are not known. */
 const TOTALS: readonly [title: string, of: (trace: Trace) => number | null, format: (value: number) => string][] = [
   ['Latency', trace => trace.durationMs, formatDuration],
   ['Tokens', trace => (isRunning(trace) ? null : trace.usage.totalTokens), formatCount],

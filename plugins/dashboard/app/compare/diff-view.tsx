@@ -1,4 +1,4 @@
-/** How one text became another. What is the same in both is folded, but for some lines around what is not. */
+/** Shows the changes between two texts. Unchanged lines are folded except for a few around each change. */
 import { useMemo, useState } from 'preact/hooks'
 import { Plain } from '../content/text-view.tsx'
 import { useLoad } from '../state/load.ts'
@@ -11,15 +11,15 @@ import type { DiffLine } from './text-diff.ts'
 
 interface Props {
   readonly name: 'input' | 'output'
-  /** JSON texts. */
+  /** JSON strings. */
   readonly before: string | undefined
   readonly after: string | undefined
 }
 
-/** Lines are drawn, or left undrawn far from the view, in groups of this size. */
+/** Lines per group. Groups far from the viewport are not rendered. */
 const TOGETHER = 40
 const LINE_PX = 20
-/** The page shows this many lines at first, and as many more with each press. */
+/** Number of lines shown at first, and added by each press of the button. */
 const PORTION = 2000
 
 export function DiffView({ name, before, after }: Props) {
@@ -82,7 +82,7 @@ function Lines({ lines }: { lines: readonly DiffLine[] }) {
   )
 }
 
-/** The stretches in blocks that are drawn together, up to a number of lines, and how many lines are left. */
+/** Groups the stretches into blocks that render together, up to a number of lines, and counts the remaining lines. */
 function blocksOf(all: readonly Stretch[], most: number): { readonly blocks: Stretch[]; readonly left: number } {
   const blocks: Stretch[] = []
   let [shown, left] = [0, 0]
@@ -108,7 +108,7 @@ function blocksOf(all: readonly Stretch[], most: number): { readonly blocks: Str
   return { blocks, left }
 }
 
-/** One element for most lines, since there are many; their signs are in the styles. */
+/** Most lines are a single element because texts may be long. Style sheets add the + and − signs. */
 function Line({ line }: { line: DiffLine }) {
   if (line.kind === 'same') {
     return (

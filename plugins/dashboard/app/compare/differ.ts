@@ -1,16 +1,16 @@
-/** Compares texts in the worker: of long ones that takes longer than a page may stand still. */
+/** Compares texts in the worker, because comparing long texts would block the page. */
 
 import { startWorker } from '../state/start-worker.ts'
 import type { DiffLine } from './text-diff.ts'
 
-/** JSON texts of two values; undefined where there is none. */
+/** The JSON strings of two values; undefined if a value is missing. */
 export interface Comparing {
   readonly kind: 'compare'
   readonly turn: number
   readonly before: string | undefined
   readonly after: string | undefined
 }
-/** The lines come in parts. */
+/** Part of the result. The lines arrive in several messages. */
 export interface Compared {
   readonly turn: number
   readonly lines: readonly DiffLine[]
@@ -20,7 +20,7 @@ export interface Compared {
 let worker: Worker | undefined
 let turn = 0
 
-/** The lines of both. What is no longer wanted is still compared, and then dropped. */
+/** Compares two texts. An abandoned comparison still runs to completion, but its result is dropped. */
 export function compareTexts(before: string | undefined, after: string | undefined): Promise<readonly DiffLine[]> {
   worker ??= startWorker()
   const own = worker

@@ -1,7 +1,7 @@
-/** Chooses the lines of a difference to show: changed ones with some around them. Equal lines in between are folded. */
+/** Selects a diff's visible lines: changed lines and a few around them. Equal lines in between are folded. */
 import type { DiffLine } from './text-diff.ts'
 
-/** Lines `from` to `to` (exclusive), shown or folded. None that is shown is beside another. */
+/** Lines `from` to `to` (exclusive), shown or folded. Two shown stretches are never adjacent. */
 export interface Stretch {
   readonly from: number
   readonly to: number
@@ -9,10 +9,10 @@ export interface Stretch {
 }
 
 const AROUND = 3
-/** Fewer are not worth a fold. */
+/** Minimum number of lines in a fold. */
 const LEAST_FOLDED = 4
 
-/** `opened` are the folds that somebody has opened, by their first line. */
+/** Splits lines into shown and folded stretches. `opened` contains the first line of each opened fold. */
 export function stretches(lines: readonly DiffLine[], opened: ReadonlySet<number>): Stretch[] {
   const found: Stretch[] = []
   const add = (from: number, to: number, folded: boolean) => {
@@ -38,7 +38,6 @@ export function stretches(lines: readonly DiffLine[], opened: ReadonlySet<number
   return found
 }
 
-/** How many lines went and came. */
 export function countChanges(lines: readonly DiffLine[]): { readonly gone: number; readonly come: number } {
   let [gone, come] = [0, 0]
   for (const { kind } of lines) {

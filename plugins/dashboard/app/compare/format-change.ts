@@ -1,7 +1,6 @@
-/** Writes the change from one trace to the other, for people. */
 import { formatPercent, NONE } from '../ui/format.ts'
 
-/** `+1.2 s`, `−12`, `=`; NONE where either value is missing. */
+/** Returns `+1.2 s`, `−12` or `=`; NONE if either value is missing. */
 export function formatChange(a: number | null, b: number | null, format: (value: number) => string): string {
   if (a === null || b === null) return NONE
   const by = b - a
@@ -9,7 +8,7 @@ export function formatChange(a: number | null, b: number | null, format: (value:
   return `${by > 0 ? '+' : '−'}${format(Math.abs(by))}`
 }
 
-/** `+35 %`; empty where there is nothing to compare with. */
+/** Returns `+35 %`; empty if the values are equal or no ratio exists. */
 export function formatShare(a: number | null, b: number | null): string {
   if (a === null || b === null || a <= 0 || a === b) return ''
   return `${b > a ? '+' : '−'}${formatPercent(Math.abs(b - a) / a)}`

@@ -1,4 +1,4 @@
-/** Two traces side by side. Which, and the row that is picked, is in the address. */
+/** Compares two traces side by side. The address holds both traces and the selected row. */
 
 import { useMemo } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'

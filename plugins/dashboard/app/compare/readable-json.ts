@@ -1,10 +1,9 @@
 /**
- * JSON as lines that can be compared: a string alone is its text; else each member has a line, and a string of several
- * lines has as many. Numbers are as they were written.
+ * Formats JSON as lines for comparison. A lone string becomes its text. Otherwise each member is on its own line, and
+ * multi-line strings keep their line breaks. Numbers keep their original notation.
  */
 import { type JsonNode, membersOf, nodeAt, readString, sourceOf } from '../content/json-text.ts'
 
-/** The lines of a value, from its JSON text. */
 export function readable(source: string): string {
   const node = nodeAt(source)
   if (node === undefined) return source
@@ -23,7 +22,7 @@ function write(source: string, node: JsonNode, indent: string): string {
   return lines.length === 0 ? `${open}${close}` : `${open}\n${lines.join(',\n')}\n${indent}${close}`
 }
 
-/** A text of several lines stands between quotes as it reads; one of one line as it was sent. */
+/** Writes a multi-line string in quotes without escapes, and a single-line string as sent. */
 function writeString(source: string, node: JsonNode, indent: string): string {
   const written = sourceOf(source, node)
   if (!written.includes('\\n')) return written

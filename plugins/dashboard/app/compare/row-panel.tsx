@@ -1,4 +1,4 @@
-/** The input and output of a step in both traces, as lines that were removed, added or kept. */
+/** A step's input and output in both traces, as removed, added and unchanged lines. */
 
 import { type Body, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
 import { sourceOf } from '../content/json-text.ts'
@@ -14,7 +14,7 @@ interface Props {
   readonly slug: string
   readonly a: Outline
   readonly b: Outline
-  /** Undefined: the whole traces. */
+  /** If undefined, the panel compares the whole traces. */
   readonly row: AlignedRow | undefined
 }
 
@@ -83,7 +83,6 @@ function sourceAt(body: Body, half: 'input' | 'output'): string | undefined {
   return node && sourceOf(body.text, node)
 }
 
-/** The models of both, where they are not the same. */
 function ModelChange({ spans }: { spans: readonly (OutlineSpan | undefined)[] }) {
   const [a, b] = spans
   if (!a || !b || a.model === b.model) return null

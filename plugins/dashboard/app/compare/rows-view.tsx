@@ -1,4 +1,4 @@
-/** The spans of both traces in one list: what belongs together is one row. Only rows in view exist. */
+/** The spans of both traces in one list, with matching spans in one row. Only visible rows exist. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'
@@ -18,7 +18,7 @@ interface Props {
   pick(key: string): void
 }
 
-/** As styles/compare.css has them. */
+/** Must match compare.css. */
 const ROW_PX = 28
 const NARROW_ROW_PX = 72
 const NARROW = matchMedia('(max-width: 48rem)')
@@ -107,7 +107,6 @@ export function RowsView({ a, b, rows, selected, pick }: Props) {
   )
 }
 
-/** The values of a span, or of the whole trace, that are compared. */
 interface Compared {
   readonly durationMs: number | null
   readonly usage: TokenUsage | null
@@ -189,7 +188,6 @@ interface TrioProps {
   format(value: number): string
 }
 
-/** Both values and the difference. */
 function Trio({ title, a, b, format }: TrioProps) {
   const cell = (text: string, kind = '') => <span class={text === NONE || text === '=' ? 'soft' : kind}>{text}</span>
   const of = (value: number | null) => (value === null ? NONE : format(value))

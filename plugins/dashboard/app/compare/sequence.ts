@@ -1,27 +1,28 @@
 /**
  * Finds the elements that two sequences share, by Myers' algorithm in linear space ("An O(ND) Difference Algorithm",
- * 1986). For short sequences the result is a longest common subsequence. Long ones are cut into blocks at elements that
+ * 1986). For short sequences, the result is a longest common subsequence. Long sequences are split at elements that
  * occur once in each, or in halves, within a budget of steps, so that two long strings do not take minutes.
  */
 
-/** `length` elements that are the same, from `a` in the one sequence and from `b` in the other. */
+/** A run of `length` equal elements, starting at `a` in one sequence and at `b` in the other. */
 export interface Run {
   readonly a: number
   readonly b: number
   readonly length: number
 }
 
-/** Above so many elements, of both together, a block is cut further. */
+/** Blocks with more elements than this, counting both sequences, are split further. */
 const BLOCK = 5000
 /**
- * The most steps of a search in a block, which two of 2,500 without anything in common just take; of one in more than a
- * block, which are better cut where they differ much; and of all.
+ * Maximum number of search steps. A normal block has just enough for two sequences of 2,500 elements with nothing in
+ * common. A larger block has fewer, because very different sequences are better split. The last limit applies to the
+ * whole comparison.
  */
 const BLOCK_STEPS = 8_000_000
 const LARGE_STEPS = 1_000_000
 const ALL_STEPS = 40_000_000
 
-/** Runs in the order of both sequences, none beside the next. Where the steps do not suffice, fewer are found. */
+/** Returns the common runs in order. Adjacent runs are merged. If the step budget runs out, fewer runs are found. */
 export function commonRuns(a: Int32Array, b: Int32Array, most = ALL_STEPS): Run[] {
   const search = new Search(a, b, most)
   search.block(0, a.length, 0, b.length)
@@ -32,7 +33,7 @@ class Search {
   readonly runs: Run[] = []
   readonly #a: Int32Array
   readonly #b: Int32Array
-  /** The furthest place on each diagonal, from the start and from the end; the middle of the array is diagonal 0. */
+  /** The furthest position on each diagonal, from the start and from the end. Diagonal 0 is in the array's middle. */
   #forward = new Int32Array(0)
   #backward = new Int32Array(0)
   #left: number
@@ -43,7 +44,6 @@ class Search {
     this.#left = most
   }
 
-  /** Finds what is common from `aFrom` to `aTo` and from `bFrom` to `bTo`. */
   block(aFrom: number, aTo: number, bFrom: number, bTo: number): void {
     const [a, b] = [this.#a, this.#b]
     let start = 0
@@ -56,7 +56,7 @@ class Search {
     this.#add(aTo - end, bTo - end, end)
   }
 
-  /** The same, where neither the first two elements are equal nor the last two. */
+  /** Compares ranges whose first elements differ and whose last elements differ. */
   #inner(aFrom: number, aTo: number, bFrom: number, bTo: number): void {
     if (aFrom === aTo || bFrom === bTo) return
     if (aTo - aFrom + bTo - bFrom > BLOCK) {
@@ -64,7 +64,7 @@ class Search {
       if (anchors.length > 0) {
         let [x, y] = [aFrom, bFrom]
         for (const { a, b } of anchors) {
-          // A run that began before may have passed it.
+          // A run that started earlier may already include this anchor.
           this.block(x, a, y, b)
           this.#add(a, b, 1)
           ;[x, y] = [a + 1, b + 1]
@@ -76,7 +76,7 @@ class Search {
     const snake = this.#middle(aFrom, aTo, bFrom, bTo)
     if (snake === undefined) {
       if (this.#left <= 0 || aTo - aFrom + bTo - bFrom <= BLOCK) return
-      // Halves of a text mostly belong to each other.
+      // The halves of two versions of a text mostly correspond.
       const [x, y] = [(aFrom + aTo) >> 1, (bFrom + bTo) >> 1]
       this.block(aFrom, x, bFrom, y)
       this.block(x, aTo, y, bTo)
@@ -96,7 +96,7 @@ class Search {
     } else this.runs.push({ a, b, length })
   }
 
-  /** The middle of a shortest way from one sequence to the other; undefined if the steps do not suffice to find it. */
+  /** Returns the middle of a shortest edit path; undefined if the step budget runs out first. */
   #middle(aFrom: number, aTo: number, bFrom: number, bTo: number): Run | undefined {
     const [a, b] = [this.#a, this.#b]
     const [n, m] = [aTo - aFrom, bTo - bFrom]
@@ -159,7 +159,7 @@ class Search {
     return undefined
   }
 
-  /** The most elements that occur once in each block and have the same order in both. */
+  /** Returns the longest list of elements that occur once in each block, in the same order. */
   #anchors(aFrom: number, aTo: number, bFrom: number, bTo: number): { readonly a: number; readonly b: number }[] {
     const inA = placesOfUnique(this.#a, aFrom, aTo)
     const inB = placesOfUnique(this.#b, bFrom, bTo)
@@ -172,7 +172,7 @@ class Search {
   }
 }
 
-/** How far a way of `d` steps comes on diagonal `k`, before what is equal there; -1 if it would leave the sequences. */
+/** Returns how far `d` edit steps reach on diagonal `k`, before skipping equal elements; -1 if out of bounds. */
 function next(places: Int32Array, at: number, d: number, n: number, m: number, k: number): number {
   if (d === 0) return 0
   const across = places[at - 1]!
@@ -182,16 +182,16 @@ function next(places: Int32Array, at: number, d: number, n: number, m: number, k
   return Math.max(byAcross, byDown)
 }
 
-/** The index of each value that occurs once, in order; -1 for a value that occurs more often. */
+/** Maps each value to the index of its only occurrence, in order; -1 for repeated values. */
 function placesOfUnique(values: Int32Array, from: number, to: number): Map<number, number> {
   const places = new Map<number, number>()
   for (let i = from; i < to; i++) places.set(values[i]!, places.has(values[i]!) ? -1 : i)
   return places
 }
 
-/** Chooses the most pairs whose `b` rises. The `a` of the given pairs rises. */
+/** Returns a longest subsequence with rising `b`. The pairs must be sorted by `a`. */
 function longestRising<T extends { readonly b: number }>(pairs: readonly T[]): T[] {
-  /** The index of the pair that ends the best chain of each length, and of the one before each pair. */
+  /** The index of the last pair of the best chain of each length, and each pair's predecessor in its chain. */
   const ends: number[] = []
   const before: number[] = []
   for (const [i, { b }] of pairs.entries()) {

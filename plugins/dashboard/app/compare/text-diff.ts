@@ -1,23 +1,22 @@
-/** How one text became another: by lines, and within changed lines by words. */
+/** Compares two texts by line, and changed lines by word. */
 import { commonRuns } from './sequence.ts'
 
-/** A piece of a changed line. */
 export interface DiffPiece {
   readonly text: string
   readonly changed: boolean
 }
 
-/** `gone` stands in the first text only, `new` in the second only. */
+/** `gone` lines occur only in the first text, `new` lines only in the second. */
 export type DiffLine =
   | { readonly kind: 'same'; readonly text: string }
   | { readonly kind: 'gone' | 'new'; readonly pieces: readonly DiffPiece[] }
 
-/** Below this share of common letters two lines are taken as two, not as one that changed. */
+/** Minimum share of common characters for two lines to count as one changed line. */
 const ALIKE = 0.4
-/** The steps of all comparisons of words in a text, as lib/compare/sequence.ts counts them. */
+/** Step budget for the word comparisons of one pair of lines, counted as in sequence.ts. */
 const WORD_STEPS = 400_000
 
-/** The lines of both texts in one order. Where one text is missing, all lines are of the other. */
+/** Merges the lines of both texts. If one text is missing, all lines come from the other. */
 export function diffTexts(before: string | undefined, after: string | undefined): DiffLine[] {
   const [a, b] = [before?.split('\n') ?? [], after?.split('\n') ?? []]
   const [left, right] = numbered(a, b)
@@ -31,7 +30,6 @@ export function diffTexts(before: string | undefined, after: string | undefined)
   return lines
 }
 
-/** The text of one side. */
 export function diffText(lines: readonly DiffLine[], side: 'before' | 'after'): string {
   const other = side === 'before' ? 'new' : 'gone'
   return lines
@@ -40,14 +38,13 @@ export function diffText(lines: readonly DiffLine[], side: 'before' | 'after'): 
     .join('\n')
 }
 
-/** Lines that went and lines that came in their place: the first of the one beside the first of the other, and so on. */
+/** Adds removed lines and their replacements, paired in order. */
 function addChange(lines: DiffLine[], gone: readonly string[], come: readonly string[]): void {
   const pairs = gone.slice(0, come.length).map((line, i) => diffWords(line, come[i]!))
   for (const [i, text] of gone.entries()) lines.push({ kind: 'gone', pieces: pairs[i]?.before ?? whole(text) })
   for (const [i, text] of come.entries()) lines.push({ kind: 'new', pieces: pairs[i]?.after ?? whole(text) })
 }
 
-/** A line of which no part stands out. */
 const whole = (text: string): DiffPiece[] => [{ text, changed: false }]
 
 interface Pair {
@@ -55,7 +52,7 @@ interface Pair {
   readonly after: readonly DiffPiece[]
 }
 
-/** Words, runs of blanks, and other characters one by one. */
+/** Matches words, runs of whitespace, and any other single character. */
 const TOKENS = /[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu
 
 function diffWords(before: string, after: string): Pair {
@@ -84,7 +81,6 @@ function lengthOf(tokens: readonly string[], from: number, to: number): number {
   return length
 }
 
-/** The tokens in runs of unchanged and changed ones. */
 function pieces(tokens: readonly string[], same: readonly (readonly [from: number, length: number])[]): DiffPiece[] {
   const found: DiffPiece[] = []
   let at = 0
@@ -96,7 +92,7 @@ function pieces(tokens: readonly string[], same: readonly (readonly [from: numbe
   return found
 }
 
-/** Equal texts as equal numbers. */
+/** Maps equal strings to equal numbers. */
 function numbered(a: readonly string[], b: readonly string[]): [Int32Array, Int32Array] {
   const numbers = new Map<string, number>()
   const number = (text: string) => {

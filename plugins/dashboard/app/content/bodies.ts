@@ -1,4 +1,4 @@
-/** The texts of spans, as the server sent them, and where in them input, output and the rest stand. */
+/** Span and trace bodies as the server sent them, with the positions of their parts. */
 
 import { at, fetchText } from '../state/api.ts'
 import { type JsonNode, memberAt, nodeAt, parseExactly, sourceOf } from './json-text.ts'
@@ -9,14 +9,14 @@ export interface Body {
   readonly text: string
   readonly input: JsonNode | undefined
   readonly output: JsonNode | undefined
-  /** Only a span has attributes and events. */
+  /** Undefined for a trace, because only spans have attributes and events. */
   readonly attributes: JsonNode | undefined
   readonly events: JsonNode | undefined
-  /** Only a trace has metadata. */
+  /** Undefined for a span, because only traces have metadata. */
   readonly metadata: JsonNode | undefined
 }
 
-/** The row of a trace itself, among those of its spans. */
+/** Id of the row for the trace itself, among the rows of its spans. */
 export const TRACE_ROW = 'trace'
 
 const MOST_CHARACTERS = 12_000_000
@@ -35,7 +35,7 @@ export function knownBody(path: string, version: string | number): Body | undefi
   return bodies.get(nameOf(path, version))
 }
 
-/** Spans do not change once they are there; the version tells of a trace that does. */
+/** Loads a body. A stored span never changes; `version` identifies the state of a trace, which can change. */
 export async function loadBody(path: string, version: string | number, signal?: AbortSignal): Promise<Body> {
   const name = nameOf(path, version)
   const known = bodies.get(name)
@@ -88,7 +88,7 @@ export interface Conversation {
 
 const conversations = new WeakMap<Body, Conversation>()
 
-/** Reads the input and output of a body as messages; undefined if they are not a conversation. */
+/** Reads a body's input and output as messages; each is undefined if it is not a conversation. */
 export function conversationOf(body: Body): Conversation {
   const known = conversations.get(body)
   if (known !== undefined) return known

@@ -1,34 +1,33 @@
-/** JSON as rows, one below the other: what is open shows its members. */
+/** Lists JSON as rows. The members of an open value follow its row. */
 import { countMembers, type JsonMember, type JsonNode, membersOf, nodeAt, readString } from './json-text.ts'
 
-/** Somebody's choices, by the ids of rows. */
+/** The visitor's choices by row id. */
 export interface Unfolding {
-  /** Opened or closed by hand. */
+  /** Values opened or closed by hand. */
   readonly open: ReadonlyMap<string, boolean>
-  /** How many members are shown of those that have more. */
+  /** Number of members to show, for values that have more. */
   readonly most: ReadonlyMap<string, number>
 }
 
 export interface JsonRow {
-  /** The places of its member and of those that it is in: `/3/1`. */
+  /** Member indices from the root to this row: `/3/1`. */
   readonly id: string
   readonly depth: number
   readonly node: JsonNode
   readonly member: JsonMember | undefined
-  /** As JavaScript writes it. */
+  /** JavaScript path of the value. */
   readonly path: string
-  /** The number of members of its holder, itself included. */
+  /** Number of members in the enclosing value, including this member. */
   readonly siblings: number
-  /** How many members it has. */
   readonly count: number
   readonly isOpen: boolean
-  /** How many of its siblings are not shown after it; 0 of all but the last that is shown. */
+  /** Number of siblings hidden after this row; 0 except for the last visible sibling. */
   readonly left: number
 }
 
 export const STEP = 200
 const OPEN_DEPTH = 2
-/** A value with more members is closed at first. */
+/** Values with more members start out closed. */
 const OPEN_MOST = 50
 
 export const isHolder = ({ kind }: JsonNode): boolean => kind === 'object' || kind === 'array'
@@ -58,20 +57,18 @@ export function jsonRowsOf(text: string, root: JsonNode, unfolding: Unfolding): 
   return rows
 }
 
-/** The row that a row is in, if any. */
 export function parentOf(id: string): string | undefined {
   const end = id.lastIndexOf('/')
   return end === -1 ? undefined : id.slice(0, end)
 }
 
-/** A step of a path, as JavaScript writes it. */
 function stepOf(text: string, { key, index }: JsonMember): string {
   if (key === undefined) return `[${index}]`
   const name = readString(text, key)
   return /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
 }
 
-/** The row that a key leads to from one, as trees have it; undefined if the key folds, or does nothing. */
+/** Returns the row that a key moves to, as in any tree widget; undefined if the key folds a row or does nothing. */
 export function rowAfter(rows: readonly JsonRow[], at: number, key: string): JsonRow | undefined {
   const row = rows[at] as JsonRow
   switch (key) {
@@ -92,13 +89,13 @@ export function rowAfter(rows: readonly JsonRow[], at: number, key: string): Jso
   }
 }
 
-/** Whether a key opens or closes a row. */
+/** Returns whether a key opens or closes a row. */
 export function folds({ count, isOpen }: JsonRow, key: string): boolean {
   if (count === 0) return false
   return key === 'Enter' || key === ' ' || key === (isOpen ? 'ArrowLeft' : 'ArrowRight')
 }
 
-/** The JSON in a text, if all of it is JSON. */
+/** Returns the root of a JSON string; undefined if the string is not valid JSON. */
 export function wholeNode(text: string): JsonNode | undefined {
   try {
     JSON.parse(text)

@@ -1,19 +1,19 @@
 /**
- * Reads JSON as text: nodes say where a value stands, so that it is shown just as the server sent it: numbers with all
- * their digits, keys in their order, repeated ones too. Children are read when they are asked for.
+ * Reads JSON as a string. Nodes record the positions of values, so that the page shows them exactly as sent, with all
+ * digits of numbers and with keys in order, including duplicates. Children are read on demand.
  */
 
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 
 export interface JsonNode {
   readonly kind: JsonKind
-  /** From here to `end` (exclusive) the text is this value. */
+  /** The value occupies the range from `start` to `end` (exclusive). */
   readonly start: number
   readonly end: number
 }
 
 export interface JsonMember {
-  /** The range of the key, with its quotes; undefined in an array. */
+  /** Range of the key with its quotes; undefined in an array. */
   readonly key: { readonly start: number; readonly end: number } | undefined
   readonly index: number
   readonly node: JsonNode
@@ -28,7 +28,7 @@ const KINDS: Readonly<Record<string, JsonKind>> = {
   n: 'null'
 }
 
-/** The value that begins at `from`, after white space. Undefined where there is none. */
+/** Returns the value that starts at `from`, after whitespace; undefined if there is none. */
 export function nodeAt(text: string, from = 0): JsonNode | undefined {
   const start = skipSpace(text, from)
   if (start >= text.length) return undefined
@@ -37,7 +37,7 @@ export function nodeAt(text: string, from = 0): JsonNode | undefined {
   return end === undefined || end === start ? undefined : { kind, start, end }
 }
 
-/** The members of an object or array from the one at `skip` on, at most `most`. */
+/** Returns at most `most` members of an object or array, starting at index `skip`. */
 export function membersOf(text: string, node: JsonNode, skip = 0, most = Number.POSITIVE_INFINITY): JsonMember[] {
   const members: JsonMember[] = []
   if (node.kind !== 'object' && node.kind !== 'array') return members
@@ -59,7 +59,6 @@ export function membersOf(text: string, node: JsonNode, skip = 0, most = Number.
   return members
 }
 
-/** How many members there are. */
 export function countMembers(text: string, node: JsonNode): number {
   if (node.kind !== 'object' && node.kind !== 'array') return 0
   let at = skipSpace(text, node.start + 1)
@@ -76,14 +75,13 @@ export function countMembers(text: string, node: JsonNode): number {
   return count
 }
 
-/** The member of an object with a key, or of an array with an index. The last one, where a key stands twice. */
+/** Returns the member with a key or an index. For a duplicate key, the last member wins. */
 export function memberAt(text: string, node: JsonNode, key: string | number): JsonNode | undefined {
   if (typeof key === 'number') return membersOf(text, node, key, 1)[0]?.node
   return membersOf(text, node).findLast(member => member.key !== undefined && readString(text, member.key) === key)
     ?.node
 }
 
-/** The value of a string, or of a key. */
 export function readString(text: string, { start, end }: { readonly start: number; readonly end: number }): string {
   const inner = text.slice(start + 1, end - 1)
   if (!inner.includes('\\')) return inner
@@ -94,7 +92,6 @@ export function readString(text: string, { start, end }: { readonly start: numbe
   }
 }
 
-/** The value at a node as it is written. */
 export function sourceOf(text: string, { start, end }: JsonNode): string {
   return text.slice(start, end)
 }
@@ -157,10 +154,10 @@ function isDelimiter(c: number): boolean {
   )
 }
 
-/** Numbers that JavaScript would show otherwise than they were written. */
+/** Matches numbers that JavaScript might print differently from their source. */
 const INEXACT = /[-\d.]{16,}|\d[eE]|\.\d*0(?!\d)|-0(?![\d.])/
 
-/** A number that JavaScript would not give back with the text it was sent with. */
+/** A number that JavaScript would not print as it was sent. */
 export class ExactNumber {
   readonly text: string
   constructor(text: string) {
@@ -175,8 +172,8 @@ export class ExactNumber {
 }
 
 /**
- * The value that a text holds. Numbers that a double does not hold are ExactNumber, where there are any; the keys of
- * objects are own ones, `__proto__` too.
+ * Parses JSON. Numbers that a double cannot reproduce become ExactNumber; all keys, including `__proto__`, become own
+ * properties.
  */
 export function parseExactly(text: string): unknown {
   if (!INEXACT.test(text)) return JSON.parse(text)
@@ -202,12 +199,12 @@ function readNode(text: string, node: JsonNode): unknown {
   }
 }
 
-/** A value as indented JSON, with exact numbers as they were written. */
+/** Formats a value as indented JSON, with exact numbers in their original notation. */
 export function writeIndented(value: unknown): string {
   return write(value, '')
 }
 
-/** The same on one line. */
+/** Formats a value as JSON on one line, with exact numbers in their original notation. */
 export function writeCompact(value: unknown): string {
   if (value instanceof ExactNumber) return value.text
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'

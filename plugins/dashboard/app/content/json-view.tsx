@@ -1,4 +1,4 @@
-/** JSON as it was sent: folded below its second level, in steps where it is long, by arrows where one has no mouse. */
+/** Shows JSON as sent: folded below the second level, long lists in portions, navigable with arrow keys. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { copy } from '../state/toasts.ts'
@@ -23,7 +23,7 @@ import { MediaView } from './media-view.tsx'
 import { Plain } from './text-view.tsx'
 
 const LONG_STRING = 2000
-/** Rows are drawn, or left undrawn far from the view, in groups of this size. */
+/** Rows per group. Groups far from the viewport are not rendered. */
 const TOGETHER = 30
 const ROW_PX = 22
 const FOLDED: Unfolding = { open: new Map(), most: new Map() }
@@ -32,7 +32,7 @@ interface ViewProps {
   readonly text: string
   readonly node: JsonNode
   readonly label: string
-  /** Its own within the part that it stands in. */
+  /** Must be unique within the enclosing part. */
   readonly name?: string
 }
 
@@ -98,7 +98,7 @@ export function JsonView({ text, node, label, name = label }: ViewProps) {
   )
 }
 
-/** JSON of a value that was not sent as text of its own. */
+/** Shows a JSON string that is not part of a body. */
 export function JsonOfText({ text, label, name }: { text: string; label: string; name: string }) {
   const node = useMemo(() => nodeAt(text), [text])
   if (node === undefined) return <pre class="plain-text">{text}</pre>
@@ -249,7 +249,7 @@ function StringValue({ value, name }: { value: string; name: string }) {
   )
 }
 
-/** Longer ones are not looked at for this. */
+/** Maximum length of a string that is checked for nested JSON, in characters. */
 const MOST_INNER = 1_000_000
 
 function mayBeJson(text: string): boolean {

@@ -1,10 +1,10 @@
-/** Images and sounds that a trace holds. Others are a chip with their type and size, to be saved. */
+/** Images and audio recorded in a trace. Other media are shown as a chip with type and size, and can be saved. */
 import { useState } from 'preact/hooks'
 import { formatBytes } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import type { Media } from '../ui/media.ts'
 
-/** Larger ones are drawn when they are asked for. */
+/** Larger media are shown on request only. */
 const SHOWN_BYTES = 1_500_000
 
 export function MediaView({ media, shown = false }: { media: Media; shown?: boolean }) {
@@ -36,7 +36,7 @@ export function MediaView({ media, shown = false }: { media: Media; shown?: bool
   )
 }
 
-/** Through an address of a blob, as an attachment: it is never opened in this page. */
+/** Saves the media through a blob URL as an attachment, so that the page never opens it. */
 function saveMedia({ data }: Media, extension: string): void {
   const binary = atob(data.slice(data.indexOf(',') + 1).replace(/\s/g, ''))
   const bytes = Uint8Array.from(binary, character => character.charCodeAt(0))

@@ -1,8 +1,8 @@
-/** The parts of a message's content, by the name that libraries give them. */
+/** Reads the parts of a message's content by the names that libraries use. */
 import { mediaOf, readDataUri } from '../ui/media.ts'
 import { isFields, type MessageFields, type MessagePart, pick, pickText, textOf, unpack } from './message.ts'
 
-/** Reads a content: a string, one part, or a list of them. */
+/** Reads content: a string, one part, or a list of parts. */
 export function readContent(content: unknown): MessagePart[] {
   if (content == null || content === '') return []
   if (typeof content === 'string') return [{ kind: 'text', text: content }]
@@ -20,7 +20,7 @@ const text: Reader = part => {
 const thinking: Reader = part => {
   const found = pickText(part, 'thinking', 'text', 'reasoning', 'content')
   if (found !== undefined) return found === '' ? [] : { kind: 'thinking', text: found }
-  // OpenAI's Responses have a summary, in parts.
+  // OpenAI's Responses API sends a summary in parts.
   const summary = pick(part, 'summary', 'reasoningText')
   const texts = readContent(isFields(summary) ? pick(summary, 'text') : summary)
   const joined = texts.flatMap(each => (each.kind === 'text' ? [each.text] : [])).join('\n\n')
@@ -99,7 +99,6 @@ const READERS: Readonly<Record<string, Reader>> = {
   uri: file
 }
 
-/** Whether a name is that of a part that is known. */
 export function isPartType(type: unknown): type is string {
   return typeof type === 'string' && Object.hasOwn(READERS, type)
 }
@@ -110,7 +109,7 @@ export function readMessagePart(part: MessageFields): MessagePart[] {
   return Array.isArray(read) ? read : [read]
 }
 
-/** Parts that are told by their fields, as Gemini's and Bedrock's are. */
+/** Reads a part without a type by its fields, as Gemini and Bedrock send them. */
 function untyped(part: MessageFields): MessagePart | MessagePart[] | undefined {
   if (part.thought === true && typeof part.text === 'string') return { kind: 'thinking', text: part.text }
   if (typeof part.text === 'string') return text(part)
@@ -127,7 +126,7 @@ function untyped(part: MessageFields): MessagePart | MessagePart[] | undefined {
   return undefined
 }
 
-/** Reads a tool's result as parts if it has their form, else as the value itself. */
+/** Reads a tool's result as parts if all of it is known parts, otherwise as a single value. */
 function resultContent(content: unknown): MessagePart[] {
   const value = unpackOutput(content)
   if (value === undefined) return []
@@ -142,7 +141,7 @@ function resultContent(content: unknown): MessagePart[] {
 const isKnownPart = (part: MessageFields) =>
   isPartType(part.type) || (Object.keys(part).length === 1 && typeof part.text === 'string')
 
-/** The AI SDK says beside an output what it is: `{type: 'text' | 'json' | …, value}`. */
+/** Unwraps an output that the AI SDK labels with its type: `{type: 'text' | 'json' | …, value}`. */
 function unpackOutput(content: unknown): unknown {
   const told = isFields(content) && typeof content.type === 'string' && 'value' in content
   return told ? content.value : unpack(content)
@@ -157,7 +156,7 @@ function mimeOf(part: MessageFields): string | undefined {
   return pickText(source, 'media_type', 'mediaType', 'mimeType', 'mime_type')
 }
 
-/** A file from what libraries have in its place: a data URI, base64, an address, or an object that holds one of them. */
+/** Reads a file from a data URI, base64, an address, or an object that contains one of these. */
 function fileOf(source: unknown, type: string, label: string): MessagePart | undefined {
   if (isFields(source)) {
     const given = pick(source, 'url', 'data', 'uri', 'bytes', 'file_id', 'base64')
@@ -169,7 +168,7 @@ function fileOf(source: unknown, type: string, label: string): MessagePart | und
   return { kind: 'link', label, address: source.length > 2000 ? `${source.slice(0, 2000)}…` : source }
 }
 
-/** Base64, and not an address or a name. */
+/** Returns whether a string is base64 rather than an address or a name. */
 function looksEncoded(text: string): boolean {
   return (
     text.length >= 16 &&

@@ -1,7 +1,6 @@
-/** Finds the messages that a conversation repeats: an agent sends all earlier messages again with each step. */
+/** Finds repeated messages. An agent sends the whole earlier conversation with each step. */
 import type { Message } from './message.ts'
 
-/** How many messages at the beginning are the same in both. */
 export function countRepeated(earlier: readonly Message[], later: readonly Message[]): number {
   let count = 0
   const most = Math.min(earlier.length, later.length)
@@ -14,16 +13,15 @@ function sameMessage(one: Message, other: Message): boolean {
   return one.role === other.role && JSON.stringify(one.parts) === JSON.stringify(other.parts)
 }
 
-/** Fewer are not worth folding. */
+/** Minimum number of repeated messages worth folding. */
 const WORTH_FOLDING = 3
 
-/** How many messages to fold: all that are repeated, but the last message stays to be seen. */
+/** Returns the number of messages to fold: all repeated messages except the last message, which stays visible. */
 export function foldedCount(earlier: readonly Message[], later: readonly Message[]): number {
   const repeated = Math.min(countRepeated(earlier, later), later.length - 1)
   return repeated < WORTH_FOLDING ? 0 : repeated
 }
 
-/** A conversation as text, for copying. */
 export function messagesAsText(messages: readonly Message[], write: (value: unknown) => string): string {
   return messages
     .map(({ role, name, parts }) => {

@@ -1,14 +1,14 @@
-/** The shapes of conversations, each by the library that has it. A shape reads a whole value or leaves it. */
+/** The shapes of conversations, one per library format. A shape reads a whole value or rejects it. */
 import { isFields, type Message, type MessageFields, type MessagePart, pick, pickText, textOf } from './message.ts'
 import { isPartType, readContent, readMessagePart } from './message-parts.ts'
 
 export interface Shape {
   readonly name: string
-  /** The messages, or undefined if the value is not of this shape. */
+  /** Returns the messages; undefined if the value does not have this shape. */
   read(value: unknown): Message[] | undefined
 }
 
-/** All items of a list as messages, or none: a shape does not guess. */
+/** Reads all items of a list, or none if one item is unreadable, because shapes do not guess. */
 function each(value: unknown, read: (item: MessageFields) => Message | undefined): Message[] | undefined {
   const items = Array.isArray(value) ? value : [value]
   if (items.length === 0) return undefined
@@ -27,7 +27,7 @@ function message(role: string, parts: readonly MessagePart[], more: Omit<Message
 
 const named = (fields: MessageFields) => (typeof fields.name === 'string' ? { name: fields.name } : {})
 
-/** Reads an OpenAI message, or one of a library with the same form, including the members beside its content. */
+/** Reads an OpenAI-style message, including the members beside its content. */
 function openAiParts(fields: MessageFields): MessagePart[] {
   const calls = pick(fields, 'tool_calls', 'toolCalls')
   const reasoning = pickText(fields, 'reasoning_content', 'reasoning')
@@ -59,7 +59,7 @@ function chatMessage(fields: MessageFields): Message | undefined {
   }
   const parts = openAiParts(fields)
   const answered = pickText(fields, 'tool_call_id', 'toolCallId')
-  // A tool's message is one result, whatever its content is made of.
+  // A tool message is a single result, whatever parts its content has.
   if ((role === 'tool' || role === 'function') && !parts.some(({ kind }) => kind === 'result')) {
     return message(
       role,
@@ -69,10 +69,9 @@ function chatMessage(fields: MessageFields): Message | undefined {
   return message(role, parts, named(fields))
 }
 
-/** OpenAI's chat completions; also Anthropic's messages, the AI SDK's and Bedrock's, whose parts differ. */
+/** OpenAI's chat completions; also messages of Anthropic, the AI SDK and Bedrock, whose parts differ. */
 const chat: Shape = { name: 'chat', read: value => each(value, chatMessage) }
 
-/** A whole answer of OpenAI's chat completions. */
 const choices: Shape = {
   name: 'chat completion',
   read(value) {
@@ -107,14 +106,14 @@ function responseItem(item: MessageFields): Message | undefined {
   if (type === undefined) return undefined
   const role = RESPONSE_ITEMS.get(type)
   if (role !== undefined) return message(role, readMessagePart(item))
-  // Searches, code and other calls of built-in tools.
+  // Searches, code execution and other calls of built-in tools.
   if (/_call(?:_output)?$|^item_reference$|^mcp_/.test(type)) {
     return message('assistant', [{ kind: 'data', label: type.replaceAll('_', ' '), value: item }])
   }
   return undefined
 }
 
-/** Items of OpenAI's Responses, and its whole answer. */
+/** Items of OpenAI's Responses API, and its complete response. */
 const responses: Shape = {
   name: 'responses',
   read(value) {
@@ -127,14 +126,14 @@ const responses: Shape = {
       const system = textOf(value.instructions)
       return system ? [message('system', readContent(system)), ...input] : input
     }
-    // Messages with a role alone are those of the chat.
+    // Messages that have a role but no type belong to the chat shape.
     const items = Array.isArray(value) ? value : [value]
     const typed = items.some(item => isFields(item) && typeof item.type === 'string')
     return typed ? each(value, responseItem) : undefined
   }
 }
 
-/** A whole answer, or a whole request, of Anthropic. */
+/** A complete response or request of Anthropic's API. */
 const anthropic: Shape = {
   name: 'anthropic',
   read(value) {
@@ -160,7 +159,6 @@ function geminiContent(fields: MessageFields): Message | undefined {
   return message(GEMINI_ROLES.get(role) ?? role, fields.parts.flatMap(readContent))
 }
 
-/** Gemini's contents and candidates. */
 const gemini: Shape = {
   name: 'gemini',
   read(value) {
@@ -185,7 +183,7 @@ const gemini: Shape = {
   }
 }
 
-/** Parts with a role: the conventions of OpenTelemetry, the AI SDK's messages of its interface, Gemini's contents. */
+/** Messages with a role and parts: OpenTelemetry's conventions, the AI SDK's UI messages and Gemini's contents. */
 const parts: Shape = {
   name: 'parts',
   read: value =>
@@ -197,7 +195,7 @@ const parts: Shape = {
     })
 }
 
-/** A list of parts without a role: an answer of the AI SDK, or an Anthropic content. */
+/** A list of parts without a role: an AI SDK response or Anthropic content. */
 const bareParts: Shape = {
   name: 'bare parts',
   read(value) {
@@ -210,7 +208,7 @@ const bareParts: Shape = {
   }
 }
 
-/** A whole result of the AI SDK: text beside its parts. */
+/** A complete AI SDK result, with text beside its parts. */
 const generated: Shape = {
   name: 'generated',
   read(value) {
@@ -253,7 +251,7 @@ const LANGCHAIN_ROLES = new Map(
 )
 
 function langChainMessage(fields: MessageFields): Message | undefined {
-  // Serialised: {lc: 1, type: 'constructor', id: [..., 'HumanMessage'], kwargs: {content}}.
+  // Serialised form: {lc: 1, type: 'constructor', id: [..., 'HumanMessage'], kwargs: {content}}.
   if (fields.lc !== undefined && isFields(fields.kwargs) && Array.isArray(fields.id)) {
     return langChainMessage({ ...fields.kwargs, type: fields.id.at(-1) })
   }
@@ -268,7 +266,7 @@ function langChainMessage(fields: MessageFields): Message | undefined {
   return chatMessage(joined)
 }
 
-/** LangChain's messages, `type: human | ai | …`; lists of lists too, as its callbacks have them. */
+/** LangChain messages with `type: human | ai | …`, or the lists of lists that its callbacks use. */
 const langChain: Shape = {
   name: 'langchain',
   read(value) {

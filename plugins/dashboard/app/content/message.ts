@@ -1,4 +1,4 @@
-/** Messages and their parts, whichever library recorded them. */
+/** Messages and their parts, independent of the library that recorded them. */
 import type { Media } from '../ui/media.ts'
 
 export type MessagePart =
@@ -13,17 +13,17 @@ export type MessagePart =
       readonly failed: boolean
     }
   | { readonly kind: 'media'; readonly media: Media }
-  /** A file or image that is elsewhere: its address is shown, never fetched. */
+  /** A file or image stored elsewhere. The page shows its address, but never fetches it. */
   | { readonly kind: 'link'; readonly label: string; readonly address: string }
-  /** A part of unknown form. It is shown as JSON. */
+  /** A part of unknown form, which is shown as JSON. */
   | { readonly kind: 'data'; readonly label: string; readonly value: unknown }
 
 export interface Message {
-  /** system, developer, user, assistant, tool, or whatever the library says. */
+  /** system, developer, user, assistant, tool, or a role of the library's own. */
   readonly role: string
   readonly name?: string
   readonly parts: readonly MessagePart[]
-  /** Why the model stopped, where that is said. */
+  /** Reason why the model stopped, if recorded. */
   readonly finish?: string
 }
 
@@ -37,7 +37,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** The first of these fields that is there and not null. */
+/** Returns the first of these fields that exists and is not null. */
 export function pick(fields: MessageFields, ...names: readonly string[]): unknown {
   for (const name of names) if (fields[name] != null) return fields[name]
   return undefined
@@ -48,7 +48,7 @@ export function pickText(fields: MessageFields, ...names: readonly string[]): st
   return undefined
 }
 
-/** JSON in a string as its value; other strings as they are. */
+/** Parses a string that contains a JSON object or array; returns other values unchanged. */
 export function unpack(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return value
   try {

@@ -1,4 +1,3 @@
-/** A conversation, whichever library recorded it. */
 import type { ComponentChildren, VNode } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { copy } from '../state/toasts.ts'
@@ -17,7 +16,7 @@ import { LongText } from './text-view.tsx'
 interface Props {
   readonly messages: readonly Message[]
   readonly rendered: boolean
-  /** How many of the first are folded, and the name of the step that had them before. */
+  /** Number of leading messages to fold, and the name of the earlier step that they repeat. */
   readonly folded?: number
   readonly earlier?: string
 }
@@ -51,7 +50,7 @@ export function Messages({ messages, rendered, folded = 0, earlier = '' }: Props
   )
 }
 
-/** Draws each message once: those that are there are not drawn again with each step. */
+/** Draws each message once and reuses the result when more messages are shown. */
 function useDrawn(rendered: boolean): (message: Message, key: number) => VNode {
   const drawn = useRef({ rendered, nodes: new Map<Message, VNode>() })
   if (drawn.current.rendered !== rendered) drawn.current = { rendered, nodes: new Map() }
@@ -74,7 +73,7 @@ function sizeOf({ parts }: Message): number {
   return parts.reduce((sum, part) => sum + ('text' in part ? Math.min(part.text.length, 20_000) : 500), 0)
 }
 
-/** How many are shown: the first few, then more as the end comes into view. */
+/** Returns the number of messages to show: the first few, then more when the end scrolls into view. */
 function useProgress(total: number, size: (i: number) => number) {
   const advance = (from: number, most: number) => {
     let to = from
@@ -130,7 +129,7 @@ function MessageView({ message, rendered }: { message: Message; rendered: boolea
 interface PartProps {
   readonly part: MessagePart
   readonly rendered: boolean
-  /** Its own within the message. */
+  /** Must be unique within the message. */
   readonly name: string
 }
 
@@ -212,7 +211,7 @@ function ValueView({ value, label, name }: { value: unknown; label: string; name
 const isPlain = (value: unknown): boolean =>
   value === undefined || typeof value === 'string' || value instanceof ExactNumber
 
-/** Something that is opened when it is wanted; it is not drawn before. */
+/** A section whose content is drawn only while open. */
 function Fold(props: { class: string; name: string; label: ComponentChildren; children(): ComponentChildren }) {
   const [open, setOpen] = useKept(`open ${props.name}`, false)
   return (

@@ -1,14 +1,14 @@
 import type { OutlineSpan } from '../contract.ts'
 /**
- * Spans as a tree, and the tree as rows. Whatever was recorded gives a tree that holds each span once: a parent that
- * never came is a group of its own, a span that is its own ancestor is shown as a root.
+ * Arranges spans as a tree and the tree as rows. The tree contains each span once, whatever was recorded. A missing
+ * parent becomes a group, and a span that is its own ancestor becomes a root.
  */
 
 export interface Node {
-  /** The span's id; of a group, `missing:` and the id of the parent that never came. */
+  /** The span's id; for a group, `missing:` and the missing parent's id. */
   readonly key: string
   readonly span: OutlineSpan | undefined
-  /** The id of the parent that never came, of a group. */
+  /** The missing parent's id; undefined unless the node is a group. */
   readonly missing: string | undefined
   readonly children: Node[]
 }
@@ -16,10 +16,10 @@ export interface Node {
 export interface Row {
   readonly key: string
   readonly node: Node
-  /** From 0. */
+  /** Starts at 0. */
   readonly depth: number
   readonly open: boolean
-  /** Place among its siblings and their number, from 1, for those who cannot see the tree. */
+  /** Position among siblings, from 1, and number of siblings, for screen readers. */
   readonly place: number
   readonly siblings: number
 }
@@ -31,7 +31,7 @@ interface Growing {
   readonly children: Growing[]
 }
 
-/** The roots. Siblings stand in the order of the answer, which is by start. */
+/** Returns the roots. Siblings keep the order of the response, by start time. */
 export function growTree(spans: readonly OutlineSpan[]): Node[] {
   const nodes = new Map<string, Growing>()
   for (const span of spans) nodes.set(span.id, { key: span.id, span, missing: undefined, children: [] })
@@ -60,7 +60,7 @@ export function growTree(spans: readonly OutlineSpan[]): Node[] {
   return roots
 }
 
-/** One span of each circle of parents: where it is taken for a root, the others hang below it. */
+/** Returns one span of each parent cycle, to be a root above the cycle's other spans. */
 function spansInCircles(spans: readonly OutlineSpan[], nodes: ReadonlyMap<string, unknown>): Set<string> {
   const parents = new Map(spans.map(({ id, parentSpanId }) => [id, parentSpanId]))
   const done = new Set<string>()
@@ -81,10 +81,10 @@ function spansInCircles(spans: readonly OutlineSpan[], nodes: ReadonlyMap<string
   return cut
 }
 
-/** The rows that are seen with these folds. */
+/** Returns the rows that are visible with these folds. */
 export function visibleRows(roots: readonly Node[], folded: ReadonlySet<string>): Row[] {
   const rows: Row[] = []
-  // A stack, since a trace may be as deep as it has spans.
+  // A stack instead of recursion, because a trace can be as deep as its number of spans.
   const waiting: { node: Node; depth: number; place: number; siblings: number }[] = []
   const push = (nodes: readonly Node[], depth: number) => {
     for (let i = nodes.length - 1; i >= 0; i--) {
@@ -101,14 +101,13 @@ export function visibleRows(roots: readonly Node[], folded: ReadonlySet<string>)
   return rows
 }
 
-/** All nodes that have children. */
 export function foldable(roots: readonly Node[]): string[] {
   return visibleRows(roots, new Set())
     .filter(({ node }) => node.children.length > 0)
     .map(({ key }) => key)
 }
 
-/** The folds that hide a span: those of its ancestors. */
+/** Returns the span's ancestors, whose folds hide the span. */
 export function ancestorsOf(roots: readonly Node[], key: string): string[] {
   const path: string[] = []
   for (const row of visibleRows(roots, new Set())) {
@@ -119,7 +118,7 @@ export function ancestorsOf(roots: readonly Node[], key: string): string[] {
   return []
 }
 
-/** The span to show at first: the root, or in a failed trace the first failed span without a failed child. */
+/** Returns the span to select at first: the root, or a failed trace's first failed span without a failed child. */
 export function firstSpan(roots: readonly Node[], failed: boolean): string | undefined {
   const rows = visibleRows(roots, new Set())
   const culprit = (node: Node): boolean =>

@@ -1,4 +1,4 @@
-/** Texts of traces: as they are, with what hides in them made visible, and long ones in parts. */
+/** Shows recorded text unchanged, except that hidden characters are visible and long text is cut. */
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { formatBytes } from '../ui/format.ts'
@@ -10,7 +10,7 @@ import { portionsOf } from './markdown/portions.ts'
 
 const MOST_PIECES = 500
 
-/** A text with hidden characters by their names. */
+/** Shows text with hidden characters replaced by their names. */
 export function Plain({ text }: { text: string }): ComponentChildren {
   const pieces = useMemo(() => showHidden(text), [text])
   if (pieces.length === 1 && !pieces[0]!.hidden) return text
@@ -28,7 +28,7 @@ export function Plain({ text }: { text: string }): ComponentChildren {
 
 const CUT_AT = 20_000
 
-/** Markdown where it is wanted and can be, else the text. What is very long is shown in part at first. */
+/** Shows text as Markdown if requested and not too long, otherwise as is. Very long text is cut at first. */
 export function LongText({ text, rendered, name }: { text: string; rendered: boolean; name: string }) {
   const [all, setAll] = useKept(`all ${name}`, false)
   const isLong = text.length > CUT_AT
@@ -45,9 +45,9 @@ export function LongText({ text, rendered, name }: { text: string; rendered: boo
   )
 }
 
-/** Elements are drawn, or left undrawn far from the view, in groups of this size. */
+/** Elements per group. Groups far from the viewport are not rendered. */
 const TOGETHER = 150
-/** For portions that were not drawn yet. */
+/** Estimated height of a portion before its first rendering. */
 const PORTION_PX = 900
 
 function Words({ text, rendered }: { text: string; rendered: boolean }) {
@@ -72,7 +72,7 @@ const drawn = (nodes: readonly Markdown[]) => nodes.map((node, i) => <Drawn key=
 
 const CHUNK = 10_000
 
-/** A long text in blocks, so that the browser lays out only those in view. */
+/** Shows long text in blocks, so that the browser lays out only the blocks in view. */
 function Chunks({ text }: { text: string }) {
   if (text.length <= CHUNK * 2) {
     return (
@@ -104,7 +104,7 @@ function Drawn({ node }: { node: Markdown }): ComponentChildren {
   const children = 'children' in node ? drawn(node.children) : undefined
   switch (node.tag) {
     case 'h':
-      // Headings of texts are no headings of the page.
+      // Headings in recorded text are not headings of the page.
       return (
         <p class={`h h${node.level}`} dir="auto">
           {children}

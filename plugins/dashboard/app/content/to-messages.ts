@@ -1,21 +1,21 @@
-/** A recorded input or output as messages, if it is a conversation of a known shape. */
+/** Reads a recorded input or output as messages if it is a conversation of a known shape. */
 import { isFields, type Message, unpack } from './message.ts'
 import { readContent } from './message-parts.ts'
 import { SHAPES } from './message-shapes.ts'
 
-/** Fields in which whole requests and states of graphs hold their conversation. */
+/** Fields that hold the conversation in complete requests and graph states. */
 const WRAPPERS = ['messages', 'prompt', 'input', 'inputs', 'chat_history'] as const
 
 /**
- * `role` is whose words a plain string is: `user` in an input, `assistant` in an output. Undefined if the value is
- * no conversation.
+ * Returns undefined if the value is not a conversation. `role` is the role of a plain string: `user` for an input,
+ * `assistant` for an output.
  */
 export function toMessages(value: unknown, role: 'user' | 'assistant'): Message[] | undefined {
   const messages = readMessages(value, role)
   return messages && nameResults(messages)
 }
 
-/** Results say which call they answer; the call says its name. */
+/** Names each result after its call, because a result records only the call's id. */
 function nameResults(messages: readonly Message[]): Message[] {
   const names = new Map<string, string>()
   return messages.map(message => {
@@ -46,7 +46,7 @@ function shaped(value: unknown): Message[] | undefined {
   return undefined
 }
 
-/** `{messages}`, `{system, messages}`, `{prompt}`: the conversation within a request. */
+/** Extracts the conversation from a request: `{messages}`, `{system, messages}` or `{prompt}`. */
 function unwrapped(value: unknown, role: 'user' | 'assistant'): Message[] | undefined {
   if (!isFields(value)) return undefined
   for (const name of WRAPPERS) {
@@ -60,7 +60,7 @@ function unwrapped(value: unknown, role: 'user' | 'assistant'): Message[] | unde
   return undefined
 }
 
-/** A prompt in words, if nothing else that matters is beside it. */
+/** Reads a plain-text prompt, unless the request has other significant fields. */
 function alone(fields: object, text: string, role: 'user' | 'assistant'): Message[] | undefined {
   const others = Object.keys(fields).filter(
     key => !['prompt', 'input', 'system', 'instructions', 'model'].includes(key)
@@ -68,7 +68,7 @@ function alone(fields: object, text: string, role: 'user' | 'assistant'): Messag
   return others.length === 0 ? [{ role, parts: [{ kind: 'text', text }] }] : undefined
 }
 
-/** The members of a request other than its conversation, such as tools and temperature. */
+/** Returns the names of a request's members outside its conversation, such as tools and temperature. */
 export function besidesMessages(value: unknown): string[] {
   const fields = unpack(value)
   if (!isFields(fields) || 'role' in fields) return []

@@ -1,5 +1,3 @@
-/** The cells of the list. */
-
 import type { ComponentChildren } from 'preact'
 import type { TraceListItem } from '../contract.ts'
 import { type Filter, type ListQuery, narrowed, writeQuery } from '../state/list-query.ts'
@@ -16,10 +14,10 @@ export interface CellContext {
   readonly query: ListQuery
   readonly zone: Zone
   readonly now: Date
-  /** The address of the list, without its search. */
+  /** Address of the list, without query string. */
   readonly base: string
   readonly search: string
-  /** The longest of the page, that bars are relative to. */
+  /** Longest duration on the page. The latency bars are relative to this value. */
   readonly longestMs: number
 }
 
@@ -32,7 +30,7 @@ function Time({ iso, zone, now }: { iso: string | null; zone: Zone; now: Date })
   )
 }
 
-/** A value that narrows the list to it. */
+/** A value that links to the list filtered by the value. */
 function Narrow({ filter, value, context }: { filter: Filter; value: string | null; context: CellContext }) {
   if (value === null) return <span class="soft">{NONE}</span>
   const { query, base } = context
@@ -43,7 +41,7 @@ function Narrow({ filter, value, context }: { filter: Filter; value: string | nu
   )
 }
 
-/** A session or a user: a way to its page, and one to its traces alone. */
+/** A session or user: a link to its page, and a link to its traces in the list. */
 function Group({ filter, value, context }: { filter: 'session' | 'user'; value: string | null; context: CellContext }) {
   if (value === null) return <span class="soft">{NONE}</span>
   const { query, base, slug } = context
@@ -81,7 +79,7 @@ function Scores({ scores }: { scores: TraceListItem['scores'] }) {
   )
 }
 
-/** A trace that runs has no tokens and no cost yet. */
+/** A running trace has no tokens and no cost yet. */
 function whenEnded(trace: TraceListItem, text: string): ComponentChildren {
   return trace.status === 'running' ? <span title="Known when the trace has ended">{NONE}</span> : text
 }

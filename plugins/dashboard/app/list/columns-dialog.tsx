@@ -1,4 +1,3 @@
-/** Which columns the list has, and in which order. */
 import { useState } from 'preact/hooks'
 import { Dialog } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icons.tsx'

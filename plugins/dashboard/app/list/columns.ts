@@ -1,9 +1,9 @@
-/** The columns of the list of traces. A score's column is `score:` and its name. */
+/** Columns of the trace list. A score's column is named `score:` followed by the score's name. */
 
 export interface ListColumn {
   readonly name: string
   readonly title: string
-  /** Numbers are aligned at their end. */
+  /** Numbers are aligned at the end of the cell. */
   readonly number?: true
 }
 
@@ -38,12 +38,11 @@ export function scoreColumn(score: string): string {
   return `${SCORE}${score}`
 }
 
-/** The score whose column it is, or undefined. */
 export function scoreOfColumn(name: string): string | undefined {
   return name.startsWith(SCORE) ? name.slice(SCORE.length) : undefined
 }
 
-/** The columns of these names; unknown ones and repetitions are left out, and the name is always there. */
+/** Returns the columns with these names, ignoring unknown and repeated names. The name column is always included. */
 export function chooseColumns(names: readonly string[]): ListColumn[] {
   const chosen = new Map<string, ListColumn>()
   for (const name of names) {
@@ -59,7 +58,7 @@ export function chooseColumns(names: readonly string[]): ListColumn[] {
   return chosen.has('name') ? [...chosen.values()] : [COLUMNS[0]!, ...chosen.values()]
 }
 
-/** The names with one of them moved by one place. */
+/** Returns the names with one name moved by one position. */
 export function moveColumn(names: readonly string[], name: string, by: 1 | -1): string[] {
   const at = names.indexOf(name)
   const to = at + by

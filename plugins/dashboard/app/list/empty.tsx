@@ -1,4 +1,4 @@
-/** A list without traces: how the first one is recorded, or why there is none. */
+/** Shown for an empty list: how to record a first trace, or why the list is empty. */
 
 import { serverAddress } from '../state/place.ts'
 import { copy } from '../state/toasts.ts'

@@ -1,5 +1,3 @@
-/** How many traces each choice of a filter has. */
-
 import type { FacetCounts } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import type { ListQuery } from '../state/list-query.ts'

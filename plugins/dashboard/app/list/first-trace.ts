@@ -1,4 +1,4 @@
-/** The command that a project without traces shows. Its variables have the names that README and guide use. */
+/** Commands for a project without traces. Variable names match the README and the guide. */
 
 const SECOND_MS = 1000
 
@@ -13,7 +13,7 @@ export function curlOfFirstTrace(address: string, now: Date): string {
     "input": "What is the capital of France?", "output": "Paris."}}'`
 }
 
-/** Exporters add /v1/traces to the endpoint. */
+/** Exporters append /v1/traces to the endpoint. */
 export function otlpVariables(address: string): string {
   return `export OTEL_EXPORTER_OTLP_ENDPOINT=${address}/api/v1/otlp
 export OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20$SPOOR_API_KEY

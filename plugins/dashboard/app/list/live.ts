@@ -1,4 +1,4 @@
-/** A list that goes on: new traces come in at the top, and running ones end, while somebody looks. */
+/** Live updates of the list: new traces appear at the top, and running traces complete. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { TraceListItem, TracePage } from '../contract.ts'
@@ -7,7 +7,7 @@ import type { ListQuery } from '../state/list-query.ts'
 import { useInterval } from '../state/load.ts'
 
 const OFTEN_MS = 2000
-/** After a minute without a new trace. */
+/** Polling interval after a minute without a new trace. */
 const SELDOM_MS = 5000
 const QUIET_MS = 60_000
 
@@ -17,7 +17,7 @@ export interface Live {
   readonly traces: readonly TraceListItem[]
   readonly excerpts: TracePage['excerpts']
   readonly fresh: ReadonlySet<string>
-  /** New traces that are not shown, since somebody reads further down. */
+  /** Number of new traces held back because the visitor has scrolled down. */
   readonly waiting: number
   show(): void
 }
@@ -35,7 +35,7 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
   const asking = useRef(false)
   const current = shown?.key === key ? shown.page : page
   const isEmpty = current !== undefined && current.traces.length === 0
-  // An empty project waits for its first trace.
+  // An empty list always polls, so that a new project shows its first trace.
   const on = possible && current !== undefined && (wanted || isEmpty)
   const pause = Date.now() - lastNew.current > QUIET_MS ? SELDOM_MS : OFTEN_MS
 
@@ -56,7 +56,7 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
       if (scrollY < 80) take(next)
       else setNewer({ key, page: next })
     } catch {
-      // The list itself tells of what is wrong when it is asked for.
+      // Errors are reported when the list itself loads.
     } finally {
       asking.current = false
     }

@@ -1,4 +1,4 @@
-/** The list of traces. Its filters, sort and page are in the address; its columns are the visitor's choice. */
+/** The trace list. The address holds filters, sort order and page; the visitor's preferences hold the columns. */
 
 import { useMemo, useState } from 'preact/hooks'
 import type { ScoreName, TracePage } from '../contract.ts'
@@ -36,7 +36,7 @@ import { useSelection } from './selection.ts'
 import { Selection } from './selection-bar.tsx'
 import { SortMenuItems, TraceTable } from './trace-table.tsx'
 
-// The traces are drawn without waiting for these.
+// Traces are rendered without waiting for these modules.
 const loadCounts = () => import('./facet-counts.ts')
 const loadSparkline = () => styled(import('./sparkline.tsx'))
 const loadViewsMenu = () => import('../ui/views-menu.tsx')
@@ -110,7 +110,7 @@ export function ListPage({ slug }: { slug: string }) {
     search,
     longestMs: Math.max(0, ...traces.map(({ durationMs }) => durationMs ?? 0))
   }
-  // Fifty rows are not drawn again because a filter's choices have come.
+  // Memoised, so that new filter counts do not re-render fifty rows.
   const table = useMemo(
     () =>
       traces.length > 0 && (
@@ -130,7 +130,7 @@ export function ListPage({ slug }: { slug: string }) {
     [traces, names.join(), zone, base, search, selection.ids, live.fresh]
   )
   const isFirst = query.after === undefined && query.before === undefined
-  // A search may have found nothing as far as it came.
+  // A page of search results may be empty while older traces remain to be searched.
   const isEmpty = page !== undefined && traces.length === 0 && page.nextCursor === null
   return (
     <div class="list-page">
@@ -228,7 +228,7 @@ function namesOf(answer: { readonly names: readonly ScoreName[] } | readonly Sco
   return list.map(({ name }) => name)
 }
 
-/** Fewer waiting traces need no notice because they are indexed within a second or two. */
+/** Minimum number of unindexed traces for a notice. Fewer take only a second or two to index. */
 const MANY_WAITING = 1000
 
 function howFar({ reached, backTo, isFilled, waiting }: NonNullable<TracePage['search']>, zone: Zone): string {

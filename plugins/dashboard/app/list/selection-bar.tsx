@@ -1,5 +1,3 @@
-/** Offers actions on the selected rows. */
-
 import { useState } from 'preact/hooks'
 import type { TraceListItem } from '../contract.ts'
 import { at, errorMessageOf, fetchText, write } from '../state/api.ts'
@@ -17,7 +15,7 @@ interface Props {
   changed(): void
 }
 
-/** The older one is A. */
+/** The older trace is A. */
 function pairAddress(slug: string, pair: readonly TraceListItem[]): string {
   const [a, b] = pair.toSorted((one, other) => Date.parse(one.startedAt) - Date.parse(other.startedAt))
   return `${pathOf({ page: 'compare', slug })}?a=${a!.id}&b=${b!.id}`

@@ -1,4 +1,4 @@
-/** Which rows of a list are chosen: of those that are shown. */
+/** Selection of rows, limited to the rows shown. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { TraceListItem } from '../contract.ts'

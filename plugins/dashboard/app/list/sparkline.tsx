@@ -1,4 +1,4 @@
-/** Traces over time, above the list: each bar is a link to its time, and a time that is dragged over is the new one. */
+/** Traces over time. Each bar links to its time range, and dragging selects a new range. */
 
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
@@ -17,12 +17,12 @@ interface Props {
   readonly slug: string
   readonly query: ListQuery
   readonly zone: Zone
-  /** The address of the list, without its search. */
+  /** Address of the list, without query string. */
   readonly base: string
   change(query: ListQuery): void
 }
 
-/** A list of all time shows this much. */
+/** Range of the chart when the list covers all time. */
 const OF_ALL_TIME = '7d'
 const RENEW_MS = 60_000
 const STEPS: Readonly<Record<Step, string>> = { minute5: 'by five minutes', hour: 'by hour', day: 'by day' }

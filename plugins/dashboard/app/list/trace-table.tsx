@@ -1,4 +1,3 @@
-/** The table of traces. A row is a link, and may be chosen by its box. */
 import type { Excerpt, TraceListItem, TracePage } from '../contract.ts'
 import { type ListQuery, type ListSort, SORTS } from '../state/list-query.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -13,7 +12,7 @@ interface Props {
   readonly context: CellContext
   readonly excerpts: TracePage['excerpts']
   readonly selected: ReadonlySet<string>
-  /** Traces that have come while one looked. */
+  /** Traces that arrived while the list was open. */
   readonly fresh: ReadonlySet<string>
   readonly query: ListQuery
   select(id: string, range: boolean): void
@@ -21,7 +20,7 @@ interface Props {
   sort(sort: ListSort): void
 }
 
-/** The order of each column that the server can sort by. */
+/** Sort order of each column that the server can sort by. */
 const SORTED: Readonly<Record<string, ListSort>> = { started: 'newest', latency: 'slowest', cost: 'costliest' }
 const SORT_NAMES: Readonly<Record<ListSort, string>> = {
   newest: 'newest first',

@@ -1,4 +1,4 @@
-/** A number, and how it compares with the period before. */
+/** A number and its change from the previous period. */
 import { changeOf } from '../charts/series.ts'
 import { formatPercent } from '../ui/format.ts'
 
@@ -6,9 +6,9 @@ interface TotalProps {
   readonly value: number | null
   readonly before: number | null | undefined
   format(value: number): string
-  /** The name of the number, if several are shown side by side. */
+  /** Label of the number, if several are shown side by side. */
   readonly name?: string
-  /** Shares are compared in points of a percent. */
+  /** Whether to show the change in percentage points, for shares. */
   readonly points?: boolean
 }
 
@@ -28,11 +28,11 @@ export function TotalNumber({ value, before, format, name, points = false }: Tot
   )
 }
 
-/** Empty where there was nothing before: no ratio says how much more that is. */
+/** Returns an empty string if the previous value was zero, because no ratio exists. */
 function ratioBetween(value: number, before: number): string {
   const change = changeOf(value, before)
   if (change === null) return value === before ? '±0' : ''
-  // Ten times as much is no percentage that anybody reads.
+  // From a tenfold value on, a factor is easier to read than a percentage.
   if (change >= 9) return `×${Math.round(change + 1)}`
   return signed(change, formatPercent(Math.abs(change)))
 }

@@ -1,4 +1,4 @@
-/** Shows which traces the numbers cover (ended ones, how far back, which days) and how much is stored. */
+/** Shows which traces the numbers cover (ended ones, how far back, which days) and the stored volume. */
 
 import { stepsBetween } from '../charts/series.ts'
 import type { ProjectAnswer, SeriesAnswer } from '../contract.ts'

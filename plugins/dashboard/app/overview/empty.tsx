@@ -1,9 +1,8 @@
-/** In place of charts without a trace: the ways to where some are. */
+/** Shown if no trace matches, with links that widen the selection. */
 import type { ListQuery } from '../state/list-query.ts'
 
 interface Props {
   readonly query: ListQuery
-  /** The address of the list of traces. */
   readonly list: string
   longest(): void
   clear(): void

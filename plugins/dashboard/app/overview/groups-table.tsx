@@ -1,4 +1,4 @@
-/** Numbers by model or by name: a table with bars, each row a link to its traces. */
+/** Numbers by model or by name. Each row has a bar and links to its traces. */
 
 import { useId } from 'preact/hooks'
 import { rateOf, stepsBetween } from '../charts/series.ts'
@@ -14,7 +14,6 @@ interface Props {
   readonly answer: TotalsAnswer
   readonly query: ListQuery
   readonly list: string
-  /** Whether all rows are shown. */
   readonly whole: boolean
   setWhole(whole: boolean): void
 }
@@ -24,7 +23,7 @@ const FIRST_ROWS = 8
 export function GroupsTable({ title, by, answer, query, list, whole, setWhole }: Props) {
   const heading = useId()
   const { groups, other } = answer
-  /** The last group has all that have no room by themselves. */
+  /** The last group sums all groups that are not listed separately. */
   const rest = other > 0 ? groups.at(-1) : undefined
   const time = withTime(query, stepsBetween({ ...answer, starts: [] }))
   const shown = whole ? groups : groups.slice(0, FIRST_ROWS)

@@ -1,4 +1,4 @@
-/** The overview of a project: numbers over time, by model and by name. What is shown is in the address. */
+/** The overview of a project: numbers over time, by model and by name. The address holds the selection. */
 
 import type { ComponentChildren } from 'preact'
 import { hasSteps, wholeOf } from '../charts/series.ts'
@@ -22,7 +22,7 @@ import { GroupsTable } from './groups-table.tsx'
 import { ScoreLines } from './score-lines.tsx'
 import { TimeCharts } from './time-charts.tsx'
 
-/** How often numbers up to now are asked for again. */
+/** Refresh interval for numbers up to the present. */
 const RENEW_MS = 60_000
 
 export function OverviewPage({ slug }: { slug: string }) {
@@ -32,7 +32,7 @@ export function OverviewPage({ slug }: { slug: string }) {
   const tables = readShown(search)
   const list = pathOf({ page: 'traces', slug })
   const offset = String(offsetOf(zone))
-  /** Asks for numbers of the same traces as all others on the page. */
+  /** Loads numbers for the same traces as the rest of the page. */
   const useCounted = <P extends Path>(
     addressOf: (search: string) => ApiPath<P>,
     more: Readonly<Record<string, string>> = {},
@@ -148,7 +148,7 @@ interface ShownProps<T> {
   children(value: T): ComponentChildren
 }
 
-/** Shows the response once it has arrived. If it cannot be refreshed, the old one stays beside the error. */
+/** Shows the response once it has arrived. If a refresh fails, the previous response stays visible beside the error. */
 function Shown<T>({ of: { value, error, again }, what, children }: ShownProps<T>) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** Scores over time, a line for each name. */
+/** Scores over time, one row per name. */
 
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
@@ -15,7 +15,7 @@ interface Props {
   readonly answer: ScoreSeries
   readonly query: ListQuery
   readonly zone: Zone
-  /** The address of the page of scores, without its search. */
+  /** Address of the scores page, without query string. */
   readonly page: string
 }
 
@@ -26,7 +26,7 @@ export function ScoreLines({ answer, query, zone, page }: Props) {
   const { names, newest } = answer
   const axis = useMemo(() => timeAxis(answer, zone), [answer, zone])
   const shown = names.slice(0, MOST_NAMES)
-  // The page of scores knows environments, and no other filter.
+  // The scores page supports the environment filter only.
   const { env } = query.filters
   const kept = { ...query, filters: env === undefined ? {} : { env } }
   const hrefOf = (name: string, to: ListQuery) => {

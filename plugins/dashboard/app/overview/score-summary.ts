@@ -1,4 +1,4 @@
-/** Sums up the scores of a project, each name in one line. */
+/** Summarises each of a project's scores in one line. */
 
 import type { ScoreOverTime } from '../contract.ts'
 import { formatPercent, formatScore } from '../ui/format.ts'
@@ -6,7 +6,7 @@ import { asLine } from '../ui/text.ts'
 
 const sum = (counts: readonly number[]) => counts.reduce((all, each) => all + each, 0)
 
-/** `mean 0.84`, `82 % yes`, `correct 63 %`. */
+/** Returns a summary such as `mean 0.84`, `82 % yes` or `correct 63 %`. */
 export function summaryOf({ dataType, count, shares, average }: ScoreOverTime): string {
   if (count === 0) return ''
   if (dataType === 'boolean') return `${formatPercent(sum(shares.true ?? []) / count)} yes`
@@ -17,7 +17,7 @@ export function summaryOf({ dataType, count, shares, average }: ScoreOverTime): 
   return average === null ? '' : `mean ${formatScore(average)}`
 }
 
-/** The values of a categorical score that have colours of their own, the most frequent first, and the rest. */
+/** Returns the `most` most frequent values of a categorical score and the sum of the rest. */
 export function sharesOf(
   { shares, other }: ScoreOverTime,
   most: number

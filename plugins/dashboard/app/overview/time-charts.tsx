@@ -1,4 +1,4 @@
-/** The charts of one answer: traces and errors, their share, latency, tokens and cost. */
+/** Charts of one response: traces and errors, error rate, latency, tokens and cost. */
 
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
@@ -12,7 +12,6 @@ import type { Zone } from '../ui/time.ts'
 import { TotalNumber } from './change.tsx'
 
 export interface Showing {
-  /** Names of charts that are shown as tables. */
   readonly tables: readonly string[]
   show(name: string, asTable: boolean): void
 }
@@ -21,12 +20,12 @@ interface Props extends Showing {
   readonly answer: SeriesAnswer
   readonly query: ListQuery
   readonly zone: Zone
-  /** The address of the list of traces, without its search. */
+  /** Address of the trace list, without query string. */
   readonly list: string
   zoom(time: { readonly from: string; readonly to: string }): void
 }
 
-/** Latencies are counted in buckets, so they are near enough. */
+/** Latencies are approximate because they are counted in buckets. */
 const about = (ms: number) => `≈ ${formatDuration(ms)}`
 
 export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Props) {
@@ -36,7 +35,7 @@ export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Pr
     const time = withTime(query, stepsBetween(answer, at, at))
     return `${list}${writeQuery(status === undefined ? time : narrowed(time, { status }))}`
   }
-  /** The list of the same traces: relative times go on, and the steps of a chart do not. */
+  /** Query for the same traces with absolute times, because a relative range moves on but the chart does not. */
   const whole = withTime(query, stepsBetween(answer))
   const all = (status?: string) => `${list}${writeQuery(status === undefined ? whole : narrowed(whole, { status }))}`
   const of = (

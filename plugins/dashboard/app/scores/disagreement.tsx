@@ -1,4 +1,4 @@
-/** Lists traces to which two sources gave different scores of one name. */
+/** Lists traces for which two sources gave different values of the same score. */
 
 import { SHOWN_SOURCES } from '../charts/score-series.ts'
 import type { Answer } from '../contract.ts'

@@ -1,4 +1,4 @@
-/** How the scores of a name are spread, and who gave them. Each number leads to the traces that it counts. */
+/** The distribution of a score's values and sources. Each number links to the traces that it counts. */
 
 import { BarChart } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'

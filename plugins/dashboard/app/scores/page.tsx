@@ -1,4 +1,4 @@
-/** The scores of a project: what each name comes to over time, and of one of them where it comes from and whose traces it judges. */
+/** A project's scores: each over time, and for a single score its sources and the traces that it rates. */
 
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'

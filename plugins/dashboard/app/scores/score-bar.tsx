@@ -1,4 +1,4 @@
-/** Which scores the page is of: a name, an environment, a time. */
+/** Selects the score, environment and time range of the page. */
 import type { Facets, ScoreName } from '../contract.ts'
 import { type ScorePageQuery, withChoice } from '../state/score-query.ts'
 import { CHART_RANGES, DEFAULT_RANGE, rangeName } from '../state/time-range.ts'

@@ -1,5 +1,3 @@
-/** The distribution of a score's values, as bars. */
-
 import type { Axis } from '../charts/axis.ts'
 import type { ScoreOverTime } from '../contract.ts'
 import type { ScorePicks } from '../state/score-query.ts'
@@ -8,13 +6,13 @@ import { formatScore } from '../ui/format.ts'
 export interface Bar {
   readonly name: string
   readonly count: number
-  /** Undefined for what is counted together. */
+  /** Undefined for the bar that sums several values. */
   readonly picks: ScorePicks | undefined
 }
 
 const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0)
 
-/** How the scores are spread: bars of numbers, else the values from the most frequent on. */
+/** Returns a numeric score's histogram, or any other score's values, most frequent first. */
 export function barsOf({ dataType, histogram, shares, other }: ScoreOverTime): Bar[] {
   if (dataType === 'numeric') {
     return histogram.map(({ from, to, count }) =>
@@ -32,7 +30,7 @@ export function barsOf({ dataType, histogram, shares, other }: ScoreOverTime): B
   return rest === 0 ? values : [...values, { name: 'other values', count: rest, picks: undefined }]
 }
 
-/** The axis of a histogram: each bar's name is at the bar, the ticks say where bars begin. */
+/** Builds the axis of a histogram. Each bar has its full name; ticks show where bars start. */
 export function histogramAxis(bars: readonly Bar[], most = 7): Axis {
   const every = Math.max(1, Math.ceil(bars.length / most))
   return {

@@ -1,4 +1,4 @@
-/** How a score changes over time: the mean of numbers, the shares of values. */
+/** A score over time: the mean of a numeric score, or the shares of other values. */
 
 import type { Axis } from '../charts/axis.ts'
 import { type ChartProps, type ChartSeries, LineChart, StackChart, type Tone } from '../charts/charts.tsx'
@@ -13,19 +13,17 @@ interface Props {
   readonly series: ScoreSeries
   readonly axis: Axis
   readonly query: ScorePageQuery
-  /** The address of the page. */
   readonly base: string
   readonly title: string
-  /** The heading leads to the page of the score alone. */
+  /** Link from the heading to the page of this score. */
   readonly href?: string
   readonly wide?: boolean
   change(query: ScorePageQuery): void
 }
 
-/** The most frequent values each have one of these colours. */
 const TONES: readonly Tone[] = [3, 2, 4, 5, 6, 1]
 
-/** The shares of the most frequent values, and of all others together. */
+/** Returns the shares of the most frequent values and of the rest. */
 export function chartShares({ shares, other, dataType }: ScoreOverTime): ChartSeries[] {
   const values = Object.entries(shares)
   const rest = values.slice(TONES.length).map(([, counts]) => counts)
@@ -38,7 +36,7 @@ export function chartShares({ shares, other, dataType }: ScoreOverTime): ChartSe
   return others.some(each => each > 0) ? [...shown, { name: 'other values', values: others, tone: 'rest' }] : shown
 }
 
-/** Sums up all scores of a name. Empty for a category with several values, which the legend has. */
+/** Summarises a score's values. Empty for a categorical score with several values, which the legend shows. */
 export function averageOf(score: ScoreOverTime): string {
   const { dataType, average } = score
   if (average === null) {

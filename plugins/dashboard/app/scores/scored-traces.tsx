@@ -1,4 +1,4 @@
-/** The traces that have a score of the name, newest score first: all of them, or those of a bar. */
+/** Traces that have the score, newest score first. With a selected bar, only its traces. */
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { SHOWN_SOURCES } from '../charts/score-series.ts'
 import { at, read } from '../state/api.ts'
@@ -34,7 +34,7 @@ export function ScoredTraces({ slug, query, base, zone }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   const isPicked = hasPicks(query)
   useLayoutEffect(() => {
-    // A visitor who has chosen a bar wants to see its traces.
+    // After selecting a bar, the visitor wants to see its traces.
     if (isPicked) heading.current?.scrollIntoView({ block: 'start' })
   }, [path])
   const now = new Date()

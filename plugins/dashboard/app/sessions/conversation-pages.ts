@@ -1,4 +1,4 @@
-/** The traces of sessions that were loaded, page by page, so that going back shows what was there. */
+/** Loaded traces of recent sessions, so that going back restores what was shown. */
 import type { SessionTraces } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { withMore } from './conversation.ts'
@@ -9,7 +9,7 @@ const nameOf = (slug: string, id: string) => `${slug} ${id}`
 
 export const knownConversation = (slug: string, id: string) => conversations.get(nameOf(slug, id))
 
-/** The conversation with its next page, or with its first one. */
+/** Loads the next page and returns the whole conversation loaded so far. */
 export async function loadMore(
   slug: string,
   id: string,

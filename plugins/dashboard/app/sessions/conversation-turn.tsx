@@ -1,4 +1,4 @@
-/** One trace of a conversation: what was asked and what was answered, and what that took. */
+/** One trace of a conversation: question, answer, duration, tokens and cost. */
 
 import { useMemo } from 'preact/hooks'
 import { type Body, conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
@@ -17,7 +17,7 @@ import { asLine } from '../ui/text.ts'
 import { fullTime, shortTime, type Zone } from '../ui/time.ts'
 import { asked } from './conversation.ts'
 
-/** The height that a turn is given until its texts are there. */
+/** Estimated height of a turn until its texts load. */
 const ESTIMATE_PX = 220
 
 export function Turn({ slug, trace, zone, now }: { slug: string; trace: TraceListItem; zone: Zone; now: Date }) {
@@ -54,7 +54,7 @@ export function Turn({ slug, trace, zone, now }: { slug: string; trace: TraceLis
 
 function Texts({ slug, trace }: { slug: string; trace: TraceListItem }) {
   const path = pathOfBody(slug, trace.id, TRACE_ROW)
-  // A trace that runs, or grows, has other texts later.
+  // The texts of a running or growing trace change over time.
   const version = `${trace.estimatedBytes}.${trace.spanCount}.${trace.endedAt}`
   const { value: body, error, again } = useLoad(`${path} ${version}`, signal => loadBody(path, version, signal))
   if (error !== undefined) return <Problem error={error} again={again} />
@@ -80,7 +80,6 @@ function Said({ body, side, none }: { body: Body; side: 'input' | 'output'; none
   return <Messages messages={shown} rendered />
 }
 
-/** An input or output that is not a conversation, as JSON. */
 function Json({ body, node, label }: { body: Body; node: JsonNode; label: string }) {
   const text = useMemo(() => sourceOf(body.text, node), [body, node])
   return (

@@ -1,4 +1,4 @@
-/** The traces of a session, one below the other; more come as one scrolls to the end. */
+/** The traces of a session. Scrolling to the end loads more. */
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import type { SessionTraces as Loaded } from '../contract.ts'
@@ -15,7 +15,7 @@ export interface Loading {
   more(): void
 }
 
-/** Loads the first page at once, and the next one when it is asked for. */
+/** Loads the first page at once and further pages on demand. */
 export function useConversation(slug: string, id: string): Loading {
   const [loaded, setLoaded] = useState(() => knownConversation(slug, id))
   const [error, setError] = useState<unknown>()

@@ -1,12 +1,12 @@
-/** A session as a conversation: what of each trace was said, and where somebody was away. */
+/** Shows a session as a conversation: what each trace adds, and long pauses between traces. */
 
 import type { Message } from '../content/message.ts'
 import type { TraceListItem } from '../contract.ts'
 
-/** A longer time between two traces is told. */
+/** Minimum pause between two traces for a notice. */
 const GAP_MS = 30 * 60_000
 
-/** How long nothing happened before a trace, in ms; undefined if that is not worth a line. */
+/** Returns the pause before a trace in ms; undefined if the pause is too short for a notice. */
 export function gapBefore(before: TraceListItem | undefined, trace: TraceListItem): number | undefined {
   if (before === undefined) return undefined
   const ms = Date.parse(trace.startedAt) - Date.parse(before.endedAt ?? before.startedAt)
@@ -14,15 +14,16 @@ export function gapBefore(before: TraceListItem | undefined, trace: TraceListIte
 }
 
 /**
- * The question of a trace: the last message with a user's own words, and those after it, such as tool results. An
- * agent's input has the entire conversation, which earlier traces have shown. Without such a message, the last one.
+ * Returns a trace's question: the last message with a user's own words and the messages after it, such as tool results.
+ * Earlier messages of an agent's input were shown with earlier traces. Without a user message, returns the last
+ * message.
  */
 export function asked(input: readonly Message[]): readonly Message[] {
   const at = input.findLastIndex(({ role, parts }) => role === 'user' && parts.some(part => part.kind !== 'result'))
   return at === -1 ? input.slice(-1) : input.slice(at)
 }
 
-/** Traces by their ids, in the order in which they came; those that come again replace those that are there. */
+/** Merges traces by id in order of arrival. A later version replaces the earlier one. */
 export function withMore(known: readonly TraceListItem[], more: readonly TraceListItem[]): TraceListItem[] {
   return [...new Map([...known, ...more].map(trace => [trace.id, trace])).values()]
 }

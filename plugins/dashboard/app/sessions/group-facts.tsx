@@ -1,5 +1,3 @@
-/** The sums of a session or a user, at the head of its page. */
-
 import type { ComponentChildren } from 'preact'
 import type { Group } from '../contract.ts'
 import { Day, Fact, Moment } from '../ui/facts.tsx'
@@ -9,7 +7,7 @@ import type { Zone } from '../ui/time.ts'
 interface Props {
   readonly sums: Omit<Group, 'isMore'>
   readonly running?: number
-  /** Only the day of the first trace is known, not its time. */
+  /** Whether only the day of the first trace is known, not its time. */
   readonly byDay?: boolean
   readonly zone: Zone
   readonly now: Date

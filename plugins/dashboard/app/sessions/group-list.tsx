@@ -1,4 +1,4 @@
-/** The list of a project's sessions, or of its users: those that were seen last come first. */
+/** A project's sessions or users, most recently seen first. */
 
 import { useState } from 'preact/hooks'
 import type { SessionPage, UserPage } from '../contract.ts'
@@ -20,7 +20,7 @@ const WORDS = {
   users: { title: 'Users', one: 'user', field: 'userId' }
 } as const
 
-/** The last pages, so that going back shows what was there at once. */
+/** Recently viewed pages, so that going back shows them at once. */
 const KEPT = 10
 const pages = new Map<string, SessionPage | UserPage>()
 

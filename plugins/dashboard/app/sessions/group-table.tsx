@@ -1,5 +1,3 @@
-/** Sessions or users as rows. */
-
 import type { Group } from '../contract.ts'
 import { pathOf } from '../state/route.ts'
 import { Day, Moment } from '../ui/facts.tsx'

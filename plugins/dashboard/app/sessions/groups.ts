@@ -1,12 +1,12 @@
-/** Lists of sessions and of users: what the server answers, and what of them is in the address. */
+/** The lists of sessions and users: kinds, query parameters and their form in the address. */
 
 export type GroupKind = 'sessions' | 'users'
 
 export interface GroupQuery {
-  /** How the id begins. */
+  /** Prefix of the id. */
   readonly prefix?: string
   readonly env?: string
-  /** Only users are listed by time. */
+  /** Time range, for the list of users only. */
   readonly range?: string
   readonly after?: string
 }
@@ -23,7 +23,7 @@ export function readGroupQuery(search: string): GroupQuery {
   )
 }
 
-/** The search of an address, which is the server's query as well. */
+/** Returns the query string for the address and for the server. */
 export function writeGroupQuery(query: GroupQuery): string {
   const parameters = new URLSearchParams()
   for (const name of NAMES) {

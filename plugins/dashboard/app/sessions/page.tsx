@@ -1,5 +1,3 @@
-/** The sessions of a project, and one as a conversation. */
-
 import { useLayoutEffect } from 'preact/hooks'
 import { ApiError, at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
@@ -32,7 +30,7 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
   const { loaded } = loading
   useArrival(loaded !== undefined)
   useLayoutEffect(() => {
-    // A link may name one of the traces.
+    // The address may name one of the traces.
     if (loaded !== undefined && location.hash !== '')
       document.getElementById(`t-${location.hash.slice(1)}`)?.scrollIntoView()
   }, [loaded !== undefined])

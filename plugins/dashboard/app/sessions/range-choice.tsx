@@ -1,7 +1,7 @@
-/** Over how long users are added up. */
+/** Selects the time range over which users' totals are computed. */
 import { DAY_RANGE_CHOICES } from '../state/time-range.ts'
 
-/** The one that the server takes where none is given. */
+/** The server's default. */
 const USUAL = '30d'
 
 const NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': 'year' } as const

@@ -1,4 +1,4 @@
-/** The user's own settings: the password and the sessions. */
+/** The user's own settings: password and sessions. */
 import { useState } from 'preact/hooks'
 import { at, errorMessageOf, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
@@ -32,7 +32,7 @@ export function Password() {
           await loadSession()
         }}
       >
-        {/* Managers of passwords keep the address beside the password. */}
+        {/* Password managers store the address with the password. */}
         <input
           class="unseen"
           type="text"
@@ -108,7 +108,7 @@ export function SignedInPlaces({ zone }: { zone: Zone }) {
   )
 }
 
-/** The browser and system of a User-Agent, roughly. */
+/** Returns the approximate browser and operating system of a User-Agent. */
 function browserOf(agent: string): string {
   const browser = /(Firefox|Edg|OPR|Chrome|Safari)\/?[\d.]*/.exec(agent.replace(/HeadlessChrome/, 'Chrome'))?.[1]
   const system = /(Windows|Macintosh|Android|iPhone|iPad|Linux)/.exec(agent)?.[1]

@@ -1,4 +1,4 @@
-/** The keys of a project: made, renewed and ended here; a whole key is shown once. */
+/** Creates, rotates and revokes a project's API keys. A complete key is shown only once. */
 
 import { useState } from 'preact/hooks'
 import type { Key } from '../contract.ts'
@@ -14,7 +14,7 @@ import { Listing } from './listing.tsx'
 
 type Asked = { what: 'create' } | { what: 'rotate' | 'revoke'; key: Key } | { what: 'show'; secret: string }
 
-/** Without a response the user cannot know whether a key was made, and its secret is shown only once. */
+/** Without a response the user cannot know whether a key was created, and its secret is shown only once. */
 const LOST_CREATION =
   'The key may have been made all the same: if it is in the list, revoke it, since nobody has seen it, and create another.'
 const LOST_ROTATION =
@@ -34,7 +34,7 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
   const [asked, setAsked] = useState<Asked | undefined>()
   const [all, setAll] = useState(false)
   const close = () => setAsked(undefined)
-  /** Ended here; the list says so at once, and not only when it is there again. */
+  /** Keys revoked on this page. The list shows them as revoked before it reloads. */
   const [ended, setEnded] = useState<ReadonlySet<string>>(new Set())
   const over = (key: Key) => setEnded(new Set([...ended, key.keyId]))
   const issue = async (

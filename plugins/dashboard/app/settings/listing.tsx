@@ -1,13 +1,12 @@
-/** A table of settings: its rows once they are there, until then the waiting or what is wrong. */
+/** A table of settings. Until its rows load, a waiting message or an error is shown. */
 import type { ComponentChildren } from 'preact'
 import { Problem, Waiting } from '../ui/problem.tsx'
 
 interface ListingProps {
   readonly loaded: { readonly value: unknown; readonly error: unknown; again(): void }
   readonly what: string
-  /** The titles of the columns; the last column, of what can be done, has none to see. */
+  /** Column titles. The last column contains actions and has no visible title. */
   readonly columns: readonly string[]
-  /** Said in place of a table without rows. */
   readonly none?: string | undefined
   readonly children: ComponentChildren
 }

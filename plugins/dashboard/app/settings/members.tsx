@@ -1,4 +1,4 @@
-/** Lists and invites the members of the account. Nothing is mailed: an owner gets a link and passes it on. */
+/** Lists and invites the account's members. No mail is sent: an owner gets a link and passes it on. */
 
 import { useState } from 'preact/hooks'
 import type { ProjectMember, Role } from '../contract.ts'

@@ -1,5 +1,3 @@
-/** The settings of a project, and one's own account. */
-
 import { useArrival } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf, SETTINGS, type SettingsTab } from '../state/route.ts'

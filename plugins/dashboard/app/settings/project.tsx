@@ -1,5 +1,3 @@
-/** The project: its name, and how much is stored. */
-
 import { useState } from 'preact/hooks'
 import type { ProjectAnswer } from '../contract.ts'
 import { at, read, write } from '../state/api.ts'
@@ -15,7 +13,6 @@ import { fullTime, type Zone } from '../ui/time.ts'
 export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
   const path = at('p/:slug', { slug })
   const { value, error, again } = useLoad(path, signal => read(path, { signal }))
-  /** The name as typed; undefined if it was not changed. */
   const [typed, setTyped] = useState<string | undefined>()
   if (error !== undefined) return <Problem error={error} again={again} />
   if (value === undefined) return <Waiting what="the project" />

@@ -1,4 +1,4 @@
-/** The saved views of a project: renamed, shared and deleted here. They are made on the pages that they are of. */
+/** Renames, shares and deletes saved views. Views are created on the pages that they save. */
 
 import { useState } from 'preact/hooks'
 import type { View } from '../contract.ts'

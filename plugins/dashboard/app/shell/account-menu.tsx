@@ -1,4 +1,4 @@
-/** The menu of who is signed in: their account, colours, times and keys. */
+/** The account menu: account, colours, times and keyboard shortcuts. */
 
 import { prefer, preferences } from '../state/preferences.ts'
 import { type Page, pathOf } from '../state/route.ts'
@@ -35,7 +35,7 @@ export function AccountMenu({ links, openHelp }: { links: readonly Link[]; openH
             <span class="initial wide-only" aria-hidden="true">
               {[...(user.name || user.email)][0]?.toUpperCase()}
             </span>
-            {/* On a narrow screen the pages are in this menu, too. */}
+            {/* On a narrow screen, this menu also contains the pages. */}
             <span class="narrow-only">
               <Icon name="menu" />
             </span>

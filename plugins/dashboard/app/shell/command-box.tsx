@@ -1,4 +1,4 @@
-/** Goes to what somebody has the name or id of, and does what they say, by the pattern of a combobox of ARIA. */
+/** Opens pages by name or id and runs commands, as a combobox in the ARIA pattern. */
 
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { at, read } from '../state/api.ts'
@@ -47,7 +47,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
     const names = facets?.names ?? []
     const all = knownEntries({ slug, projects: known?.projects ?? [], views: views ?? [], names, commands })
     if (typed === '') return atFirst(all, recent)
-    // The entries that the server has found match, even if their words do not.
+    // Entries found by the server count as matches even if their words do not match.
     const found = lookup.entries
     return inOrder(distinct([...found, ...matching(all, typed)]))
   }, [slug, known, theme, zone, views, facets, typed, recent, lookup.entries])
@@ -142,13 +142,13 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
   )
 }
 
-/** By kind; what the server has found stands before what is only alike. */
+/** Sorts entries by kind. Within a kind, entries found by the server come first. */
 function inOrder(entries: readonly Entry[]): Entry[] {
   const kinds = Object.keys(KINDS)
   return entries.toSorted((one, other) => kinds.indexOf(one.kind) - kinds.indexOf(other.kind))
 }
 
-/** There is one on the list of traces, where it can go on. */
+/** The live button exists only on a trace list that can update live. */
 const liveButton = () => document.querySelector<HTMLButtonElement>('main button.live')
 
 const DONE: Readonly<Record<Exclude<PageCommand, 'help'>, () => void>> = {
@@ -174,6 +174,6 @@ function keep(text: string): void {
   try {
     localStorage.setItem(RECENT, text)
   } catch {
-    // It is not offered again, then.
+    // The entry will not be offered again.
   }
 }

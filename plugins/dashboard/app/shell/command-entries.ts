@@ -1,4 +1,4 @@
-/** The entries of the command box, pages and commands, and the search for entries that match the typed text. */
+/** The entries of the command box, and the search for entries that match the typed text. */
 import type { View, VisitorProject } from '../contract.ts'
 import { writeQuery } from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'
@@ -17,7 +17,7 @@ export const COMMANDS = {
 } as const
 export type PageCommand = keyof typeof COMMANDS
 
-/** Kinds in the order in which they are shown, and how they are called. */
+/** Kinds in display order, with their titles. */
 export const KINDS = {
   recent: 'Recent',
   trace: 'Trace',
@@ -32,11 +32,11 @@ export const KINDS = {
 } as const
 export type Kind = keyof typeof KINDS
 
-/** Something to choose: an address to go to, or a command. */
+/** An entry of the command box: an address to open or a command to run. */
 export interface Entry {
   readonly kind: Kind
   readonly label: string
-  /** More words, which are looked through too. */
+  /** Additional words, which are searched too. */
   readonly note?: string
   readonly target: { readonly address: string } | { readonly command: PageCommand }
 }
@@ -45,13 +45,12 @@ export interface Known {
   readonly slug: string
   readonly projects: readonly VisitorProject[]
   readonly views: readonly View[]
-  /** Names of traces. */
   readonly names: readonly string[]
-  /** Commands that do something on this page, for this visitor. */
+  /** Commands that have an effect on this page for this visitor. */
   readonly commands: readonly PageCommand[]
 }
 
-/** Everything that is known without asking for what was typed. */
+/** Returns all entries that are known without a request to the server. */
 export function knownEntries({ slug, projects, views, names, commands }: Known): Entry[] {
   const page = (label: string, to: Page, note?: string): Entry => ({
     kind: 'page',
@@ -116,13 +115,13 @@ export function traceEntry(slug: string, traceId: string, note: string): Entry {
   return { kind: 'trace', label: traceId, note, target: { address: pathOf({ page: 'trace', slug, traceId }) } }
 }
 
-/** The most of one kind. */
+/** Maximum number of entries per kind. */
 const MOST_OF_KIND = 6
 const ORDER = Object.keys(KINDS) as readonly Kind[]
 
 /**
- * The entries that have each typed word in their label or note, by kind. Within a kind, labels that begin with the
- * typed text come first, then entries of which a later word does.
+ * Returns the entries that contain each typed word in their label or note, by kind. Labels that start with the typed
+ * text come first, then entries in which a later word does.
  */
 export function matching(entries: readonly Entry[], text: string): Entry[] {
   const typed = fold(text)
@@ -145,13 +144,13 @@ export function matching(entries: readonly Entry[], text: string): Entry[] {
 
 const fold = (text: string) => text.toLowerCase().replace(/\s+/g, ' ').trim()
 
-/** The entries to show before anything is typed: recent ones, then views, pages and projects. */
+/** Returns the entries to show before anything is typed: recent entries, then views, pages and projects. */
 export function atFirst(entries: readonly Entry[], recent: readonly Entry[]): Entry[] {
   const of = (kind: Kind) => entries.filter(entry => entry.kind === kind)
   return [...recent, ...of('view').slice(0, MOST_OF_KIND), ...of('page'), ...of('project').slice(0, MOST_OF_KIND)]
 }
 
-/** Each target once: the first entry that leads there. */
+/** Keeps the first entry for each target. */
 export function distinct(entries: readonly Entry[]): Entry[] {
   const seen = new Set<string>()
   return entries.filter(({ target }) => {

@@ -1,4 +1,4 @@
-/** A trace of which only the id is known, as logs and alerts have it: the project it is in, among those one may see. */
+/** Redirects to a trace by its id alone, as found in logs and alerts, if the visitor may see its project. */
 import { useEffect, useState } from 'preact/hooks'
 import { at, read } from '../state/api.ts'
 import { go, useArrival, usePlace } from '../state/place.ts'

@@ -1,4 +1,3 @@
-/** The keys of the dashboard. */
 import { Dialog } from '../ui/dialog.tsx'
 
 const COMMANDS: readonly (readonly [keys: string, does: string])[] = [

@@ -1,4 +1,4 @@
-/** Asks the server what there is of a text that was typed: nothing is offered that is not there. */
+/** Looks up the typed text on the server, so that the command box offers only entries that exist. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, at, errorMessageOf, read } from '../state/api.ts'
@@ -11,7 +11,6 @@ const MOST = 3
 export interface IdLookup {
   readonly entries: readonly Entry[]
   readonly asking: boolean
-  /** The message of a lookup that failed. */
   readonly error: string | undefined
 }
 
@@ -44,11 +43,11 @@ export function useLookup(slug: string, typed: string): IdLookup {
     }
   }, [slug, typed])
   if (typed === '') return NOTHING
-  // Entries that were found for the previous text stay until a response arrives.
+  // Entries found for the previous text stay until a response arrives.
   return found.typed === typed ? found.lookup : { ...found.lookup, asking: true, error: undefined }
 }
 
-/** The trace of this id, in this project or in another that one may see. */
+/** Finds the trace with this id, in this project or in another project that the visitor may see. */
 async function findTrace(slug: string, id: string, signal: AbortSignal): Promise<Entry[]> {
   const { traces } = await read(at('p/:slug/traces', { slug }, `ids=${id}`), { signal })
   if (traces[0] !== undefined) return [traceEntry(slug, id, traces[0].name)]
@@ -67,7 +66,6 @@ async function findListed(slug: string, typed: string, filter: 'name' | 'tag', s
   return traces.length === 0 ? [] : [filter === 'name' ? nameEntry(slug, typed) : tagEntry(slug, typed)]
 }
 
-/** Sessions or users whose id begins with the typed text. */
 async function findGroups(
   slug: string,
   typed: string,

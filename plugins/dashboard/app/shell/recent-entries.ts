@@ -1,4 +1,4 @@
-/** Keeps the last entries that a user chose in the command box. The browser stores them. */
+/** Keeps the entries that a user chose most recently in the command box, in browser storage. */
 import { type Entry, KINDS } from './command-entries.ts'
 
 const MOST = 6
@@ -9,7 +9,7 @@ interface Kept {
   readonly entries: readonly Entry[]
 }
 
-/** The entries of this user in this project; empty if the string is another user's, or invalid. */
+/** Returns this user's entries in this project; empty if the string is invalid or belongs to another user. */
 export function readRecent(text: string | null, user: number, slug: string): Entry[] {
   try {
     const kept = JSON.parse(text ?? '') as Partial<Kept> | null
@@ -20,7 +20,7 @@ export function readRecent(text: string | null, user: number, slug: string): Ent
   }
 }
 
-/** The same with one more, the newest first. */
+/** Returns the entries to store after a new choice, newest first. */
 export function writeRecent(before: readonly Entry[], entry: Entry, user: number, slug: string): string {
   const note = entry.kind === 'recent' ? entry.note : [KINDS[entry.kind], entry.note].filter(Boolean).join(' · ')
   const newest = { ...entry, kind: 'recent' as const, ...(note !== undefined && { note }) }

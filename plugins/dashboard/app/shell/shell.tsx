@@ -1,4 +1,4 @@
-/** The frame of every page: navigation, preferences for times and colours, and the user's account. */
+/** The frame of every page: navigation, preferences and the user's account. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'
@@ -137,7 +137,7 @@ function skip(event: Event) {
   document.getElementById('main')?.focus()
 }
 
-/** Quiet, and gone by itself. */
+/** Shows an unobtrusive notice until the connection is back. */
 function Connection() {
   const state = useStore(connection)
   const [seen, setSeen] = useState(false)
@@ -169,7 +169,7 @@ function Toasts() {
   )
 }
 
-/** A session that ends in the middle, or is too old for what is wanted: that is asked again afterwards. */
+/** Asks for a new sign-in if the session ends or is too old for an action, which is then retried. */
 function SignInAgain() {
   const wanted = useStore(signInWanted)
   const known = useStore(session)

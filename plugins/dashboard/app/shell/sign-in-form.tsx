@@ -1,4 +1,3 @@
-/** The ways in that this server has. */
 import { useState } from 'preact/hooks'
 import { signInWanted } from '../state/api.ts'
 import { BASE_PATH } from '../state/place.ts'
@@ -9,9 +8,9 @@ import { Field } from '../ui/field.tsx'
 import { providerAddress } from './sign-in.ts'
 
 interface SignInFormProps {
-  /** The page that is wanted; undefined: the one that is there, in a dialog. */
+  /** Page to open afterwards. If undefined, the form is in a dialog and the page stays. */
   readonly to?: string
-  /** Whether somebody who is signed in proves again who they are. */
+  /** Whether a signed-in user must authenticate again. */
   readonly fresh?: boolean
   readonly after?: () => void
 }
@@ -19,7 +18,7 @@ interface SignInFormProps {
 export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
   const ways = useStore(session)?.signIn
   const [user] = useState(session.get()?.user)
-  // The page repeats what somebody began there, so the same person must sign in.
+  // The page retries this user's request, so the same user must sign in.
   const only = to === undefined ? user : undefined
   const [email, setEmail] = useState(user?.email ?? '')
   const [password, setPassword] = useState('')
@@ -34,7 +33,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
             after?.()
           }}
         >
-          {/* The type is not `email`, which browsers check: the first user is called `owner`. */}
+          {/* The type is not `email`, because browsers validate that type and the first user is called `owner`. */}
           <Field
             label="E-mail address"
             required

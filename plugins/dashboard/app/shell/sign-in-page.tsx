@@ -1,4 +1,4 @@
-/** Signing in. A link's token is in the fragment, which browsers send to nobody; it is given to the server here. */
+/** The sign-in page. Browsers do not send a link's token, which is in the fragment, so this page posts the token. */
 import { useEffect, useState } from 'preact/hooks'
 import { errorMessageOf } from '../state/api.ts'
 import { go, useArrival, usePlace } from '../state/place.ts'
@@ -17,7 +17,7 @@ function takeToken(): string {
 const LED = 'spoor-led-at'
 const LED_MS = 20_000
 
-/** A visitor who comes back at once without a session sees the page, so that nobody is redirected in a loop. */
+/** Returns false if the visitor is soon back without a session. The page is then shown, to prevent a redirect loop. */
 function mayLead(): boolean {
   const before = Number(sessionStorage.getItem(LED) ?? 0)
   sessionStorage.setItem(LED, String(Date.now()))
@@ -45,7 +45,7 @@ export function SignInPage() {
       }
     }
     void attempt()
-    // Another link may be opened in the same tab.
+    // Another sign-in link may be opened in the same tab.
     const again = () => void attempt()
     addEventListener('hashchange', again)
     return () => removeEventListener('hashchange', again)

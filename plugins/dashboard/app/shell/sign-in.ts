@@ -1,12 +1,10 @@
-/** Reads the address of the sign-in page. */
-
-/** The path to go to afterwards. It is always a dashboard page, so that a link cannot redirect to another site. */
+/** Returns the path to open afterwards, always a dashboard page, so that a link cannot redirect to another site. */
 export function destination(search: string): string {
   const wanted = new URLSearchParams(search).get('to') ?? ''
   return /^(?:p|t)\/[^\\]*$|^account$/.test(wanted) ? wanted : ''
 }
 
-/** Why a provider of OpenID Connect did not sign somebody in, by what the server says in the address. */
+/** Messages for failed OpenID Connect sign-ins, by the reason that the server puts in the address. */
 const REASONS: Readonly<Record<string, string>> = {
   away: 'The provider that signs people in does not answer, or not as it should. Try again in a while.',
   denied: 'The provider did not sign you in.',
@@ -24,20 +22,20 @@ const REASONS: Readonly<Record<string, string>> = {
   unknown: 'The provider knows you, but nobody has added you here. Ask an owner to invite your e-mail address.'
 }
 
-/** A sentence, or undefined if nothing went wrong. */
+/** Returns the message; undefined if nothing went wrong. */
 export function reasonOf(search: string): string | undefined {
   const reason = new URLSearchParams(search).get('oidc')
   if (reason === null) return undefined
   return Object.hasOwn(REASONS, reason) ? REASONS[reason] : REASONS.invalid
 }
 
-/** Whether somebody who comes to this address wants to be led to the provider: not after a failure, nor from signing out. */
+/** Returns whether to redirect to the provider automatically, which is wrong after a failure or a sign-out. */
 export function wantsProvider(search: string): boolean {
   const parameters = new URLSearchParams(search)
   return !parameters.has('oidc') && !parameters.has('out')
 }
 
-/** The address that leads to the provider, relative to the page's base. */
+/** Returns the address that starts a sign-in at the provider, relative to the page's base. */
 export function providerAddress(to: string, fresh = false): string {
   const query = new URLSearchParams({ ...(to !== '' && { to }), ...(fresh && { fresh: 'true' }) })
   return `api/sign-in/oidc${to === '' && !fresh ? '' : `?${query}`}`

@@ -1,6 +1,6 @@
 /**
- * Requests to the server. Reads wait out a server that is away, and a session that has ended: they are asked again once
- * that is over. Writes wait for a sign-in, too; for all else they fail at once, and say why.
+ * Requests to the server. Reads wait for an unreachable server and an expired session, and are then retried. Writes
+ * wait only for a sign-in and report any other failure at once.
  */
 import type { Answer, Method, Parameters, Path } from '../contract.ts'
 import { createStore } from './store.ts'
@@ -17,11 +17,11 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether the server answers. */
+/** Whether the server is reachable. */
 export const connection = createStore<'fine' | 'lost'>('fine')
 /**
- * Set while somebody has to sign in before the page can go on: their session has ended, or what they do asks for a fresh
- * sign-in, which they may cancel.
+ * Set while the page waits for a sign-in, because the session has ended or because the action requires a recent
+ * sign-in. The user may cancel only the latter.
  */
 export const signInWanted = createStore<'no' | 'ended' | 'fresh' | 'cancelled'>('no')
 
@@ -31,15 +31,15 @@ const LONGEST_PAUSE_MS = 10_000
 interface Options {
   readonly body?: unknown
   readonly signal?: AbortSignal
-  /** Whether a 401 is an answer like others, not a reason to ask for signing in. */
+  /** Whether a 401 is an ordinary error rather than a reason to ask for a sign-in. */
   readonly visitor?: true
 }
 
-/** The address of an answer, relative to `/app/api/`; its type says which path of the contract it has. */
+/** The address of a response, relative to `/app/api/`. Its type records the path in the contract. */
 export type ApiPath<P extends Path> = string & { readonly [PATH]: P }
 declare const PATH: unique symbol
 
-/** The address of a path, its parameters filled in. `query` may begin with `?`. */
+/** Builds an address by filling in the path's parameters. `query` may start with `?`. */
 export function at<P extends Path>(
   path: P,
   parameters: Readonly<Record<Parameters<P>, string | number>>,
@@ -54,7 +54,7 @@ export async function read<P extends Path>(address: ApiPath<P>, options: Options
   return JSON.parse(await fetchText(address, options))
 }
 
-/** The text of an answer, as the server sent it. */
+/** Returns the response as a string, as the server sent it. */
 export async function fetchText(address: string, options: Options = {}): Promise<string> {
   let pause = FIRST_PAUSE_MS
   for (;;) {
@@ -121,7 +121,7 @@ function readError(response: Response, text: string): ApiError {
     const { error } = JSON.parse(text) as { error: { code: string; message: string } }
     return new ApiError(response.status, error.code, error.message, requestId)
   } catch {
-    // A proxy in between has pages of its own.
+    // The response may be a proxy's own error page.
     return new ApiError(
       response.status,
       'unknown',
@@ -131,12 +131,12 @@ function readError(response: Response, text: string): ApiError {
   }
 }
 
-/** Whether no answer of the server came: it may have done what was asked, or not. */
+/** Returns whether no response came, so the server may or may not have processed the request. */
 export function isAway(error: unknown): boolean {
   return error instanceof ApiError && [0, 502, 503, 504].includes(error.status)
 }
 
-/** Whether somebody signed in; false if they cancelled. */
+/** Resolves to whether the user signed in; false if they cancelled. */
 function untilSignedIn(wanted: 'ended' | 'fresh', signal: AbortSignal | undefined): Promise<boolean> {
   signInWanted.set(wanted)
   return new Promise((resolve, reject) => {

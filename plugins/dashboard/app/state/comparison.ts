@@ -1,8 +1,7 @@
-/** Reads and writes a comparison in the address: both traces, and the chosen row. */
 import { pathOf } from './route.ts'
 
 export interface Comparison {
-  /** Ids as they were given; empty where there is none. */
+  /** Trace ids as given; empty if missing. */
   readonly a: string
   readonly b: string
   readonly span?: string | undefined
@@ -26,7 +25,7 @@ export function compareAddress(slug: string, comparison: Comparison): string {
 
 export const isTraceId = (id: string): boolean => TRACE_ID.test(id)
 
-/** The id in what was typed: the id itself, or the address of the trace's page. */
+/** Extracts the id from the typed text, which is an id or the address of a trace's page. */
 export function idIn(text: string): string {
   const [, id] = /\/traces\/([0-9a-f]{32})(?:[/?#]|$)/i.exec(text) ?? []
   return (id ?? text).trim().toLowerCase()

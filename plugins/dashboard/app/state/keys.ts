@@ -1,8 +1,8 @@
-/** Keyboard commands. Single keys do nothing while somebody types, in a dialog, or where they are turned off. */
+/** Keyboard shortcuts. Single keys are ignored while the user types, in dialogs and menus, and if turned off. */
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { preferences } from './preferences.ts'
 
-/** By key: a single one such as `j`, or two, one after the other, such as `g t`. */
+/** Commands by shortcut: a single key such as `j`, or two keys in sequence such as `g t`. */
 export type KeyCommands = Readonly<Record<string, (event: KeyboardEvent) => void>>
 
 const PAIR_MS = 1000
@@ -38,7 +38,7 @@ export function useKeys(commands: KeyCommands): void {
   }, [])
 }
 
-/** The first key of pairs is noted after all commands had their turn. */
+/** The first key of a pair is recorded after all other handlers of the event. */
 addEventListener('keydown', event => {
   if (event.defaultPrevented || isTyping(event.target)) return
   const { key } = event

@@ -1,8 +1,8 @@
-/** Parts of the page that are loaded when they are first wanted. */
+/** Loads parts of the page on first use. */
 import { useEffect, useState } from 'preact/hooks'
 import { loadSession } from './session.ts'
 
-/** Loads a part. A server that is away is waited for; one of another version has other files. */
+/** Loads a part. On failure, waits for the server and retries once. A server of another version lacks the file. */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load()
@@ -22,7 +22,7 @@ export interface Part<T> {
 
 const loaded = new Map<() => Promise<unknown>, unknown>()
 
-/** `load` is one function for each part, always the same. */
+/** Loads a part for a component. Each part must always be passed the same `load` function. */
 export function usePart<T>(load: () => Promise<T>, wanted = true): Part<T> {
   const [, setTurn] = useState(0)
   const [error, setError] = useState<unknown>()

@@ -1,4 +1,4 @@
-/** The last pages of lists, so that going back shows what was there, and a trace knows its neighbours. */
+/** Caches recent list pages, so that going back is instant and a trace can find its neighbours. */
 import type { TracePage } from '../contract.ts'
 import { at, read } from './api.ts'
 import { type ListQuery, readQuery, toServer } from './list-query.ts'
@@ -29,11 +29,11 @@ export async function loadPage(slug: string, query: ListQuery, signal?: AbortSig
 
 export interface Neighbour {
   readonly id: string
-  /** The search of the page of the list that it is on. */
+  /** Query string of the neighbour's list page. */
   readonly list: string
 }
 
-/** The trace after (1) or before (-1) another in the list that it was opened from, or undefined at the list's end. */
+/** Returns the trace after (1) or before (-1) trace `id` in the list; undefined at the list's end. */
 export async function neighbourOf(
   slug: string,
   list: string,

@@ -1,13 +1,13 @@
 /**
- * The query of a list of traces. All of it is in the page's address, so that back, forward, reload and a copied link
- * show the same. The address has short names; the server's query has those of the API.
+ * The query of a trace list. The page's address holds all of it, so that back, forward, reload and a copied link show
+ * the same list. The address uses short names, and the server's query the API's names.
  */
 import { isInstant, rangeMs } from './time-range.ts'
 
 export const SORTS = ['newest', 'slowest', 'costliest'] as const
 export type ListSort = (typeof SORTS)[number]
 
-/** Filters by their names in the address, and the API's names. */
+/** Filters by their names in the address, with the API's names. */
 export const FILTERS = {
   q: 'q',
   status: 'status',
@@ -21,23 +21,23 @@ export const FILTERS = {
 export type Filter = keyof typeof FILTERS
 export const FILTER_NAMES = Object.keys(FILTERS) as readonly Filter[]
 
-/** Filters that the two rankings do not take (the API answers 400). */
+/** Filters that the two rankings do not support (the API returns 400). */
 const NOT_IN_RANKINGS: readonly string[] = ['q', 'session', 'user', 'range', 'from', 'to']
 
 export interface ListQuery {
   readonly filters: Readonly<Partial<Record<Filter, string>>>
-  /** Relative: `24h`. Either this, or the two instants. */
+  /** Relative range such as `24h`. Excludes `from` and `to`. */
   readonly range?: string
   readonly from?: string
   readonly to?: string
   readonly sort: ListSort
   readonly after?: string
   readonly before?: string
-  /** Columns, where a link says them; else those that the visitor has chosen. */
+  /** Columns specified by a link; if undefined, the visitor's own columns apply. */
   readonly cols?: readonly string[]
 }
 
-/** Reads an address. What it does not understand is left out. */
+/** Reads a query from an address and ignores unknown parts. */
 export function readQuery(search: string): ListQuery {
   const parameters = new URLSearchParams(search)
   const filters: Partial<Record<Filter, string>> = {}
@@ -71,14 +71,14 @@ export function readQuery(search: string): ListQuery {
   return sort === 'newest' ? query : asRanking(query)
 }
 
-/** A ranking takes fewer filters: those that it does not take go. */
+/** Removes the filters that rankings do not support. */
 export function asRanking(query: ListQuery): ListQuery {
   const { q, session, user, ...filters } = query.filters
   const { range, from, to, ...rest } = query
   return { ...rest, filters }
 }
 
-/** Names the parts of a query that keep it from being ranked, as the page calls them. */
+/** Returns the parts of a query that prevent a ranking, as named on the page. */
 export function keptFromRanking(query: ListQuery): string[] {
   const set = [
     ...FILTER_NAMES.filter(name => query.filters[name] !== undefined),
@@ -90,7 +90,7 @@ export function keptFromRanking(query: ListQuery): string[] {
   ]
 }
 
-/** The address of a query: `?…`, or nothing for all traces. */
+/** Formats a query as a query string: `?…`, or an empty string for all traces. */
 export function writeQuery(query: ListQuery): string {
   const parameters = new URLSearchParams()
   for (const name of FILTER_NAMES) {
@@ -107,7 +107,7 @@ export function writeQuery(query: ListQuery): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** The query with other filters: it begins at its first page again. */
+/** Returns the query with changed filters, at its first page. */
 export function narrowed(query: ListQuery, change: Readonly<Partial<Record<Filter, string | undefined>>>): ListQuery {
   const filters: Partial<Record<Filter, string>> = { ...query.filters }
   for (const [name, value] of Object.entries(change) as [Filter, string | undefined][]) {
@@ -132,7 +132,7 @@ export function withSort(query: ListQuery, sort: ListSort): ListQuery {
   return sort === 'newest' ? first : asRanking(first)
 }
 
-/** The server's query. A relative range becomes an instant only now. */
+/** Returns the server's query. A relative range becomes an instant only at this point. */
 export function toServer(query: ListQuery, now: number, limit = 50): string {
   const parameters = new URLSearchParams()
   for (const name of FILTER_NAMES) {
@@ -150,15 +150,18 @@ export function toServer(query: ListQuery, now: number, limit = 50): string {
   return `?${parameters}`
 }
 
-/** Filters by which numbers over time are kept. */
+/** Filters supported by counts over time. */
 export const COUNTED_FILTERS: readonly Filter[] = ['status', 'name', 'model', 'env']
 
-/** Whether these numbers are those of the list: they know nothing of tags, sessions and users, and rankings have no time. */
+/**
+ * Returns whether counts over time cover the same traces as the list. Counts do not support tags, sessions and users,
+ * and rankings have no time range.
+ */
 export function isCounted({ filters, sort }: ListQuery): boolean {
   return sort === 'newest' && Object.keys(filters).every(name => COUNTED_FILTERS.includes(name as Filter))
 }
 
-/** How many things narrow the list. */
+/** Returns the number of filters, including the time range. */
 export function countFilters(query: ListQuery): number {
   const time = query.range !== undefined || query.from !== undefined || query.to !== undefined
   return Object.keys(query.filters).length + (time ? 1 : 0)

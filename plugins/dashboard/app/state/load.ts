@@ -1,15 +1,15 @@
-/** Loads data for a component. A value is kept while the same key is loaded again, and dropped when the key changes. */
+/** Loads data for a component. A value is kept while the same key is reloaded, and dropped when the key changes. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export interface Loaded<T> {
   readonly value: T | undefined
   readonly error: unknown
   readonly loading: boolean
-  /** Asks again; what is there stays until the answer comes. */
+  /** Reloads the data. The current value stays until the response arrives. */
   again(): void
 }
 
-/** `key` says what is read; undefined: nothing. `known` gives what is there already. */
+/** Loads the data that `key` identifies, if defined. `known` returns a cached value. */
 export function useLoad<T>(
   key: string | undefined,
   load: (signal: AbortSignal) => Promise<T>,
@@ -29,7 +29,7 @@ export function useLoad<T>(
         if (!stop.signal.aborted) setAnswers({ key, value: loaded })
       },
       error => {
-        // The old value stays beside the error.
+        // The previous value stays beside the error.
         if (!stop.signal.aborted) setAnswers(before => (before.key === key ? { ...before, error } : { key, error }))
       }
     )
@@ -40,7 +40,7 @@ export function useLoad<T>(
   return { value, error, loading: key !== undefined && value === undefined && error === undefined, again }
 }
 
-/** Calls at intervals, never while the tab is hidden, and at once when it is seen again. `ms` 0: not at all. */
+/** Calls a function every `ms`, except in a hidden tab, and at once when the tab becomes visible. 0 disables calls. */
 export function useInterval(ms: number, call: () => void): void {
   const latest = useRef(call)
   latest.current = call

@@ -1,8 +1,8 @@
-/** The query of numbers over time, as the overview's address and the server's query write it. */
+/** The query for numbers over time, in the overview's address and in the server's notation. */
 import { COUNTED_FILTERS, type ListQuery, readQuery, writeQuery } from './list-query.ts'
 import { CHART_RANGES, DEFAULT_RANGE, rangeMs } from './time-range.ts'
 
-/** The query of an overview: filters that count, and always some time. */
+/** Reads an overview's query. Unsupported filters are ignored, and a time range is always set. */
 export function readOverview(search: string): ListQuery {
   const { filters, range, from, to } = readQuery(search)
   const counted = Object.fromEntries(COUNTED_FILTERS.flatMap(name => (filters[name] ? [[name, filters[name]]] : [])))
@@ -14,7 +14,7 @@ export function readOverview(search: string): ListQuery {
   }
 }
 
-/** Which charts are shown as tables, and which tables are shown whole: by name. */
+/** Returns the names of charts to show as tables and of tables to show in full. */
 export function readShown(search: string): readonly string[] {
   return (new URLSearchParams(search).get('table') ?? '').split(',').filter(name => /^[a-z-]+$/.test(name))
 }
@@ -24,7 +24,7 @@ export function writeOverview(query: ListQuery, shown: readonly string[]): strin
   return shown.length === 0 ? text : `${text === '' ? '?' : `${text}&`}table=${shown.join(',')}`
 }
 
-/** The server's query, without its `?`. A time of one end has seven days; one without any ends now. */
+/** Returns the server's query, without `?`. By default, `to` is now and `from` is seven days before `to`. */
 export function toCounted(query: ListQuery, now: number, more: Readonly<Record<string, string>> = {}): string {
   const { filters, range, from, to } = query
   const parameters = new URLSearchParams()

@@ -1,11 +1,10 @@
 /**
- * The page's address, and the scroll position and focus of each history entry. Links within the dashboard are followed
- * without loading the page again.
+ * The page's address, and each history entry's scroll position and focus. Links within the dashboard are followed
+ * without reloading the page.
  */
 import { useLayoutEffect } from 'preact/hooks'
 import { createStore, useStore } from './store.ts'
 
-/** The state of a history entry. */
 export interface EntryState {
   readonly key: string
   /** The query string of the list from which a trace was opened. */
@@ -17,7 +16,6 @@ export interface PagePlace {
   readonly path: string
   readonly search: string
   readonly state: EntryState
-  /** How the visitor came here. */
   readonly how: 'load' | 'push' | 'replace' | 'back'
 }
 
@@ -25,7 +23,7 @@ const BASE = new URL(document.baseURI)
 /** Ends in a slash. */
 export const BASE_PATH = BASE.pathname
 
-/** The address of the server, as this page was reached. */
+/** Returns the server's address, as used to reach this page. */
 export function serverAddress(): string {
   return new URL('..', document.baseURI).href.replace(/\/$/, '')
 }
@@ -35,7 +33,7 @@ interface Remembered {
   focus: string | undefined
 }
 const remembered = new Map<string, Remembered>()
-/** The entry in which an address was seen last. */
+/** Key of the history entry that last showed each address. */
 const left = new Map<string, string>()
 let serial = 0
 const newKey = () => `${Date.now().toString(36)}-${++serial}`
@@ -60,11 +58,11 @@ export const usePlace = () => useStore(place)
 interface GoOptions {
   readonly replace?: boolean
   readonly list?: string
-  /** If the visitor was there before, it is as they left it, and the element of this id has the focus. */
+  /** If the visitor saw the page before, restores its scroll position and focuses the element with this id. */
   readonly returning?: string
 }
 
-/** Goes to an address of the page, relative to its base. */
+/** Navigates to an address of the dashboard, relative to the base. */
 export function go(address: string, options: GoOptions = {}): void {
   const url = new URL(address === '' ? '.' : address, BASE)
   const list = options.list === undefined ? {} : { list: options.list }
@@ -82,7 +80,6 @@ export function go(address: string, options: GoOptions = {}): void {
   place.set(readPlace(before === undefined ? 'push' : 'back'))
 }
 
-/** Changes the search of this address. */
 export function goSearch(search: string, options: { replace?: boolean } = {}): void {
   const { path, state } = place.get()
   go(`${path}${search}`, { ...options, ...(state.list !== undefined && { list: state.list }) })
@@ -132,8 +129,8 @@ document.addEventListener('click', event => {
 })
 
 /**
- * To be called by a page once its content is there. Coming back, scroll and focus are as they were; on a new page the
- * heading has the focus, so that screen readers begin there.
+ * Restores scroll position and focus after going back. On a new page, focuses the heading, where screen readers then
+ * start. A page sets `ready` once its content is rendered.
  */
 export function useArrival(ready: boolean): void {
   const { state, how } = usePlace()
@@ -144,7 +141,7 @@ export function useArrival(ready: boolean): void {
       scrollTo(0, scroll)
       const element = focus === undefined ? null : document.getElementById(focus)
       element?.focus({ preventScroll: true })
-      // Another trace than the one that was opened may be meant.
+      // The focused row may be a trace other than the one opened, outside the restored view.
       const { top = 0, bottom = 0 } = element?.getBoundingClientRect() ?? {}
       if (top < 0 || bottom > innerHeight) element?.scrollIntoView({ block: 'center' })
     } else if (how === 'push') {

@@ -1,4 +1,4 @@
-/** The visitor's preferences, kept in this browser. A change in another tab applies here at once. */
+/** The visitor's preferences, stored in the browser. A change in another tab applies at once. */
 
 import { createStore } from './store.ts'
 import type { Zone } from './time-range.ts'
@@ -6,13 +6,11 @@ import type { Zone } from './time-range.ts'
 export interface Preferences {
   readonly zone: Zone
   readonly theme: 'system' | 'light' | 'dark'
-  /** Whether single keys are commands. */
+  /** Whether single-key shortcuts are enabled. */
   readonly keys: boolean
-  /** The columns of the list, by project. */
   readonly columns: Readonly<Record<string, readonly string[]>>
   readonly texts: 'rendered' | 'text'
   readonly view: 'tree' | 'log'
-  /** The project that was seen last. */
   readonly project: string
 }
 
@@ -32,7 +30,7 @@ function readPreferences(): Preferences {
     const kept: unknown = JSON.parse(localStorage.getItem(NAME) ?? '{}')
     return typeof kept === 'object' && kept !== null ? { ...DEFAULTS, ...kept } : DEFAULTS
   } catch {
-    // Kept by nobody, or refused by the browser.
+    // Storage is unreadable or blocked by the browser.
     return DEFAULTS
   }
 }
@@ -44,7 +42,7 @@ export function prefer(change: Partial<Preferences>): void {
   try {
     localStorage.setItem(NAME, JSON.stringify(preferences.get()))
   } catch {
-    // It holds for this page, then.
+    // The preference then lasts until the page is closed.
   }
 }
 

@@ -16,12 +16,10 @@ export type Page =
   | { readonly page: 'settings'; readonly slug: string; readonly tab: SettingsTab }
   | { readonly page: 'nowhere' }
 
-/** Sections of a project that are a page by themselves. */
 const SECTIONS = ['overview', 'sessions', 'users', 'scores', 'compare'] as const
 
 const TRACE_ID = /^[0-9a-f]{32}$/i
 
-/** The page at a path, or `nowhere`. */
 export function readPath(path: string): Page {
   const parts = path.replace(/^\/|\/$/g, '').split('/')
   const [first, slug, section, last, ...more] = parts.map(decode)
@@ -75,7 +73,7 @@ export function pathOf(page: Page): string {
   }
 }
 
-/** A part of a path that is not well encoded stands for itself. */
+/** Returns a path segment with invalid encoding unchanged. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part)

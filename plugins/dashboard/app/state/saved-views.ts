@@ -1,5 +1,3 @@
-/** The saved views of a project, as the server has them. */
-
 import type { View } from '../contract.ts'
 import { at, read, write } from './api.ts'
 import { type Loaded, useLoad } from './load.ts'

@@ -1,26 +1,26 @@
-/** The page of scores in its address, and what the server is asked for it. */
+/** The query of the scores page, in its address and in the server's notation. */
 import { CHART_RANGES, isInstant } from './time-range.ts'
 
-/** The choices of the page. All but `table` have the names of the server's query. */
+/** The page's choices. All except `table` have the same names as in the server's query. */
 export interface ScorePageQuery {
   readonly name?: string
   readonly env?: string
   readonly range?: string
   readonly from?: string
   readonly to?: string
-  /** Which scores are listed. */
+  /** `value`, `min`, `below` and `source` limit the list of scores. */
   readonly value?: string
   readonly min?: string
   readonly below?: string
   readonly source?: string
   readonly after?: string
-  /** Charts are shown as tables. */
+  /** Whether charts are shown as tables. */
   readonly table?: string
 }
 
 const TIME = ['range', 'from', 'to'] as const
 const PICKS = ['value', 'min', 'below', 'source'] as const
-/** The choices that narrow the list of scores. */
+/** Choices that limit the list of scores. */
 export type ScorePicks = Pick<ScorePageQuery, (typeof PICKS)[number]>
 const NAMES = ['name', 'env', ...TIME, ...PICKS, 'after', 'table'] as const
 
@@ -49,7 +49,7 @@ export function writeScoreQuery(query: ScorePageQuery): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** The queries of the server: of charts, of where sources disagree, and of the list. */
+/** Builds a server query. */
 function asked(query: ScorePageQuery, offset: number, names: readonly (typeof NAMES)[number][]): string {
   const parameters = written(query, names)
   parameters.set('offset', String(offset))
@@ -61,13 +61,12 @@ export const disagreementQuery = seriesQuery
 export const scoredQuery = (query: ScorePageQuery, offset: number): string =>
   asked(query, offset, ['name', 'env', ...TIME, ...PICKS, 'after'])
 
-/** Another choice of the page: the list begins at its first page again. */
+/** Returns the query with changed choices, at the list's first page. */
 export function withChoice(query: ScorePageQuery, change: ScorePageQuery): ScorePageQuery {
   const { after: _, ...rest } = query
   return { ...rest, ...change }
 }
 
-/** The query with other picks than it has. */
 export function withPicks(query: ScorePageQuery, picks: ScorePicks): ScorePageQuery {
   const { value: _, min: __, below: ___, source: ____, ...rest } = withChoice(query, {})
   return { ...rest, ...picks }
@@ -75,7 +74,7 @@ export function withPicks(query: ScorePageQuery, picks: ScorePicks): ScorePageQu
 
 export const hasPicks = (query: ScorePageQuery): boolean => PICKS.some(name => query[name] !== undefined)
 
-/** The time of a step alone. */
+/** Returns the query limited to one time step. */
 export function withStep(
   query: ScorePageQuery,
   { starts, to }: { readonly starts: readonly string[]; readonly to: string },
@@ -83,6 +82,6 @@ export function withStep(
 ): ScorePageQuery {
   const { range: _, ...rest } = withChoice(query, {})
   const end = starts[at + 1]
-  // Both ends of a time are in it.
+  // The range includes both of its ends.
   return { ...rest, from: starts[at]!, to: end === undefined ? to : new Date(Date.parse(end) - 1).toISOString() }
 }

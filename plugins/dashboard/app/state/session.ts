@@ -1,18 +1,16 @@
-/** The user who is signed in, and their rights. */
 import type { Role, Session, VisitorProject } from '../contract.ts'
 import { at, read, signInWanted, write } from './api.ts'
 import { createStore } from './store.ts'
 
 export const session = createStore<Session | undefined>(undefined)
 
-/** Asks who is signed in. */
 export async function loadSession(): Promise<Session> {
   const found = await read(at('session', {}), { visitor: true })
   session.set(found)
   return found
 }
 
-/** Signs somebody in; only this user, if one is given. */
+/** Signs a user in. If `userId` is given, only that user can sign in. */
 export async function signInWith(way: 'link' | 'password', body: object, userId?: number): Promise<void> {
   await write('POST', at(`sign-in/${way}`, {}), {
     body: { ...body, ...(userId !== undefined && { userId }) },
@@ -22,7 +20,7 @@ export async function signInWith(way: 'link' | 'password', body: object, userId?
   signInWanted.set('no')
 }
 
-/** The name under which localStorage keeps the recent entries of the command box. */
+/** localStorage key for the recent entries of the command box. */
 export const RECENT = 'spoor-recent'
 
 export async function signOut(): Promise<void> {
@@ -31,9 +29,9 @@ export async function signOut(): Promise<void> {
   try {
     localStorage.removeItem(RECENT)
   } catch {
-    // Nothing was kept, then.
+    // Storage is blocked, so nothing was stored.
   }
-  // A user who signs in through a proxy has to sign out there.
+  // A user of a sign-in proxy must also sign out there.
   location.assign(new URL(elsewhere ?? 'sign-in?out', document.baseURI))
 }
 
@@ -43,7 +41,7 @@ export function projectOf(slug: string): VisitorProject | undefined {
 
 const RANKS: readonly Role[] = ['viewer', 'member', 'owner']
 
-/** Whether the visitor may do in a project what takes this role. The server decides; this is what is offered. */
+/** Returns whether the visitor has at least this role, for what the page offers. The server enforces permissions. */
 export function may(slug: string, role: Role): boolean {
   const own = projectOf(slug)?.role
   return own !== undefined && RANKS.indexOf(own) >= RANKS.indexOf(role)

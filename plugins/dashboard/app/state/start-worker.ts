@@ -1,4 +1,4 @@
-/** The worker that looks through texts and compares them: what would hold up the page runs there. */
+/** Starts the worker that searches and compares texts, because this work would block the page. */
 
 declare const SEARCH_WORKER: string
 
@@ -10,7 +10,7 @@ interface PolicyMaker {
 }
 
 const address = new URL(SEARCH_WORKER, import.meta.url).href
-/** Browsers that know Trusted Types make a worker only by an address that a policy has let through: this one. */
+/** With Trusted Types, workers start only from addresses that a policy approves, here only `address`. */
 const policy = (globalThis as { trustedTypes?: PolicyMaker }).trustedTypes?.createPolicy('spoor', {
   createScriptURL(text) {
     if (text !== address) throw new TypeError('Not the address of the worker')

@@ -1,10 +1,10 @@
-/** A value that components follow. */
+/** An observable value. */
 import { useEffect, useState } from 'preact/hooks'
 
 export interface Store<T> {
   get(): T
   set(value: T): void
-  /** Calls at each change; returns what ends that. */
+  /** Calls the listener on each change. Returns a function that unsubscribes. */
   follow(listener: (value: T) => void): () => void
 }
 
@@ -28,7 +28,7 @@ export function createStore<T>(initial: T): Store<T> {
 export function useStore<T>(store: Store<T>): T {
   const [value, setValue] = useState(store.get())
   useEffect(() => {
-    // It may have changed between drawing and now.
+    // The value may have changed between render and effect.
     setValue(() => store.get())
     return store.follow(next => setValue(() => next))
   }, [store])

@@ -1,16 +1,15 @@
-/** The styles of pages that are loaded when they are first wanted: one file for all of them. */
+/** Loads the styles of pages that load on first use, from one shared file. */
 declare const PAGES_STYLES: string
 
 const address = new URL(PAGES_STYLES, import.meta.url).href
 let loading: Promise<void> | undefined
 
-/** A part of the page with the styles that it needs. */
 export async function styled<T>(loading: Promise<T>): Promise<T> {
   const [part] = await Promise.all([loading, loadPagesStyles()])
   return part
 }
 
-/** Resolves when the styles count. Rejects if they could not be loaded; then the next call tries again. */
+/** Resolves when the styles apply. Rejects if loading fails; the next call then retries. */
 export function loadPagesStyles(): Promise<void> {
   loading ??= new Promise<void>((resolve, reject) => {
     const link = document.createElement('link')

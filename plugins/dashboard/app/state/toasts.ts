@@ -1,4 +1,4 @@
-/** Short messages about what was just done. Screen readers are told of them. */
+/** Short messages about completed actions, announced by screen readers. */
 import { createStore } from './store.ts'
 
 export interface Toast {
@@ -21,7 +21,7 @@ export function dismiss(id: number): void {
   toasts.set(toasts.get().filter(toast => toast.id !== id))
 }
 
-/** Copies a text and says so. Copying needs HTTPS, or this machine. */
+/** Copies text to the clipboard and shows a message. Copying requires HTTPS or localhost. */
 export async function copy(text: string, what: string): Promise<void> {
   try {
     if (navigator.clipboard === undefined) throw new Error('the browser allows it on HTTPS and on this machine only')
@@ -32,7 +32,6 @@ export async function copy(text: string, what: string): Promise<void> {
   }
 }
 
-/** Saves a text as a file. */
 export function save(text: string, name: string, type: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([text], { type }))

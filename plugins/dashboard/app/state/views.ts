@@ -1,8 +1,7 @@
-/** Saved views: names for pages with their filters. */
 import type { View } from '../contract.ts'
 import { pathOf } from './route.ts'
 
-/** The pages that have views, by the name that the server keeps, and how they are called. */
+/** Pages that support views, by the server's names, with their titles. */
 export const VIEW_PAGES = { traces: 'Traces', overview: 'Overview', scores: 'Scores' } as const
 export type ViewPage = keyof typeof VIEW_PAGES
 
@@ -12,7 +11,7 @@ export function addressOf(slug: string, { page, query }: Pick<View, 'page' | 'qu
   return `${pathOf({ page, slug })}${query}`
 }
 
-/** Describes the query of a view in one line: `status error · range 24h`. */
+/** Describes a view's query in one line: `status error · range 24h`. */
 export function describeQuery(query: string): string {
   const parts = [...new URLSearchParams(query)].map(([name, value]) =>
     name === 'cols' ? `${value.split(',').length} columns` : `${name} ${value}`
@@ -20,7 +19,7 @@ export function describeQuery(query: string): string {
   return parts.length === 0 ? 'everything' : parts.join(' · ')
 }
 
-/** Own views first; those of this page before the others. */
+/** Sorts this page's views first. Within each group, private views precede shared views. */
 export function inOrder(views: readonly View[], page: ViewPage): View[] {
   const rank = (view: View) => Number(view.page !== page) * 2 + Number(view.shared)
   return [...views].sort((one, other) => rank(one) - rank(other))

@@ -1,4 +1,4 @@
-/** Gives a score, to the trace or to a span. Names that the project knows come first, with their type. */
+/** Adds a score to a trace or span. The project's existing names come first, with their type. */
 
 import { useId, useState } from 'preact/hooks'
 import type { DataType, Score } from '../contract.ts'

@@ -1,4 +1,4 @@
-/** Chooses what a trace is compared with: the one before it of the same name, or any by its id. */
+/** Selects the trace to compare with: the previous trace of the same name, or any trace by id. */
 
 import { useState } from 'preact/hooks'
 import type { TraceListItem } from '../contract.ts'
@@ -21,7 +21,7 @@ interface Props {
 
 export function CompareDialog({ slug, trace, zone, onClose }: Props) {
   const [id, setId] = useState('')
-  // `to` is inclusive, and the trace itself is among the first of its time.
+  // `to` is inclusive, so the first results include the trace itself.
   const query = new URLSearchParams({ name: trace.name, to: trace.startedAt, limit: '5' })
   const path = at('p/:slug/traces', { slug }, query)
   const { value, error, again } = useLoad(path, signal => read(path, { signal }))

@@ -1,4 +1,4 @@
-/** Why the span failed, above all else that was recorded of it. */
+/** Shows why a span failed, above everything else recorded for it. */
 
 import type { Body } from '../content/bodies.ts'
 import { Plain } from '../content/text-view.tsx'
@@ -6,7 +6,7 @@ import { Icon } from '../ui/icons.tsx'
 import { asLine, cut } from '../ui/text.ts'
 import { failureOf } from './failure.ts'
 
-/** Traces of calls can have any length: the whole of it is under Events. */
+/** Maximum length shown. Stack traces can have any length, and Events shows them in full. */
 const MOST = 2000
 
 export function FailureNote({ body }: { body: Body }) {

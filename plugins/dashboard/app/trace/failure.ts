@@ -1,18 +1,18 @@
-/** Why a span failed, as its sender said it: by an event `exception`, or by attributes. */
+/** Reads why a span failed from an `exception` event or from attributes. */
 import { type JsonNode, memberAt, membersOf, readString } from '../content/json-text.ts'
 
 export interface StepFailure {
-  /** Such as `TimeoutError`. Empty if nobody said. */
+  /** For example `TimeoutError`. Empty if not recorded. */
   readonly type: string
   readonly message: string
 }
 
-/** Names of attributes, of the span and of the event; the first that is there counts. */
+/** Attribute names, for the span and the event. The first that exists counts. */
 const TYPES = ['exception.type', 'error.type']
 const MESSAGES = ['exception.message', 'error.message', 'message', 'otel.status_description']
 const EVENTS = ['exception', 'error']
 
-/** The failure in a span's attributes and events, which are nodes of this text; undefined if neither says any. */
+/** Returns the failure that attributes and events, as nodes of `text`, describe; undefined if none. */
 export function failureOf(
   text: string,
   attributes: JsonNode | undefined,
@@ -25,7 +25,7 @@ export function failureOf(
   return type === '' && message === '' ? undefined : { type, message }
 }
 
-/** The first member of these names that is a text with something in it. */
+/** Returns the first non-empty string among the members with these names. */
 function textAt(text: string, node: JsonNode | undefined, names: readonly string[]): string {
   if (node?.kind !== 'object') return ''
   for (const name of names) {

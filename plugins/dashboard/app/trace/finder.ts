@@ -1,9 +1,9 @@
-/** Search in a trace, in a worker of its own: it is ended where an expression takes too long. */
+/** Searches a trace in a separate worker, which is terminated if an expression takes too long. */
 
 import { startWorker } from '../state/start-worker.ts'
 import type { Hits } from './search.ts'
 
-/** For looking through all texts, once they are there. */
+/** Time limit for searching all texts, excluding the time to load them. */
 const LIMIT_MS = 2000
 
 export type Question =
@@ -13,12 +13,12 @@ export type Question =
 export interface Found {
   readonly turn: number
   readonly hits: readonly Hits[]
-  /** The texts could not be fetched. */
+  /** Set if the texts could not be fetched. */
   readonly failed?: true
-  /** How long looking took, fetching not counted. */
+  /** Duration of the search, excluding the fetch. */
   readonly ms: number
 }
-/** Said when the texts are there. */
+/** Sent by the worker when the texts are loaded and the search starts. */
 export interface Looking {
   readonly looking: number
 }
@@ -28,13 +28,12 @@ export class Finder {
   #turn = 0
   #texts: Question | undefined
 
-  /** Takes the texts that are looked through from now on. */
+  /** Sets the texts to search from now on. */
   take(url: string, names: Readonly<Record<string, string>>): void {
     this.#texts = { kind: 'texts', url, names }
     this.#worker?.postMessage(this.#texts)
   }
 
-  /** The spans in which a pattern is. */
   find(pattern: string): Promise<Found> {
     const turn = ++this.#turn
     this.#worker ??= this.#start()

@@ -1,7 +1,9 @@
-/** Describes the spans of a trace that are not stored because it had too many. */
+/** Describes the spans of a trace that were not stored because the trace exceeded the limit. */
 import { formatCount } from '../ui/format.ts'
 
-/** `126 not stored (123 custom, 3 llm)`; undefined if the metadata, which may hold anything, says nothing of the kind. */
+/**
+ * Returns `126 not stored (123 custom, 3 llm)`; undefined if the metadata, which may contain anything, records none.
+ */
 export function describeLeftOut({ spoor }: Readonly<Record<string, unknown>>): string | undefined {
   const { spansLeftOut: mark } = Object(spoor) as { readonly spansLeftOut?: unknown }
   const { count, kinds } = Object(mark) as { readonly count?: unknown; readonly kinds?: unknown }

@@ -1,4 +1,4 @@
-/** The spans by time, a line each, with the beginning of what they gave. */
+/** Lists spans by time, one per line, with the start of their output. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { type Body, knownBody, loadBody, pathOfBody } from '../content/bodies.ts'
@@ -75,7 +75,7 @@ export function LogView({ slug, outline, selected, hits, zone, select }: Props) 
   )
 }
 
-/** Larger ones are not fetched for a line. */
+/** Spans with larger bodies have no preview. */
 const PREVIEW_BYTES = 200_000
 
 function Preview(props: { slug: string; traceId: string; span: OutlineSpan; version: string | number }) {
@@ -86,7 +86,7 @@ function Preview(props: { slug: string; traceId: string; span: OutlineSpan; vers
   useEffect(() => {
     if (isLarge || body !== undefined) return
     let gone = false
-    // The delay keeps rows that are scrolled past from being fetched.
+    // The delay avoids requests for rows that are only scrolled past.
     const timer = setTimeout(() => {
       loadBody(path, version).then(
         loaded => {

@@ -1,4 +1,4 @@
-/** Changes metadata: fields are added or replaced, as the API merges them. Numbers keep the digits they are typed with. */
+/** Edits metadata. Fields are added or replaced, as the API merges them. Numbers keep the digits as typed. */
 import { useState } from 'preact/hooks'
 import { memberAt, membersOf, nodeAt, parseExactly, readString, sourceOf, writeIndented } from '../content/json-text.ts'
 import { at, write } from '../state/api.ts'
@@ -8,7 +8,7 @@ import { Dialog, Form } from '../ui/dialog.tsx'
 interface Props {
   readonly slug: string
   readonly traceId: string
-  /** The metadata as it is, as JSON text. */
+  /** The current metadata as a JSON string. */
   readonly text: string
   onClose(): void
   changed(): void
@@ -46,7 +46,7 @@ export function MetadataDialog({ slug, traceId, text, onClose, changed }: Props)
   )
 }
 
-/** The fields that differ, as JSON text; undefined where there are none. */
+/** Returns the changed fields as a JSON string; undefined if nothing changed. */
 export function metadataChanges(before: string, after: string): string | undefined {
   try {
     JSON.parse(after)
@@ -64,7 +64,7 @@ export function metadataChanges(before: string, after: string): string | undefin
   return fields.length === 0 ? undefined : `{${fields.join(',')}}`
 }
 
-/** Without the white space between values. */
+/** Removes the whitespace between values. */
 function squeeze(text: string): string {
   return text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1')
 }

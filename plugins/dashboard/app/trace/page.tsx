@@ -1,4 +1,4 @@
-/** A trace: its outline first, then the texts of the span that is chosen. What is chosen is in the address. */
+/** The page of a trace: outline first, then the selected span's body. The address holds the selection. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'
@@ -34,7 +34,7 @@ interface Props {
 }
 
 const RUNNING_MS = 1000
-/** Expressions that are found within this are marked in the texts as well. */
+/** Expressions are also highlighted in the texts if the search took at most this long. */
 const MARKING_MS = 200
 const loadAnnotate = () => import('./annotate.tsx')
 const loadLogView = () => import('./log-view.tsx')
@@ -48,14 +48,14 @@ export function TraceView({ slug, traceId }: Props) {
   const asking = useRef(false)
   const [gone, setGone] = useState<unknown>()
   const refresh = async () => {
-    // A server that is away is asked once, not once a second.
+    // At most one request waits for an unreachable server, instead of one per second.
     if (outline === undefined || asking.current) return
     asking.current = true
     try {
       const answer = await read(outlineAt(`version=${encodeURIComponent(outline.version)}`))
       if (!('unchanged' in answer)) setNewer({ path, outline: answer })
     } catch (error) {
-      // Somebody may have deleted it.
+      // The trace may have been deleted.
       setGone(error)
     } finally {
       asking.current = false
@@ -149,7 +149,7 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
   const [searchMs, setSearchMs] = useState(0)
   const pattern = useMemo(() => {
     const found = text === '' || hits === undefined ? undefined : readPattern(text)
-    // An expression that took the worker long would hold up the page.
+    // An expression that takes the worker long would block the page.
     return found !== undefined && 'expression' in found && searchMs > MARKING_MS ? undefined : found
   }, [text, hits])
   const find = useMemo(() => pattern && ((value: string) => findMarks(value, pattern, 100)), [pattern])
@@ -168,7 +168,7 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
     if (may(slug, 'member')) setAnnotating(true)
   }
   useEffect(() => {
-    // They are wanted soon, and then at once.
+    // Preloaded, because both parts are likely to be used soon.
     const timer = setTimeout(() => Promise.all([loadAnnotate(), loadLogView()]).catch(() => {}), 1500)
     return () => clearTimeout(timer)
   }, [])

@@ -1,5 +1,3 @@
-/** Lists the scores of a trace with their sources, and lets the user add one. */
-
 import { LongText } from '../content/text-view.tsx'
 import type { Outline, Score } from '../contract.ts'
 import { at, errorMessageOf, write } from '../state/api.ts'
@@ -13,7 +11,7 @@ import { fullTime, shortTime, type Zone } from '../ui/time.ts'
 interface Props {
   readonly slug: string
   readonly outline: Outline
-  /** The span whose scores are listed; undefined: the trace and all its spans. */
+  /** If undefined, lists the scores of the trace and all its spans. */
   readonly spanId: string | undefined
   readonly zone: Zone
   annotate(): void
@@ -96,7 +94,7 @@ export function TraceScores({ slug, outline, spanId, zone, annotate, select, cha
   )
 }
 
-/** Members delete their own annotations, owners all; the server has the last word. */
+/** Members may delete their own annotations, and owners any score. The server enforces this rule. */
 function mayDelete(slug: string, score: Score): boolean {
   if (may(slug, 'owner')) return true
   return score.source === 'annotation' && score.own !== false && may(slug, 'member')

@@ -1,4 +1,4 @@
-/** Search in a trace: the texts of all spans are fetched once, and looked through in a worker. */
+/** Searches a trace. The texts of all spans are fetched once and searched in a worker. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Outline } from '../contract.ts'
@@ -12,7 +12,7 @@ interface Props {
   readonly outline: Outline
   readonly text: string
   setText(text: string): void
-  /** Takes the hits by span, and the time that the search took. */
+  /** Receives the number of hits by span, and the duration of the search in ms. */
   found(hits: ReadonlyMap<string, number> | undefined, ms: number): void
   next(by: 1 | -1): void
 }
@@ -46,7 +46,7 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
       }
       let answer = await finder.current.find(text)
       if (answer.failed && !stop.signal.aborted) {
-        // A server that is away is waited for here, and a session that has ended is asked for.
+        // This read waits for an unreachable server and asks for a sign-in if the session has ended.
         await read(at('p/:slug/traces/:traceId/outline', trace, `version=${encodeURIComponent(outline.version)}`), {
           signal: stop.signal
         })

@@ -1,4 +1,4 @@
-/** Search in the texts of a trace. It runs in a worker, which is ended if an expression takes too long. */
+/** Searches the texts of a trace. Runs in a worker, which is terminated if an expression takes too long. */
 
 export interface SearchedTexts {
   readonly id: string
@@ -8,7 +8,7 @@ export interface SearchedTexts {
   readonly events: unknown
 }
 
-/** A span's texts in one, as they are looked through. */
+/** A span's texts, joined for the search. */
 export interface Searchable {
   readonly id: string
   readonly text: string
@@ -20,7 +20,7 @@ export interface Hits {
   readonly count: number
 }
 
-/** All strings, keys and numbers of a value, one a line. */
+/** Returns all strings, keys and numbers of a value, one per line. */
 export function gatherTexts(value: unknown): string {
   const lines: string[] = []
   const waiting: unknown[] = [value]
@@ -47,7 +47,7 @@ export function makeSearchable(name: string, { id, input, output, attributes, ev
 
 export type Pattern = { readonly plain: string } | { readonly expression: RegExp }
 
-/** `/…/` is an expression, anything else is looked for as it stands, in either case. Undefined: not an expression. */
+/** Reads `/…/` as an expression, anything else as literal text in either case; undefined for an invalid expression. */
 export function readPattern(text: string): Pattern | undefined {
   const [, source, flags] = /^\/(.+)\/([ims]*)$/s.exec(text) ?? []
   if (source === undefined) return { plain: text.toLowerCase() }
@@ -76,13 +76,13 @@ export function countHits({ text, folded }: Searchable, pattern: Pattern): numbe
   return count
 }
 
-/** Finds a pattern in a text: the start and end of the first `most` matches. */
+/** Returns the start and end of the first `most` matches. */
 export function findMarks(text: string, pattern: Pattern, most = 1000): [start: number, end: number][] {
   const marks: [number, number][] = []
   if ('plain' in pattern) {
     const { plain } = pattern
     const folded = text.toLowerCase()
-    // In a few scripts the lower case is longer; places would not agree.
+    // In a few scripts the lower-case string is longer, so positions would not match.
     if (plain === '' || folded.length !== text.length) return []
     for (
       let at = folded.indexOf(plain);

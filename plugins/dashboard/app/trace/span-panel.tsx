@@ -1,4 +1,4 @@
-/** One span, or the trace itself: what went in and came out, and all else that was recorded of it. */
+/** Shows everything recorded for a span or for the trace itself. */
 
 import { useEffect, useRef } from 'preact/hooks'
 import { type Body, conversationOf, knownBody, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
@@ -39,7 +39,7 @@ export function SpanPanel(props: Props) {
   const isTrace = selected === TRACE_ROW
   const { texts } = useStore(preferences)
   const path = isTrace || span !== undefined ? pathOfBody(slug, outline.trace.id, selected) : undefined
-  // Spans do not change; of the trace itself output and metadata may.
+  // Spans never change, but a trace's output and metadata may.
   const version = isTrace ? outline.version : 0
   const loaded = useLoad(
     path && `${path}@${version}`,
@@ -146,7 +146,7 @@ function moveTab(event: KeyboardEvent): void {
   tab?.click()
 }
 
-/** The model call before this one, if it is read already or small: its conversation may be repeated. */
+/** The previous model call, if already loaded or small. The current call may repeat its conversation. */
 interface Earlier {
   readonly name: string
   readonly body: Body
@@ -170,11 +170,11 @@ function useEarlier(slug: string, outline: Outline, span: OutlineSpan | undefine
   return value === undefined || before === undefined ? undefined : { name: before.name, body: value }
 }
 
-/** Larger ones are fetched when they are chosen. */
+/** Larger spans are fetched when selected. */
 const NEXT_BYTES = 300_000
 const NEXT_MS = 400
 
-/** Fetches the next span in advance because users usually read it next. */
+/** Prefetches the next span, because users usually read it next. */
 function useNext(slug: string, outline: Outline, span: OutlineSpan | undefined, ready: boolean): void {
   const next = span === undefined ? outline.spans[0] : outline.spans[outline.spans.indexOf(span) + 1]
   const bytes = next === undefined ? 0 : next.inputBytes + next.outputBytes + next.attributesBytes
@@ -250,7 +250,7 @@ interface HalfProps {
   readonly title: string
   readonly text: string
   readonly node: JsonNode | undefined
-  /** Whether the children show it; else it is shown as JSON. */
+  /** Whether to show the children; otherwise the value is shown as JSON. */
   readonly is: boolean
   // biome-ignore lint/suspicious/noExplicitAny: what components may hold.
   readonly children: any
@@ -323,7 +323,7 @@ function Events({ body, zone }: { body: Body; zone: Zone }) {
   )
 }
 
-/** Marks what was found in a panel, by the browser's own highlights, and brings the first into view. */
+/** Highlights matches in a panel with the CSS Custom Highlight API, and scrolls to the first match. */
 export function useHighlights(find: ((text: string) => [number, number][]) | undefined, key: string): void {
   useEffect(() => {
     const registry = (CSS as { highlights?: Map<string, unknown> }).highlights
@@ -345,7 +345,7 @@ export function useHighlights(find: ((text: string) => [number, number][]) | und
       registry.set('found', new Highlight(...ranges))
       ranges[0]?.startContainer.parentElement?.scrollIntoView({ block: 'center' })
     }
-    // After the panel was drawn.
+    // Delayed until the panel is rendered.
     const timer = setTimeout(mark, 60)
     return () => {
       stopped = true

@@ -1,4 +1,4 @@
-/** The facts of a trace, each a way to the traces that share it, and what can be done with it. */
+/** A trace's facts, which link to traces that share them, and its actions. */
 
 import { useState } from 'preact/hooks'
 import { conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
@@ -27,7 +27,7 @@ interface Props {
   readonly slug: string
   readonly outline: Outline
   readonly selected: string
-  /** The search of the list that the trace was opened from. */
+  /** Query string of the list from which the trace was opened. */
   readonly list: string | undefined
   readonly zone: Zone
   readonly now: number
@@ -244,12 +244,12 @@ export function TraceHead(props: Props) {
   )
 }
 
-/** When the trace was stored, by how long after its end that was. */
+/** Shows the delay between a trace's end and its storage. */
 function Ingested({ trace, zone }: { trace: Outline['trace']; zone: Zone }) {
   const { ingestedAt, endedAt } = trace
   if (ingestedAt === null || endedAt === null) return null
   const late = Date.parse(ingestedAt) - Date.parse(endedAt)
-  // Clocks of two machines differ.
+  // The clocks of two machines may differ.
   if (late < 0) return null
   return (
     <Fact name="Ingested">
@@ -269,11 +269,11 @@ interface WayProps {
   readonly name: string
   readonly filter: Filter
   readonly value: string | null
-  /** The page of what has one. */
+  /** Returns the address of a value's own page. */
   readonly page?: (value: string) => string
 }
 
-/** A fact that leads to the traces that share it, or to its own page and to these. */
+/** A fact that links to the traces that share it, and to its own page if it has one. */
 function Way({ slug, name, filter, value, page }: WayProps) {
   if (value === null) return null
   const list = addressOf(slug, filter, value)

@@ -1,4 +1,4 @@
-/** The spans as a tree, with a bar each for when they ran. */
+/** The spans as a tree, each with a bar for its time. */
 
 import { useRef, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'
@@ -12,7 +12,7 @@ import { barOf, ticks, type WaterfallFrame } from './waterfall.ts'
 
 export const ROW_PX = 28
 const STEP_PX = 14
-/** The largest indent. Deeper trees have smaller steps, and rows beyond it show their depth as a number. */
+/** Maximum indent. Deeper trees have smaller steps, and rows beyond the maximum show their depth as a number. */
 const MOST_INDENT_PX = 112
 
 interface Props {
@@ -136,7 +136,7 @@ function TraceRow({ outline, selected, select }: { outline: Outline; selected: b
 interface RowProps {
   readonly row: Row
   readonly top: number
-  /** How far each level is indented, in px. */
+  /** Indent per level, in px. */
   readonly step: number
   readonly selected: boolean
   readonly hits: number | undefined
@@ -224,7 +224,7 @@ interface AxisProps {
   zoom(frame: WaterfallFrame | undefined): void
 }
 
-/** The marks of time. Dragging over them zooms. */
+/** The time axis. Dragging over it zooms. */
 function Axis({ frame, origin, zoomed, zoom }: AxisProps) {
   const strip = useRef<HTMLDivElement>(null)
   const [drag, setDrag] = useState<{ from: number; to: number } | undefined>()
@@ -269,7 +269,7 @@ function Axis({ frame, origin, zoomed, zoom }: AxisProps) {
       >
         {marks.map(ms => {
           const share = (origin + ms - frame.start) / length
-          // There is no room for its words.
+          // A label near the end does not fit.
           if (share > 0.9) return null
           return (
             <span

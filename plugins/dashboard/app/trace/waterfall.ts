@@ -1,5 +1,5 @@
 import type { OutlineSpan } from '../contract.ts'
-/** Places the bars of a waterfall, in shares of its width from 0 to 1. */
+/** Computes the bars of a waterfall, as shares of its width from 0 to 1. */
 
 export interface WaterfallFrame {
   /** Epoch ms. */
@@ -7,7 +7,7 @@ export interface WaterfallFrame {
   readonly end: number
 }
 
-/** The time that a trace and all of its spans take up. A running trace reaches to `now`. */
+/** Returns the time that a trace and its spans cover. A running trace extends to `now`. */
 export function frameOf(
   trace: { readonly startedAt: string; readonly endedAt: string | null },
   spans: readonly OutlineSpan[],
@@ -27,7 +27,7 @@ export interface WaterfallBar {
   readonly width: number
 }
 
-/** A bar, cut to the frame; undefined where it lies outside. */
+/** Returns a bar clipped to the frame; undefined if the bar is outside. */
 export function barOf(startedAt: string, endedAt: string, frame: WaterfallFrame): WaterfallBar | undefined {
   const length = frame.end - frame.start
   const [from, to] = [(Date.parse(startedAt) - frame.start) / length, (Date.parse(endedAt) - frame.start) / length]
@@ -36,7 +36,7 @@ export function barOf(startedAt: string, endedAt: string, frame: WaterfallFrame)
   return { left, width: Math.max(0, Math.min(1, to) - left) }
 }
 
-/** Round steps of an axis: at most `most` marks in ms after the trace's start. */
+/** Returns at most `most` round marks for an axis, in ms after the trace's start. */
 export function ticks(frame: WaterfallFrame, origin: number, most: number): number[] {
   const step = roundStep((frame.end - frame.start) / Math.max(1, most))
   const first = Math.ceil((frame.start - origin) / step) * step
@@ -48,7 +48,7 @@ export function ticks(frame: WaterfallFrame, origin: number, most: number): numb
 const MINUTE = 60_000
 const STEPS = [15_000, 30_000, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE]
 
-/** 1, 2 or 5 of a power of ten below 10 s; beyond that what clocks have. */
+/** Returns 1, 2 or 5 times a power of ten up to 10 s, and customary clock intervals above. */
 function roundStep(ms: number): number {
   if (ms > 10_000) {
     const found = STEPS.find(step => step >= ms)
@@ -65,8 +65,8 @@ function roundTen(value: number): number {
 }
 
 /**
- * The critical path: from the span that ended last, the child that ended last before it, and so on. Spans on it
- * decided when the trace ended.
+ * Returns the critical path: among the roots, the span that ended last, then the last to end before that span started,
+ * and so on; likewise among the children of each span on the path. These spans determined when the trace ended.
  */
 export function criticalPath(spans: readonly OutlineSpan[]): Set<string> {
   const children = new Map<string | null, OutlineSpan[]>()

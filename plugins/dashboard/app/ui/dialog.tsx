@@ -1,4 +1,4 @@
-/** Dialogs: the browser's own, which keep the focus within and give it back. */
+/** Modal dialogs. The browser keeps the focus inside and restores it afterwards. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { errorMessageOf } from '../state/api.ts'
@@ -8,7 +8,7 @@ interface DialogProps {
   readonly title: string
   readonly children: ComponentChildren
   readonly wide?: boolean
-  /** Undefined: it cannot be left. */
+  /** If undefined, the dialog cannot be closed. */
   readonly onClose: (() => void) | undefined
 }
 
@@ -55,11 +55,10 @@ interface FormProps {
   readonly danger?: boolean
   readonly disabled?: boolean
   readonly onCancel?: () => void
-  /** Does what the form is for; what it throws is shown in the form. */
+  /** Submits the form. The form shows any error thrown. */
   onSubmit(): Promise<void> | void
 }
 
-/** A form with its buttons, its waiting and its error. */
 export function Form({ children, submit, danger = false, disabled = false, onCancel, onSubmit }: FormProps) {
   const [state, setState] = useState<'ready' | 'busy'>('ready')
   const [error, setError] = useState<unknown>()
@@ -105,7 +104,7 @@ export function Form({ children, submit, danger = false, disabled = false, onCan
   )
 }
 
-/** A text that is shown once, with a button that copies it. */
+/** A secret that is shown once, with a copy button. */
 export function Secret({ label, value, onCopy }: { label: string; value: string; onCopy(): void }) {
   const id = useId()
   return (

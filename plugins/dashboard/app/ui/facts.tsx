@@ -1,4 +1,4 @@
-/** A fact with its name, and a time as a fact. */
+/** Named facts: values, times and days. */
 import type { ComponentChildren } from 'preact'
 import { dayName, fullTime, shortTime, type Zone } from './time.ts'
 
@@ -19,7 +19,7 @@ export function Moment({ iso, zone, now }: { iso: string; zone: Zone; now: Date 
   )
 }
 
-/** A day, where no time is known. Days are UTC. */
+/** Shows a UTC day whose time is unknown. */
 export function Day({ iso }: { iso: string }) {
   return (
     <time dateTime={iso.slice(0, 10)} title={`${iso.slice(0, 10)}, UTC`}>

@@ -1,4 +1,3 @@
-/** A field of a form with one line, and what it is for. */
 import type { ComponentChildren } from 'preact'
 
 interface FieldProps {

@@ -17,13 +17,13 @@ const loadTimeDialog = () => import('./time-dialog.tsx')
 interface Props {
   readonly query: ListQuery
   readonly facets: Facets | undefined
-  /** How many traces each choice has, once that is known. */
+  /** Number of traces for each choice, once loaded. */
   readonly counts?: FacetCounts | undefined
-  /** The filters that there are; left out: all. */
+  /** Filters to offer, by default all. */
   readonly only?: readonly Filter[]
-  /** The ranges of time to choose from; left out: those of the list, and all time. */
+  /** Time ranges to offer. By default, the list's ranges and all time. */
   readonly ranges?: readonly string[]
-  /** The address of the setting that turns search on; undefined if it is on. */
+  /** Address of the setting that enables search; undefined if search is enabled. */
   readonly settings?: string | undefined
   change(query: ListQuery): void
 }
@@ -48,7 +48,7 @@ export function FilterBar({ query, facets, counts, settings, only = FILTER_NAMES
   const narrowing = ranges === undefined ? query : withTime(query, {})
   const count = countFilters(narrowing)
   const choices: Partial<Record<Filter, readonly string[]>> = {
-    // Numbers over time are of traces that have ended.
+    // Numbers over time cover only traces that have ended.
     status: ranges === undefined ? STATUSES : STATUSES.filter(each => each !== 'running'),
     model: facets?.models ?? [],
     env: facets?.environments ?? []
@@ -127,12 +127,10 @@ function countsOf(counts: FacetCounts | undefined, filter: Filter): Counted {
   return facet && counts && new Map(counts[facet].map(({ value, traces }) => [value, traces]))
 }
 
-/** Those of the newest traces, and those of the time that is counted. */
 function namesOf(facets: Facets, counts: FacetCounts | undefined): readonly string[] {
   return [...new Set([...facets.names, ...(counts?.names ?? []).map(({ value }) => value ?? '')])]
 }
 
-/** A choice with its number of traces. */
 function withCount(value: string, counted: Counted): string {
   const count = counted?.get(value) ?? (value === 'unassigned' ? counted?.get(null) : undefined)
   return count === undefined ? value : `${value} (${formatCount(count)})`
@@ -196,7 +194,7 @@ function TypedFilter({ label, value, off, known, counted, set }: TypedProps) {
         onInput={event => {
           const next = event.currentTarget.value
           setText(next)
-          // A choice from the list applies at once, as does an emptied field.
+          // A choice from the list applies at once, as does clearing the field.
           if (
             next === '' ||
             (known?.includes(next) && !(event instanceof InputEvent && event.inputType.startsWith('insertText')))

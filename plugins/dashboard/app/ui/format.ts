@@ -1,7 +1,6 @@
-/** Numbers as people read them, always with a unit. */
+/** Formats numbers for people, always with a unit. */
 
 const NARROW_SPACE = '\u202f'
-/** Shown for a missing value. */
 export const NONE = '–'
 
 const integer = new Intl.NumberFormat('en-US')
@@ -10,12 +9,12 @@ export function formatCount(count: number): string {
   return integer.format(count)
 }
 
-/** `1 span`, `12 spans`. */
+/** Returns `1 span`, `12 spans`. */
 export function formatCounted(count: number, noun: string, plural = `${noun}s`): string {
   return `${formatCount(count)} ${count === 1 ? noun : plural}`
 }
 
-/** `640 ms`, `4.21 s`, `3 min 20 s`, `5 h 12 min`, `3 d 4 h`. */
+/** Returns `640 ms`, `4.21 s`, `3 min 20 s`, `5 h 12 min`, `3 d 4 h`. */
 export function formatDuration(ms: number | null): string {
   if (ms === null || !Number.isFinite(ms)) return NONE
   if (ms < 0) return `−${formatDuration(-ms)}`
@@ -36,7 +35,7 @@ function both(large: number, largeUnit: string, small: number, smallUnit: string
   return small === 0 ? first : `${first} ${small} ${smallUnit}`
 }
 
-/** Three significant digits, and at least four decimals below ten cents: `$0.0290`, `$0.00123`, `$1,204.50`. */
+/** Returns three significant digits, and at least four decimals below ten cents: `$0.0290`, `$0.00123`, `$1,204.50`. */
 export function formatCost(usd: number | null): string {
   if (usd === null || !Number.isFinite(usd)) return NONE
   if (usd === 0) return '$0'
@@ -46,7 +45,7 @@ export function formatCost(usd: number | null): string {
   return `$${usd.toFixed(Math.max(4, Math.min(digits, 8)))}`
 }
 
-/** Decimal units, as limits are given in them: `812 B`, `18.4 kB`, `1.2 MB`. */
+/** Uses decimal units, as limits do: `812 B`, `18.4 kB`, `1.2 MB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`
   const units = ['kB', 'MB', 'GB', 'TB', 'PB']
@@ -59,7 +58,7 @@ export function formatBytes(bytes: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`
 }
 
-/** A limit in the unit that it was given in: `10 GiB` where it is a whole number of them. */
+/** Formats a limit in binary units if it is a whole number of them: `10 GiB`. */
 export function formatLimit(bytes: number): string {
   const units = ['TiB', 'GiB', 'MiB']
   for (const [i, unit] of units.entries()) {
@@ -69,7 +68,7 @@ export function formatLimit(bytes: number): string {
   return formatBytes(bytes)
 }
 
-/** An id, short enough for a table; the whole of it is in the title. */
+/** Shortens an id for a table; the title shows it in full. */
 export function shortId(id: string): string {
   return id.length <= 12 ? id : `${id.slice(0, 8)}…`
 }
@@ -79,7 +78,6 @@ export function formatPercent(share: number): string {
   return `${share > 0 && share < 0.1 ? (share * 100).toFixed(1) : Math.round(share * 100)}${NARROW_SPACE}%`
 }
 
-/** A score's value in words. */
 export function formatScore(value: number | string | boolean): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value === 'string') return value

@@ -1,4 +1,4 @@
-/** Icons, drawn on 16 by 16. They say nothing that words beside them, or a label, do not say. */
+/** Icons in a 16 × 16 grid. Text beside each icon, or its label, carries the same meaning. */
 
 const PATHS = {
   ok: 'M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13ZM7 10.9 4.3 8.2l1.1-1L7 8.7l3.7-3.7 1 1.1Z',
@@ -30,7 +30,6 @@ export function Icon({ name, class: kind = '' }: { name: IconName; class?: strin
   )
 }
 
-/** A status: a shape, a colour and a word. */
 export function StatusIcon({ status, quiet = false }: { status: string; quiet?: boolean }) {
   const name = status === 'ok' || status === 'error' || status === 'running' ? status : 'unset'
   return (

@@ -1,4 +1,4 @@
-/** Images and sounds, from data URIs alone: nothing is ever fetched from elsewhere. */
+/** Images and audio from data URIs only; nothing is fetched from other sites. */
 
 export type Media =
   | { readonly kind: 'image' | 'audio'; readonly type: string; readonly data: string; readonly bytes: number }
@@ -20,7 +20,7 @@ const SOUNDS = new Set([
 const DATA_URI = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)?((?:;[a-z0-9-]+=[^;,]*)*);base64,/i
 const PAYLOAD = /^[A-Za-z0-9+/\s]*={0,2}\s*$/
 
-/** A data URI in base64, or undefined. */
+/** Reads a base64 data URI; returns undefined for other strings. */
 export function readDataUri(uri: string): Media | undefined {
   if (!uri.startsWith('data:')) return undefined
   const match = DATA_URI.exec(uri.slice(0, 300))
@@ -28,7 +28,7 @@ export function readDataUri(uri: string): Media | undefined {
   return mediaOf(match[1] ?? 'application/octet-stream', uri.slice(match[0].length))
 }
 
-/** Classifies base64 by the given type and not by its content, so that a script is never taken for an image. */
+/** Classifies base64 by the given type and not by its content, so that a script is never treated as an image. */
 export function mediaOf(type: string, base64: string): Media | undefined {
   const mime = type.toLowerCase()
   const payload = base64.replace(/-/g, '+').replace(/_/g, '/')
@@ -52,10 +52,9 @@ const SIGNATURES: readonly (readonly [start: string, type: string])[] = [
   ['H4sI', 'application/gzip']
 ]
 
-/** Guesses the type of base64 by its first bytes. */
 export function guessType(base64: string): string {
   const found = SIGNATURES.find(([start]) => base64.startsWith(start))?.[1]
-  // RIFF holds WebP as well as WAVE; the kind is in its bytes 8 to 11.
+  // RIFF files may be WebP or WAVE; bytes 8 to 11 distinguish them.
   if (found === 'image/webp' && base64.slice(12, 16) === 'QVZF') return 'audio/wav'
   return found ?? 'application/octet-stream'
 }

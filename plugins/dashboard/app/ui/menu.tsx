@@ -1,10 +1,9 @@
-/** A button with a menu below it, by the pattern of ARIA: arrows move, Escape and Tab close. */
+/** A button with a menu in the ARIA pattern: arrow keys move, Escape and Tab close. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 export interface MenuItem {
   readonly label: ComponentChildren
-  /** An item has a link or an action. */
   readonly href?: string
   readonly download?: string
   readonly act?: () => void
@@ -13,17 +12,17 @@ export interface MenuItem {
   readonly disabled?: boolean
   readonly note?: string
   readonly key?: string
-  /** Only where the page is too narrow for it elsewhere. */
+  /** Whether the item appears only on a narrow page. */
   readonly narrow?: boolean
 }
 
 interface MenuProps {
   readonly label: ComponentChildren
-  /** For screen readers, where the label is an icon. */
+  /** Name for screen readers, if the label is an icon. */
   readonly name?: string
   readonly items: readonly (MenuItem | 'line')[]
   readonly class?: string
-  /** The side of the button that the menu keeps to. */
+  /** Whether the menu is aligned with the button's end rather than its start. */
   readonly end?: boolean
 }
 
@@ -38,7 +37,7 @@ export function Menu({ label, name, items, class: kind = '', end = false }: Menu
     const all = entries()
     all[(index + all.length) % all.length]?.focus()
   }
-  // At once: an Escape that comes before would leave the page.
+  // A layout effect, because an Escape pressed before it runs would leave the page.
   useLayoutEffect(() => {
     if (!open) return
     focusOn(
@@ -57,7 +56,7 @@ export function Menu({ label, name, items, class: kind = '', end = false }: Menu
       close(true)
     }
     document.addEventListener('pointerdown', outside)
-    // Before all others: the page's own commands have an Escape as well.
+    // Captured before other handlers, because the page itself has an Escape shortcut.
     document.addEventListener('keydown', leave, true)
     return () => {
       document.removeEventListener('pointerdown', outside)

@@ -1,18 +1,18 @@
 /**
- * A block of a long text whose elements exist only near the view. Away from it the block keeps its height, so nothing
- * moves, and what the reader opened in it, so it looks the same when they come back.
+ * A block of long content whose elements exist only near the viewport. Outside, the block keeps its height, so that
+ * nothing moves, and its state, so that it looks the same on return.
  */
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
-/** How far above and below the view is near. */
+/** Distance above and below the viewport within which blocks are rendered. */
 const NEAR = '1200px 0px'
 
 interface OffscreenProps {
   readonly children: ComponentChildren
-  /** How high it is, as long as it was not drawn; undefined: it is drawn at once. */
+  /** Estimated height until the first rendering; if undefined, the block is rendered at once. */
   readonly estimate?: number
-  /** It is drawn wherever it is. */
+  /** Whether to render the block regardless of its position. */
   readonly held?: boolean
 }
 
@@ -34,7 +34,7 @@ export function Offscreen({ children, estimate, held = false }: OffscreenProps) 
 type Kept = Map<string, unknown>
 export const Keeping = createContext<Kept | undefined>(undefined)
 
-/** A state that outlives the time that its part is far away. `name` is its own within the part. */
+/** State that is kept while its block is not rendered. `name` must be unique within the block. */
 export function useKept<T>(name: string, initial: T): readonly [T, (value: T) => void] {
   const kept = useContext(Keeping)
   const [value, setValue] = useState((kept?.get(name) ?? initial) as T)
@@ -47,7 +47,7 @@ export function useKept<T>(name: string, initial: T): readonly [T, (value: T) =>
   ]
 }
 
-/** The stored state of the parts within a part. The state survives while the outer part is far from the view. */
+/** Returns the stored state of nested blocks, which is kept while the outer block is not rendered. */
 export function useKeeping(name: string): Kept {
   const outer = useContext(Keeping)
   const own = useRef<Kept>(undefined)
@@ -58,7 +58,7 @@ export function useKeeping(name: string): Kept {
 
 type Tell = (height: number | undefined) => void
 const told = new WeakMap<Element, Tell>()
-/** One for each element that scrolls; the page's own is under null. */
+/** One observer per scrolling element; the key null stands for the page itself. */
 const observers = new Map<Element | null, IntersectionObserver>()
 
 function watch(element: HTMLElement, tell: Tell): () => void {

@@ -1,4 +1,3 @@
-/** Shows why something could not be read, and offers another try. */
 import { ApiError, errorMessageOf } from '../state/api.ts'
 import { copy } from '../state/toasts.ts'
 
@@ -28,7 +27,7 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
   )
 }
 
-/** Something is on its way. It is seen only where that takes a while. */
+/** Shows that something is loading. Styles delay the message, so that fast responses never show it. */
 export function Waiting({ what }: { what: string }) {
   return (
     <p class="waiting" role="status">

@@ -1,4 +1,3 @@
-/** A score of a trace, in one line. */
 import type { ScoreSummary } from '../contract.ts'
 import { formatScore } from './format.ts'
 import { asLine } from './text.ts'

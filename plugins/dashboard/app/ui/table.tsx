@@ -1,7 +1,7 @@
-/** The parts that tables of several pages share: titles of columns, and rows that a click anywhere opens. */
+/** Shared table parts: column titles, and rows that open when clicked anywhere. */
 import type { ComponentChildren } from 'preact'
 
-/** The title of a column: of texts, unless it says otherwise. */
+/** A column title. Columns contain text by default. */
 export type Title = string | { readonly title: string; readonly is: 'number' | 'sorted' }
 
 export const numbers = (...titles: readonly string[]): Title[] => titles.map(title => ({ title, is: 'number' }))
@@ -29,12 +29,12 @@ export function Titles({ of }: { of: readonly Title[] }) {
 interface RowsProps {
   readonly label: string
   readonly titles: readonly Title[]
-  /** Rows, each of which has a link of the class `open`. */
+  /** Rows, each with a link of the class `open`. */
   readonly children: ComponentChildren
   readonly class?: string
 }
 
-/** Rows that are links; on a narrow screen each is a card. */
+/** A table of linked rows. On a narrow screen, each row is a card. */
 export function LinkedRows({ label, titles, children, class: more = '' }: RowsProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
@@ -50,7 +50,7 @@ export function LinkedRows({ label, titles, children, class: more = '' }: RowsPr
   )
 }
 
-/** A click anywhere on a row is one on its link; one on an excerpt is one on the row that it belongs to. */
+/** Follows the link of a clicked row. An excerpt belongs to the row above. */
 export function openRow(event: MouseEvent): void {
   const target = event.target as Element
   if (event.defaultPrevented || target.closest('a, button, input, label') || !getSelection()?.isCollapsed) return

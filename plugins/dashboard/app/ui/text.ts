@@ -1,6 +1,6 @@
-/** Texts as they are, made visible: traces hold whatever users and models wrote. */
+/** Displays text with hidden characters visible, because traces contain arbitrary text from users and models. */
 
-/** Characters that change how a line is read without being seen: bidi controls, zero widths, other controls. */
+/** Invisible characters that affect how a line is read: bidi, zero-width and other control characters. */
 const HIDDEN =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/
 const HIDDEN_ALL = new RegExp(HIDDEN, 'g')
@@ -9,13 +9,13 @@ export function hasHidden(text: string): boolean {
   return HIDDEN.test(text) || !text.isWellFormed()
 }
 
-/** A piece of a text; a hidden character is a piece of its own, by its name. */
+/** Part of a text. A hidden character is a separate piece, with the character's name as text. */
 export interface Piece {
   readonly text: string
   readonly hidden: boolean
 }
 
-/** Cuts a text at hidden characters, which become `U+202E`; unpaired surrogates become `U+D800`. */
+/** Splits text at hidden characters, which become `U+202E`; unpaired surrogates become `U+D800`. */
 export function showHidden(text: string): Piece[] {
   if (!hasHidden(text)) return [{ text, hidden: false }]
   const pieces: Piece[] = []
@@ -39,13 +39,13 @@ export function showHidden(text: string): Piece[] {
 
 const isLow = (code: number) => code >= 0xdc00 && code <= 0xdfff
 
-/** The same set as HIDDEN, without a regular expression for each character. */
+/** Tests for a character of HIDDEN. The range check avoids the regular expression for most characters. */
 function isHidden(code: number): boolean {
   if (code >= 0x20 && code < 0x7f) return false
   return HIDDEN.test(String.fromCharCode(code))
 }
 
-/** For one line: hidden characters by their names, white space as one blank. */
+/** Formats text as one line: hidden characters by name, whitespace collapsed. */
 export function asLine(text: string, most = 200): string {
   const short = text.length > most * 4 ? text.slice(0, most * 4) : text
   const line = short
@@ -56,14 +56,14 @@ export function asLine(text: string, most = 200): string {
   return line.length > most || short.length < text.length ? `${cut(line, most)}…` : line
 }
 
-/** The beginning of a text, not cut within a pair of surrogates. */
+/** Returns the start of a text, without splitting a surrogate pair. */
 export function cut(text: string, length: number): string {
   if (text.length <= length) return text
   const code = text.charCodeAt(length - 1)
   return text.slice(0, code >= 0xd800 && code <= 0xdbff ? length - 1 : length)
 }
 
-/** Bytes of a text in UTF-8, without encoding it. */
+/** Returns the number of UTF-8 bytes in a string, without encoding it. */
 export function utf8Bytes(text: string): number {
   let bytes = text.length
   for (let i = 0; i < text.length; i++) {
@@ -79,18 +79,18 @@ export function utf8Bytes(text: string): number {
 }
 
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/
-/** Shorter ones are shown as they are. */
+/** Minimum length of base64 that is hidden from view. */
 const MIN_BASE64 = 1024
 
-/** Whether a string is long base64 of its own, which nobody reads. */
+/** Returns whether a string consists entirely of long base64, which is unreadable. */
 export function isBase64(text: string): boolean {
   if (text.length < MIN_BASE64) return false
   if (!BASE64.test(text.slice(0, 256)) || !BASE64.test(text.slice(-256))) return false
-  // A long word of letters alone, such as 'aaaa…', is a text.
+  // Letters alone, such as 'aaaa…', are ordinary text.
   return /\d/.test(text.slice(0, 256)) && /[A-Z]/.test(text.slice(0, 256)) && BASE64.test(text)
 }
 
-/** Base64 as `data:` has it: with + and /. */
+/** Converts base64 to the alphabet of data URIs, with + and /. */
 export function normalBase64(text: string): string {
   return text.replace(/-/g, '+').replace(/_/g, '/')
 }

@@ -1,4 +1,3 @@
-/** From when to when, in the zone that the page shows. */
 import { useState } from 'preact/hooks'
 import { type ListQuery, withTime } from '../state/list-query.ts'
 import { preferences } from '../state/preferences.ts'

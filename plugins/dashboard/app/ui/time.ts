@@ -1,4 +1,4 @@
-/** Times in words. The server sends UTC; the visitor reads local time or UTC. */
+/** Formats times. The server sends UTC; the visitor reads local time or UTC. */
 import type { Zone } from '../state/time-range.ts'
 
 export type { Zone }
@@ -38,13 +38,13 @@ export function fieldsOf(at: Date, zone: Zone): TimeFields {
 export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const two = (value: number) => String(value).padStart(2, '0')
 
-/** `09:41:07`. */
+/** Returns `09:41:07`. */
 export function clockTime(iso: string, zone: Zone, withMs = false): string {
   const { hour, minute, second, ms } = fieldsOf(new Date(iso), zone)
   return `${two(hour)}:${two(minute)}:${two(second)}${withMs ? `.${String(ms).padStart(3, '0')}` : ''}`
 }
 
-/** `09:41:07` for a time of today, else with as much of the date as is needed. */
+/** Returns `09:41:07` for a time today, otherwise adds as much of the date as needed. */
 export function shortTime(iso: string, zone: Zone, now: Date): string {
   const at = fieldsOf(new Date(iso), zone)
   const today = fieldsOf(now, zone)
@@ -54,49 +54,49 @@ export function shortTime(iso: string, zone: Zone, now: Date): string {
   return clock
 }
 
-/** A day of UTC: `25 Nov 2026`. */
+/** Returns a UTC day: `25 Nov 2026`. */
 export function dayName(iso: string): string {
   const { day, month, year } = fieldsOf(new Date(iso), 'utc')
   return `${day} ${MONTHS[month]} ${year}`
 }
 
-/** Everything: `2026-11-25 09:41:07.123 UTC`, or with the offset of the visitor's zone. */
+/** Returns the full time: `2026-11-25 09:41:07.123 UTC`, or with the offset of the visitor's zone. */
 export function fullTime(iso: string, zone: Zone): string {
   const date = new Date(iso)
   const { year, month, day } = fieldsOf(date, zone)
-  // The server's microseconds, if it has any.
+  // Microseconds, if the server sent them.
   const [, micro = ''] = /\.\d{3}(\d{3})Z$/.exec(iso) ?? []
   return `${year}-${two(month + 1)}-${two(day)} ${clockTime(iso, zone, true)}${micro} ${zone === 'utc' ? 'UTC' : offsetName(date)}`
 }
 
-/** `UTC+02:00`. */
+/** Returns `UTC+02:00`. */
 export function offsetName(at: Date): string {
   return zoneName(-at.getTimezoneOffset())
 }
 
-/** The visitor's zone now, in minutes east of UTC. */
+/** Returns the current offset of the zone, in minutes east of UTC. */
 export const offsetOf = (zone: Zone): number => (zone === 'utc' ? 0 : -new Date().getTimezoneOffset())
 
-/** The name of a zone of so many minutes east of UTC. */
+/** Returns the name of a zone from its offset in minutes east of UTC. */
 export function zoneName(minutes: number): string {
   if (minutes === 0) return 'UTC'
   const size = Math.abs(minutes)
   return `UTC${minutes < 0 ? '−' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`
 }
 
-/** The value of an `<input type=datetime-local>` for an instant. */
+/** Converts an instant to the value of an `<input type=datetime-local>`. */
 export function toInput(iso: string, zone: Zone): string {
   const { year, month, day, hour, minute } = fieldsOf(new Date(iso), zone)
   return `${String(year).padStart(4, '0')}-${two(month + 1)}-${two(day)}T${two(hour)}:${two(minute)}`
 }
 
-/** The instant of what such an input holds, or undefined. */
+/** Converts the input's value to an instant; undefined if invalid. */
 export function fromInput(text: string, zone: Zone): string | undefined {
   const at = new Date(zone === 'utc' ? `${text}Z` : text)
   return Number.isNaN(at.getTime()) ? undefined : at.toISOString()
 }
 
-/** `just now`, `4 min ago`, `3 h ago`, `2 d ago`. */
+/** Returns `just now`, `4 min ago`, `3 h ago`, `2 d ago`. */
 export function ago(iso: string, now: number): string {
   const s = (now - Date.parse(iso)) / 1000
   if (s < 45) return 'just now'

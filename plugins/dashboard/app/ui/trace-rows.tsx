@@ -1,5 +1,3 @@
-/** A few traces as rows, with what else is told of each. */
-
 import type { ComponentChildren } from 'preact'
 import type { TraceListItem } from '../contract.ts'
 import { pathOf } from '../state/route.ts'
@@ -10,7 +8,6 @@ import { LinkedRows, numbers } from './table.tsx'
 import { asLine } from './text.ts'
 import type { Zone } from './time.ts'
 
-/** A trace, and the cells that are told of it beside what all traces have. */
 export interface TraceRow {
   readonly key: string
   readonly trace: TraceListItem
@@ -20,7 +17,6 @@ export interface TraceRow {
 interface Props {
   readonly slug: string
   readonly label: string
-  /** The titles of the cells. */
   readonly titles?: readonly string[]
   readonly rows: readonly TraceRow[]
   readonly zone: Zone

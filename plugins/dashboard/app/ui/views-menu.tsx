@@ -1,4 +1,4 @@
-/** The menu of saved views: opens one, and saves what is shown under a name. */
+/** The menu of saved views: opens a view, or saves the current page. */
 
 import { useState } from 'preact/hooks'
 import type { View } from '../contract.ts'
@@ -17,7 +17,6 @@ import { asLine } from './text.ts'
 interface Props {
   readonly slug: string
   readonly page: ViewPage
-  /** The query string of the current address. */
   readonly search: string
 }
 

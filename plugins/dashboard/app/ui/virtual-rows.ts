@@ -1,8 +1,8 @@
-/** Rows of one height, of which only those in view exist. */
+/** A list of equally high rows, of which only the visible rows exist. */
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
-/** Rows beyond both ends, so that scrolling shows no gaps. */
+/** Rows rendered beyond both ends, so that scrolling shows no gaps. */
 const BEYOND = 8
 
 export interface Visible {
@@ -49,7 +49,7 @@ export function useVirtual(count: number, rowHeight: number): Visible {
   }
 }
 
-/** Shows a row when it becomes the chosen one. */
+/** Scrolls to a row when it is selected. */
 export function useShown(visible: Visible, index: number, key: string | undefined): void {
   useEffect(() => {
     if (index >= 0) visible.show(index)

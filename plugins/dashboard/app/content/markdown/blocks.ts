@@ -1,6 +1,6 @@
 /**
- * The blocks of Markdown, line by line. Lines that belong to a quote or an item of a list are gathered without its marks
- * and read as blocks themselves, so each line is looked at once for each level that it is in.
+ * Parses Markdown blocks line by line. The lines of a quote or list item are collected without their markers and parsed
+ * as blocks, so each line is read once per nesting level.
  */
 import { readInline } from './inline.ts'
 import {
@@ -22,7 +22,7 @@ import { listAt } from './list.ts'
 import type { Markdown } from './nodes.ts'
 import { readTable, tableAt } from './table.ts'
 
-/** Deeper blocks are read as paragraphs. */
+/** Maximum nesting depth. Deeper blocks are read as paragraphs. */
 const DEEPEST = 20
 
 interface Reading {
@@ -46,7 +46,7 @@ function blocksOf(lines: readonly string[], reading: Reading): Markdown[] {
   return found
 }
 
-/** The block that begins in a line, if any, and the line after it. */
+/** Returns the block that starts at a line, if any, and the index of the line after it. */
 function blockAt(lines: readonly string[], at: number, reading: Reading): [Markdown | undefined, number] {
   const line = lines[at] as string
   if (isBlank(line) || isDefinition(line)) return [undefined, at + 1]
@@ -93,7 +93,7 @@ function indentedAt(lines: readonly string[], at: number): [Markdown, number] {
   return [{ tag: 'pre', text: text.join('\n'), language: '' }, end]
 }
 
-/** A heading may have marks at its end as well. */
+/** Removes the optional closing marks of a heading. */
 function withoutClosing(text: string): string {
   let end = text.length
   while (text[end - 1] === '#') end--
@@ -107,7 +107,7 @@ function quoteAt(lines: readonly string[], at: number, reading: Reading): [Markd
   for (; end < lines.length; end++) {
     const line = lines[end] as string
     const isQuoted = QUOTE.test(line) && indentOf(line) < CODE_INDENT
-    // A paragraph goes on in the line below it without the mark.
+    // A paragraph may continue on the next line without the quote mark.
     const goesOn = fence === undefined && !isBlank(line) && !isBlank(inner.at(-1) ?? '') && !endsParagraph(line)
     if (!isQuoted && !goesOn) break
     const text = isQuoted ? line.replace(QUOTE, '') : line.trimStart()

@@ -1,30 +1,30 @@
-/** Which marks of emphasis belong together, by the rules of CommonMark. */
+/** Matches emphasis marks by the rules of CommonMark. */
 
 export type Emphasis = 'em' | 'strong' | 'del'
 
-/** A run of `*`, `_` or `~`, in a list of those that are yet to be matched. */
+/** A run of `*`, `_` or `~`, in a linked list of unmatched runs. */
 export interface Mark {
   readonly sign: string
-  /** Its place among the pieces of the text. */
+  /** Index among the pieces of the text. */
   readonly at: number
   readonly length: number
-  /** How many of its signs are not used. */
+  /** Number of unused signs. */
   left: number
   readonly canOpen: boolean
   readonly canClose: boolean
-  /** The emphasis that begins after it, the outermost first. */
+  /** Emphasis that starts after this mark, outermost first. */
   readonly opens: Emphasis[]
-  /** The emphasis that ends before it, the innermost first. */
+  /** Emphasis that ends before this mark, innermost first. */
   readonly closes: Emphasis[]
   previous: Mark | undefined
   next: Mark | undefined
 }
 
-/** Matches the marks after `bottom` up to `last`. None of them is looked at again. */
+/** Matches the marks after `bottom`, up to `last`. These marks are never visited again. */
 export function matchMarks(bottom: Mark | undefined, last: Mark | undefined): void {
   let mark = last
   while (mark !== undefined && mark.previous !== bottom) mark = mark.previous
-  /** Up to where there is no opener, by what a closer asks of it: so each mark is passed over a few times at most. */
+  /** For each kind of closer, the position up to which no opener exists, so that marks are skipped only a few times. */
   const searched = new Map<string, number>()
   while (mark !== undefined) {
     if (!mark.canClose) {
@@ -46,7 +46,7 @@ export function matchMarks(bottom: Mark | undefined, last: Mark | undefined): vo
     mark.left -= used
     opener.opens.unshift(tag)
     mark.closes.push(tag)
-    // The marks between the two have found no partner, so they are dropped.
+    // The marks between opener and closer have no partner and are dropped.
     opener.next = mark
     mark.previous = opener
     if (opener.left === 0) remove(opener)
@@ -66,7 +66,7 @@ function openerOf(closer: Mark, bottom: Mark | undefined, searched: number): Mar
   return undefined
 }
 
-/** Runs that could both open and close match only if their lengths do: `*a**b*` is no emphasis of `a`. */
+/** Returns whether the lengths of two runs that could both open and close prevent a match, as in `*a**b*`. */
 function isOdd(opener: Mark, closer: Mark): boolean {
   const isBoth = opener.canClose || closer.canOpen
   return isBoth && (opener.length + closer.length) % 3 === 0 && (opener.length % 3 !== 0 || closer.length % 3 !== 0)

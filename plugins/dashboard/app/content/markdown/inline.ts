@@ -1,7 +1,7 @@
 /**
  * Parses the content of a line of Markdown: emphasis, code, links, images. The text becomes a flat list of pieces, in
- * which matching marks record the emphasis that they open and close (emphasis.ts). A last pass builds the tree. Each
- * step takes time linear in the length of the text.
+ * which matching marks record the emphasis that they open and close (emphasis.ts). A final pass builds the tree. Each
+ * step takes linear time.
  */
 import { readDataUri } from '../../ui/media.ts'
 import { safeAddress } from './address.ts'
@@ -9,7 +9,7 @@ import { type Mark, matchMarks } from './emphasis.ts'
 import { type Bracket, type Definitions, targetAt } from './link.ts'
 import type { Markdown } from './nodes.ts'
 
-/** Marks nested deeper than this are ignored; their content is drawn. */
+/** Marks nested deeper than this are ignored, but their content is drawn. */
 const DEEPEST = 20
 const LONGEST_TAG = 1000
 
@@ -36,12 +36,12 @@ function piecesOf(text: string, definitions: Definitions): InlinePiece[] {
   const brackets: Bracket[] = []
   const ticks = new Ticks(text)
   let lastMark: Mark | undefined
-  /** Brackets before this one may not become links: there are no links in links. */
+  /** Open brackets below this index may not become links, because links cannot be nested. */
   let linked = 0
   let at = 0
 
   const link = (href: string, children: string) => pieces.push({ opens: 'a', href }, children, { closes: 'a' })
-  /** At a `]`: makes a link or an image of what is since its `[`. */
+  /** At a `]`, turns the pieces since the matching `[` into a link or an image. */
   const close = (): number => {
     const bracket = brackets.pop()
     if (bracket === undefined) return 0
@@ -61,7 +61,7 @@ function piecesOf(text: string, definitions: Definitions): InlinePiece[] {
       pieces.push({ tag: 'img', data: media.data, alt: label })
     } else if (bracket.isImage) {
       pieces.length = bracket.piece
-      // An image of elsewhere is a link to it.
+      // An external image becomes a link.
       link(href as string, `image: ${label || href}`)
     } else {
       pieces[bracket.piece] = { opens: 'a', href: href as string }
@@ -112,7 +112,7 @@ function piecesOf(text: string, definitions: Definitions): InlinePiece[] {
         link(href, address)
         end = at + address.length + 2
       } else {
-        // The text of an HTML tag is not Markdown.
+        // The source of an HTML tag is not Markdown.
         const tag = matchAt(TAG, text, at)?.[0]
         if (tag !== undefined) pieces.push(tag)
         end = at + (tag?.length ?? 0)
@@ -137,7 +137,7 @@ function matchAt(expression: RegExp, text: string, at: number): RegExpExecArray 
   return expression.exec(text)
 }
 
-/** An address in a sentence ends before the sentence does, and before a `)` that was opened before it. */
+/** Removes trailing punctuation from a bare address, and a `)` opened before the address. */
 function bareAddress(found: string): string {
   let end = found.length
   let depth = 0
@@ -151,7 +151,7 @@ function bareAddress(found: string): string {
   return /^https?:\/\/[^/?#]/i.test(address) ? (safeAddress(address) ?? '') : ''
 }
 
-/** A run of marks of emphasis. What stands around it says whether it can open and close. */
+/** Reads a run of emphasis marks. The adjacent characters determine whether it can open or close emphasis. */
 function markAt(text: string, at: number, piece: number, before: Mark | undefined): Mark {
   const c = text[at] as string
   let end = at + 1
@@ -167,7 +167,7 @@ function markAt(text: string, at: number, piece: number, before: Mark | undefine
     at: piece,
     length,
     left: length,
-    // Within words `_` is a sign like others.
+    // Inside a word, `_` is an ordinary character.
     canOpen: goesRight && (c !== '_' || !goesLeft || isSignLeft) && (c !== '~' || length <= 2),
     canClose: goesLeft && (c !== '_' || !goesRight || isSignRight) && (c !== '~' || length <= 2),
     opens: [],
@@ -179,17 +179,17 @@ function markAt(text: string, at: number, piece: number, before: Mark | undefine
   return mark
 }
 
-/** Code within a line: between two runs of as many backticks. Each run is looked at once. */
+/** Finds code spans, which are delimited by two backtick runs of equal length. Each run is visited once. */
 class Ticks {
   readonly #text: string
-  /** The positions of the runs by length, in reverse order. */
+  /** Positions of the runs by length, in reverse order. */
   #runs: Map<number, number[]> | undefined
 
   constructor(text: string) {
     this.#text = text
   }
 
-  /** The code that begins here, and its end; without a text where none does. */
+  /** Returns the code span that starts here and its end; without `text` if no code span starts here. */
   codeAt(at: number): { readonly text: string | undefined; readonly end: number } {
     this.#runs ??= this.#find()
     let start = at
@@ -215,7 +215,7 @@ class Ticks {
   }
 }
 
-/** The tree of a row of pieces, in which all that is opened is closed in turn. */
+/** Builds the tree from pieces that open and close in properly nested order. */
 function treeOf(pieces: readonly InlinePiece[]): Markdown[] {
   const root: Markdown[] = []
   const open: Markdown[][] = [root]
@@ -243,7 +243,7 @@ function treeOf(pieces: readonly InlinePiece[]): Markdown[] {
       for (const tag of piece.opens) enter(children => ({ tag, children }))
     } else if ('opens' in piece) {
       const { href } = piece
-      // An address in the text of a link is part of it.
+      // An address within a link's text is part of the text.
       enter(children => ({ tag: 'a', href, children }), links++ === 0)
     } else {
       links--

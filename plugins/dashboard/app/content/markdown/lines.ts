@@ -1,6 +1,6 @@
-/** Recognizes blocks of Markdown by the beginning of a line. */
+/** Recognises Markdown blocks by the start of a line. */
 
-/** A line that is indented this far is code. */
+/** Columns of indentation that make a line code. */
 export const CODE_INDENT = 4
 export const FENCE = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`]*)/
 export const HEADING = /^ {0,3}(#{1,6})(?=[ \t]|$)/
@@ -12,7 +12,7 @@ export function isBlank(line: string): boolean {
   return line.trim() === ''
 }
 
-/** How many columns of space a line begins with; a tab goes to the next column of four. */
+/** Returns the number of columns of leading whitespace. A tab advances to the next multiple of four. */
 export function indentOf(line: string): number {
   let columns = 0
   for (let i = 0; i < line.length; i++) {
@@ -23,7 +23,7 @@ export function indentOf(line: string): number {
   return columns
 }
 
-/** A line without that many columns of space, as far as it has them. */
+/** Removes up to `columns` columns of leading whitespace. */
 export function unindent(line: string, columns: number): string {
   let at = 0
   for (let column = 0; column < columns && at < line.length; at++) {
@@ -36,25 +36,23 @@ export function unindent(line: string, columns: number): string {
   return line.slice(at)
 }
 
-/** The mark of an item of a list. */
 export interface Marker {
-  /** Lists end where another mark begins: `-`, `*`, `+`, `.` or `)`. */
+  /** A different mark starts a new list: `-`, `*`, `+`, `.` or `)`. */
   readonly mark: string
-  /** The number of a numbered item. */
+  /** The number in a numbered list. */
   readonly start: number | undefined
-  /** The column of the text. */
+  /** Column where the item's text starts. */
   readonly column: number
   readonly rest: string
 }
 
-/** The mark of an item at the beginning of a line. */
 export function markerOf(line: string): Marker | undefined {
   const match = MARKER.exec(line)
   if (match === null || RULE.test(line)) return undefined
   const [marks, bullet, number, end] = match
   const after = line.slice(marks.length)
   const space = indentOf(after)
-  // Code, if it is that much; then one column belongs to the mark.
+  // With five or more columns of space, the item starts with indented code, and the marker takes one column.
   const width = space >= 1 && space <= 4 ? space : 1
   return {
     mark: bullet ?? (end as string),
@@ -64,7 +62,7 @@ export function markerOf(line: string): Marker | undefined {
   }
 }
 
-/** Whether a line begins something else than the paragraph it would belong to. */
+/** Returns whether a line starts a new block rather than continuing a paragraph. */
 export function endsParagraph(line: string): boolean {
   if (indentOf(line) >= CODE_INDENT) return false
   const marker = markerOf(line)
@@ -72,7 +70,7 @@ export function endsParagraph(line: string): boolean {
   return startsList || FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line)
 }
 
-/** Whether a fence is open after a line, where one was before it or not. */
+/** Returns the fence that is open after a line, given the fence open before it, if any. */
 export function fenceAfter(line: string, open: string | undefined): string | undefined {
   const [, fence] = FENCE.exec(line) ?? []
   if (open === undefined) return fence

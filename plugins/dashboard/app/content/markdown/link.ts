@@ -1,32 +1,30 @@
-/** Finds the targets of links and images in Markdown. */
 import type { Mark } from './emphasis.ts'
 
-/** A `[` or `![` that may become a link or an image. */
+/** A `[` or `![` that may start a link or an image. */
 export interface Bracket {
-  /** Its place among the pieces. */
+  /** Index among the pieces. */
   readonly piece: number
-  /** The position at which its text begins. */
+  /** Position where the bracket's text starts. */
   readonly from: number
   readonly isImage: boolean
-  /** The last mark of emphasis before it. */
+  /** The last emphasis mark before the bracket. */
   readonly before: Mark | undefined
 }
 
 export interface Target {
   readonly address: string
-  /** The place after it. */
+  /** Position after the target. */
   readonly end: number
 }
 
-/** The addresses of links by name. */
+/** Link addresses by name. */
 export type Definitions = ReadonlyMap<string, string>
 
 const DEFINITION = /^ {0,3}\[([^[\]]{1,200})\]:[ \t]*<?([^\s<>]+)>?(?:[ \t]+["'(].*)?$/
 
-/** Whether a line says where a name leads. */
 export const isDefinition = (line: string): boolean => DEFINITION.test(line)
 
-/** If a name is defined several times, the first definition counts. */
+/** Reads the link definitions. If a name is defined several times, the first definition counts. */
 export function readDefinitions(lines: readonly string[]): Definitions {
   const found = new Map<string, string>()
   for (const line of lines) {
@@ -36,7 +34,7 @@ export function readDefinitions(lines: readonly string[]): Definitions {
   return found
 }
 
-/** Names are the same in either case, and with whatever space. */
+/** Normalises a name, because names are compared without regard to case and whitespace. */
 const nameOf = (label: string): string => label.trim().replace(/\s+/g, ' ').toLowerCase()
 
 const LONGEST_TITLE = 1000
@@ -55,7 +53,7 @@ export function targetAt(text: string, at: number, label: string, definitions: D
   return address === undefined ? undefined : { address, end: at + whole.length }
 }
 
-/** `address "title")`; the title is left out. */
+/** Reads `address "title")` and ignores the title. */
 function addressAt(text: string, from: number): Target | undefined {
   const start = skipSpace(text, from)
   let end = start

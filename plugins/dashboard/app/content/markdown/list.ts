@@ -1,4 +1,4 @@
-/** Lists of Markdown: which lines belong to which item. */
+/** Assigns lines to the items of Markdown lists. */
 import { endsParagraph, fenceAfter, indentOf, isBlank, type Marker, markerOf, unindent } from './lines.ts'
 import type { Markdown } from './nodes.ts'
 
@@ -6,13 +6,13 @@ const TASK = /^\[([ xX])\](?=[ \t])/
 
 interface Item {
   readonly lines: string[]
-  /** Whether an empty line stands between it and the next. */
+  /** Whether a blank line separates this item from the next. */
   isApart: boolean
 }
 
 type Read = (lines: readonly string[]) => Markdown[]
 
-/** The list that begins in a line, and the line after it. `read` reads the blocks of an item. */
+/** Returns the list that starts at a line, and the index of the line after it. `read` parses an item's blocks. */
 export function listAt(lines: readonly string[], at: number, read: Read): [Markdown, number] {
   const first = markerOf(lines[at] as string) as Marker
   const items: Item[] = []
@@ -33,7 +33,7 @@ export function listAt(lines: readonly string[], at: number, read: Read): [Markd
   return [first.start === undefined ? { tag: 'ul', children } : { tag: 'ol', start: first.start, children }, end]
 }
 
-/** The lines of an item without its mark and indentation, and the line after it. */
+/** Returns an item's lines without marker and indentation, and the index of the line after it. */
 function itemAt(lines: readonly string[], at: number, { column, mark, rest }: Marker): [Item, number] {
   const item: Item = { lines: [rest], isApart: false }
   let fence = fenceAfter(rest, undefined)
@@ -44,7 +44,7 @@ function itemAt(lines: readonly string[], at: number, { column, mark, rest }: Ma
     const gap = i - end
     const indent = indentOf(line)
     const marker = markerOf(line)
-    // Numbers are wider than two columns, by which people move a list into their item.
+    // Two columns suffice for a nested list, because authors often indent by two although a number's marker is wider.
     const isWithin = indent >= column || (indent >= 2 && marker !== undefined && marker.mark !== mark)
     const goesOn = gap === 0 && marker === undefined && fence === undefined && rest !== '' && !endsParagraph(line)
     if (!isWithin && !goesOn) {

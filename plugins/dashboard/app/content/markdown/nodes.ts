@@ -1,4 +1,3 @@
-/** A node of a parsed Markdown text, for the page to draw. */
 export type Markdown =
   | string
   | {

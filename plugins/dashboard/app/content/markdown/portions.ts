@@ -1,7 +1,6 @@
-/** A long text in Markdown in portions, each of which is drawn by itself. */
 import type { Markdown } from './nodes.ts'
 
-/** Parts of one list or table follow each other in several portions. */
+/** Splits a tree into portions of about `most` elements. A long list or table spans several portions. */
 export function portionsOf(tree: readonly Markdown[], most: number): Markdown[][] {
   const portions: Markdown[][] = []
   let portion: Markdown[] = []
@@ -19,13 +18,11 @@ export function portionsOf(tree: readonly Markdown[], most: number): Markdown[][
   return portion.length > 0 ? [...portions, portion] : portions
 }
 
-/** How many elements something is. */
 function countNodes(node: Markdown): number {
   if (typeof node === 'string') return 0
   return 1 + ('children' in node ? node.children.reduce((sum, child) => sum + countNodes(child), 0) : 0)
 }
 
-/** A long node as several of its kind. */
 function splitOf(node: Markdown, most: number): Markdown[] {
   if (typeof node === 'string' || !('children' in node) || countNodes(node) <= most) return [node]
   if (node.tag === 'p' || node.tag === 'h' || node.tag === 'li') return [node]

@@ -1,4 +1,4 @@
-/** GitHub's tables: a line of titles, a line of dashes, lines of cells. */
+/** GitHub tables: a header line, a line of dashes, then lines of cells. */
 import { readInline } from './inline.ts'
 import type { Definitions } from './link.ts'
 import type { Markdown } from './nodes.ts'
@@ -6,14 +6,13 @@ import type { Markdown } from './nodes.ts'
 export interface Table {
   readonly titles: readonly string[]
   readonly rows: readonly (readonly string[])[]
-  /** The line after it. */
+  /** Index of the line after the table. */
   readonly end: number
 }
 
-/** More are as good as none, for whoever reads. */
+/** Maximum number of cells. Larger tables are unreadable anyway. */
 const MOST_CELLS = 10_000
 
-/** The table that begins in a line. */
 export function tableAt(lines: readonly string[], at: number): Table | undefined {
   const [first, second] = [lines[at] as string, lines[at + 1]]
   if (second === undefined || !first.includes('|') || !/^[ \t|:-]+$/.test(second)) return undefined
@@ -39,7 +38,7 @@ export function readTable({ titles, rows }: Table, definitions: Definitions): Ma
   return { tag: 'table', children: [row('th', titles), ...rows.map(cells => row('td', cells))] }
 }
 
-/** The cells of a line; `\|` is no border. */
+/** Splits a line into cells; `\|` is not a separator. */
 function cellsOf(line: string): string[] {
   const cells: string[] = ['']
   const text = line.trim()
