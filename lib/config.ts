@@ -29,7 +29,7 @@ export interface Config {
   readonly storageLimitBytes: number
   /** Idle time after which a rootless OpenTelemetry trace is complete. If undefined, the trace stays running. */
   readonly idleCompleteMs: number | undefined
-  /** The most spans of a trace that OpenTelemetry records. */
+  /** Maximum number of spans in an OpenTelemetry trace. */
   readonly maxSpans: number
   readonly workers: number
   /** Maximum number of database connections per process. */

@@ -7,7 +7,7 @@
  */
 import type { KeptState } from '../trace/states/state-after.ts'
 
-/** Bounds of the memory that all states, one state, and one of a gathered trace may take by estimate. */
+/** Bounds of the estimated memory for all states, for one native state and for one gathered state. */
 const MAX_BYTES = 64 * 1024 * 1024
 const MAX_BYTES_OF_TRACE = 64 * 1024
 const MAX_BYTES_OF_GATHERED = 16 * 1024 * 1024
@@ -18,9 +18,9 @@ const MAX_BYTES_OF_GATHERED = 16 * 1024 * 1024
 const STATE_BYTES = 5 * 1024
 /** Estimate for one span's id and hash. */
 const SPAN_BYTES = 128
-/** Estimate for a span of a gathered trace, with its usage and its places in the tree. */
+/** Estimate for one span of a gathered trace: its id, hash and usage, and its entries in the tree. */
 const GATHERED_SPAN_BYTES = 640
-/** Bytes of a UTF-16 code unit. */
+/** Bytes in a UTF-16 code unit. */
 const UNIT_BYTES = 2
 
 interface Entry {

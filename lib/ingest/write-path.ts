@@ -41,9 +41,9 @@ export interface IngestOptions {
   readonly lanes?: number
   /** Each worker thread's heap in MiB (lib/threads/body-threads.ts). */
   readonly heapMiB?: number
-  /** The most spans of a trace that OpenTelemetry records: DEFAULT_MAX_SPANS if it is left out. */
+  /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
   readonly maxSpans?: number
-  /** When rankings are cut, and to which length. */
+  /** Intervals and sizes for cutting rankings (lib/store/rankings/ranking-cuts.ts). */
   readonly cuts?: CutOptions
 }
 

@@ -229,7 +229,7 @@ export class Writer {
 
   /** Decides without reading the database. Returns undefined if the stored state must be read first. */
   #decideAtOnce(pending: Pending): Decided | undefined {
-    // A remembered state has only what appends, ends and exports need.
+    // A cached state holds only what appends, ends and exports need.
     const isKnown = pending.tries === 0 && pending.operation.operation !== 'record'
     const state = isKnown ? this.#running.get(pending.key) : undefined
     if (state === undefined) {
@@ -420,6 +420,6 @@ export class Writer {
   }
 }
 
-/** A root often comes last, so that a complete trace gets no more spans; of a long one the next may come any time. */
+/** A complete trace rarely gets more spans, because its root often comes last. A long trace may still get some. */
 const LONG_TRACE = 200
 const isRemembered = ({ status, spanCount }: Growth): boolean => status === 'running' || spanCount > LONG_TRACE

@@ -30,7 +30,7 @@ const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
 /** Decoders that do not decode a whole request at once. */
 const LARGE_DECODERS = { json: decodeLargeJson, protobuf: decodeProtobuf }
 
-/** Decodes and maps a request. Throws a Refusal only if the request cannot be decoded, or takes too much memory. */
+/** Decodes and maps a request. Throws a Refusal only if the request cannot be decoded or takes too much memory. */
 export function readExport(bytes: Uint8Array, encoding: OtlpEncoding, maxSpans = DEFAULT_MAX_SPANS): Export {
   if (!isCut(bytes.length, 0)) {
     const sources = describeGroups(DECODERS[encoding](bytes))

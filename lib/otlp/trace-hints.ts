@@ -65,10 +65,10 @@ export function readHints(
   }
 }
 
-/** Clocks of senders may be ahead of ours by this much. */
+/** A sender's clock may be this far ahead of the server's. */
 const CLOCKS_DIFFER_MS = 600_000
 
-/** How providers begin the ids of their answers: OpenAI, Anthropic, OpenRouter. */
+/** Matches a response id from OpenAI, Anthropic or OpenRouter by its prefix. */
 const RESPONSE_ID = /"id"\s*:\s*"((?:chatcmpl|cmpl|resp|msg|gen)[-_][\w-]{6,100})"/
 
 /** Returns the provider's response id. OpenInference has the id only in the raw response. */

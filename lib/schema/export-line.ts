@@ -64,9 +64,9 @@ export const ExportLine = closed({
       endHash: Type.Optional(Hash),
       /** Ranks of the trace's fields, if OpenTelemetry recorded it (lib/trace/states/gathered.ts). */
       ranks: Type.Optional(Type.Object({})),
-      /** Facts of model calls by the ids of their spans (lib/trace/call-details.ts). */
+      /** Call details by span id (lib/trace/call-details.ts). */
       callDetails: Type.Optional(Type.Object({})),
-      /** Messages that came apart from their spans, as log records (lib/trace/span-messages.ts). */
+      /** Messages that arrived separately from their spans as log records (lib/trace/span-messages.ts). */
       messages: Type.Optional(Type.Array(ExportedMessages))
     })
   )

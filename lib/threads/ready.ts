@@ -42,7 +42,7 @@ export interface ReadyTask {
   readonly environment: string | null
   /** Whether to pack only texts that PostgreSQL would otherwise compress (lib/rows/packed-texts.ts). */
   readonly hurries: boolean
-  /** The most spans that a trace of OpenTelemetry can have: DEFAULT_MAX_SPANS if it is left out. */
+  /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
   readonly maxSpans?: number
 }
 

@@ -1,17 +1,17 @@
 /**
- * Facts of a model call beside the fields that every span has. They are stored with the span as JSON text. They are not
- * part of its hash, since they follow from the attributes, which are.
+ * Facts about a model call that have no field of their own. They are stored with the span as JSON, and are not part of
+ * the span's hash, because they follow from its attributes.
  */
 export interface CallDetails {
-  /** The id that the provider gave its response, by which two reports of one call are recognised. */
+  /** The provider's response id, which identifies two reports of one call. */
   readonly responseId?: string
 }
 
-/** JSON text; null if there are none. */
+/** Returns the details as JSON; null if there are none. */
 export const callDetailsText = ({ responseId }: { readonly responseId: string | undefined }): string | null =>
   responseId === undefined ? null : JSON.stringify({ responseId } satisfies CallDetails)
 
-/** Whether a value, which may come from a file that anybody wrote, has the form of call details. */
+/** Whether a value from an untrusted file has the form of call details. */
 export function isCallDetails(value: unknown): value is CallDetails {
   if (typeof value !== 'object' || value === null) return false
   const { responseId, ...others } = value as Record<string, unknown>

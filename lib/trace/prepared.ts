@@ -27,9 +27,9 @@ export interface PreparedSpan extends UsageFields {
   readonly attributes: string | null
   readonly events: string | null
   readonly costUsd: number | null
-  /** JSON text of CallDetails; only a span that OpenTelemetry recorded has any. */
+  /** CallDetails as JSON. Only spans from OpenTelemetry have any. */
   readonly callDetails?: string | null
-  /** SHA-256 of the canonical document, 64 hexadecimal digits. */
+  /** SHA-256 of the canonical document, as 64 hexadecimal digits. */
   readonly hash: string
   /** `hash` with numbers in the former form (json/canonical-number.ts). Undefined if both forms are the same. */
   readonly formerHash?: string | undefined

@@ -172,15 +172,15 @@ function readEnvironment(label: string | null | undefined): string | null {
   }
 }
 
-/** The call details by the ids of their spans, as JSON text. */
+/** Returns call details as JSON, by span id. */
 function readCallDetails(details: object | undefined): ReadonlyMap<string, string> {
   const all = Object.entries(details ?? {})
   const wrong = all.find(([, value]) => !isCallDetails(value))
-  if (wrong !== undefined) refuse(`recorded.callDetails.${wrong[0]}`, 'must be an object with the id of a response')
+  if (wrong !== undefined) refuse(`recorded.callDetails.${wrong[0]}`, 'must be an object with a response id')
   return new Map(all.map(([id, value]) => [id, JSON.stringify(value)]))
 }
 
-/** Checks the ranks of a gathered trace. Each is a grade, a time and a text, which is the id of a span in most. */
+/** Checks a gathered trace's ranks. Each rank is a grade, a time and a string, usually a span id. */
 function readRanks(ranks: object | undefined): Ranks | undefined {
   if (ranks === undefined) return undefined
   for (const [name, rank] of Object.entries(ranks)) {

@@ -1,6 +1,6 @@
 /**
- * The spans of one trace, by id and by parent. An export adds to a tree of stored spans that the write path may
- * remember, so its own spans form a second tree above the first, which stays as it is until the write is committed.
+ * The spans of one trace, by id and by parent. The write path caches the tree of a trace's stored spans. An export's
+ * spans form a second tree on top of the cached tree, which does not change until the write is committed.
  */
 interface Linked {
   readonly id: string
@@ -9,13 +9,13 @@ interface Linked {
 
 const NONE: readonly never[] = []
 
-/** Iterates in the order in which spans were added. Each id is added once. */
+/** Iterates over the spans in the order in which they were added. */
 export class SpanTree<T extends Linked> implements Iterable<T> {
   readonly #below: SpanTree<T> | undefined
   readonly #byId = new Map<string, T>()
   readonly #children = new Map<string, T[]>()
 
-  /** `below` must not change while this tree is used. */
+  /** `below` must not change while this tree is in use. */
   constructor(spans: Iterable<T> = NONE, below?: SpanTree<T>) {
     this.#below = below
     for (const span of spans) this.add(span)
@@ -29,7 +29,7 @@ export class SpanTree<T extends Linked> implements Iterable<T> {
     return this.#byId.has(id) || this.#below?.has(id) === true
   }
 
-  /** Throws if the id is known: a span that is there twice would make every sum wrong. */
+  /** Throws if the tree has a span with this id, because a span that counts twice would falsify every sum. */
   add(span: T): void {
     if (this.has(span.id)) throw new Error(`span ${span.id} is in the tree already`)
     this.#byId.set(span.id, span)

@@ -1,16 +1,16 @@
 /**
- * Sums the usage and cost of a gathered trace so that each model call counts once. Senders state the same numbers in
- * several spans: two libraries report one call, and agents repeat the totals of their calls.
+ * Sums a gathered trace's usage and cost, counting each model call once. Several spans often state the same numbers: two
+ * libraries report one call, and agents repeat their calls' totals.
  *
  * A stated number counts unless another span restates it:
- * - A call inside another call is restated by the outer one, unless the provider gave them different response ids or
- *   one is an embedding and the other is not. An agent, chain or custom span inside a call is restated by the call.
- * - A span that is not a call is restated by calls inside it. Without calls inside it, the larger number counts: its
- *   own, or the sum of the spans below.
- * - Two calls that overlap in time and have the same response id, or two sibling calls with the same model, usage and
- *   time, are one call.
+ * - An outer call restates the calls inside it, unless they have different response ids, or one is an embedding and the
+ *   other is not. A call also restates the agent, chain and custom spans inside it.
+ * - Calls restate the other spans around them. If a span has no calls inside it, the larger number counts: the span's
+ *   own, or the sum of the spans below it.
+ * - Two calls are one call if they overlap and have the same response id, or if they are siblings with the same model
+ *   and usage and one runs inside the other.
  *
- * The result depends on the set of spans only, never on their order.
+ * The result depends only on the set of spans, never on their order.
  */
 import type { UsageFields } from './prepared.ts'
 import type { SpanTree } from './span-tree.ts'
@@ -32,7 +32,7 @@ export type Spent = UsageFields & { readonly costUsd: number | null }
 
 const CALLS: readonly string[] = ['llm', 'embedding']
 export const isCall = ({ kind }: { readonly kind: string }): boolean => CALLS.includes(kind)
-/** Spans of these kinds may only repeat what a call around them states. Other kinds do work of their own. */
+/** Kinds of spans that only wrap a call. Spans of other kinds use tokens or money of their own. */
 const WRAPPERS: readonly string[] = ['agent', 'chain', 'custom']
 
 const hasUsage = (span: UsageFields): boolean =>
@@ -41,7 +41,7 @@ const hasCost = ({ costUsd }: SpanUsage): boolean => costUsd !== null
 const totalOf = ({ inputTokens, outputTokens, totalTokens }: SpanUsage): number =>
   totalTokens ?? (inputTokens ?? 0) + (outputTokens ?? 0)
 
-/** Token counts or costs: which spans state one, and its amount. */
+/** Selects token counts or costs. */
 interface Measure {
   readonly isStated: (span: SpanUsage) => boolean
   readonly amountOf: (span: SpanUsage) => number
@@ -49,19 +49,21 @@ interface Measure {
 const USAGE: Measure = { isStated: hasUsage, amountOf: totalOf }
 const COST: Measure = { isStated: hasCost, amountOf: ({ costUsd }) => costUsd ?? 0 }
 
-/** Sums the spans of a trace: tokens up to 2^53 - 1, the cost in US dollars; null if no span states the value. */
+/** Returns a trace's tokens, capped at 2^53 - 1, and its cost in US dollars. Values that no span states are null. */
 export function sumSpending(spans: SpanTree<SpanUsage>): Spent {
   let states = false
-  let haveBoth = true
+  // Whether the same spans count in both, because only calls state anything, and each call states both.
+  let isAlike = true
   for (const span of spans) {
     const [used, paid] = [hasUsage(span), hasCost(span)]
-    states ||= used || paid
-    haveBoth &&= used === paid
+    if (!used && !paid) continue
+    states = true
+    isAlike &&= used === paid && isCall(span)
   }
   if (!states) return { inputTokens: null, outputTokens: null, totalTokens: null, costUsd: null }
   const paths = walk(spans)
   const used = countedOf(paths, USAGE)
-  const paid = haveBoth ? used : countedOf(paths, COST)
+  const paid = isAlike ? used : countedOf(paths, COST)
   return {
     inputTokens: sumCounts(used, span => span.inputTokens),
     outputTokens: sumCounts(used, span => span.outputTokens),
@@ -70,15 +72,15 @@ export function sumSpending(spans: SpanTree<SpanUsage>): Spent {
   }
 }
 
-/** The spans in an order in which parents precede their children, and the index of each span's parent (-1: none). */
+/** Spans ordered so that parents precede their children, with the index of each span's parent, or -1. */
 interface Paths {
   readonly spans: readonly SpanUsage[]
   readonly parents: readonly number[]
 }
 
 /**
- * Walks the tree from its topmost spans. Parents may form a circle, which has no topmost span: the walk enters it at
- * the span with the lowest id.
+ * Walks the tree from its topmost spans. Parent links may form a cycle, which has no topmost span. The walk enters a
+ * cycle at the span with the lowest id.
  */
 function walk(tree: SpanTree<SpanUsage>): Paths {
   const spans: SpanUsage[] = []
@@ -90,7 +92,7 @@ function walk(tree: SpanTree<SpanUsage>): Paths {
     spans.push(span)
     parents.push(parent)
   }
-  // The list grows while it is read.
+  // `enter` appends to the list during the loop.
   const follow = (from: number) => {
     for (let i = from; i < spans.length; i++) {
       for (const child of tree.childrenOf((spans[i] as SpanUsage).id)) enter(child, i)
@@ -117,7 +119,7 @@ function countedOf({ spans, parents }: Paths, { isStated, amountOf }: Measure): 
     dropSameResponse(calls)
     dropTwins(calls)
   }
-  // From the leaves up: the amount that counts below each span, and whether a call below states one.
+  // From the leaves up, compute the amount that counts below each span, and whether a call below states an amount.
   const below = new Float64Array(spans.length)
   const hasCall = new Uint8Array(spans.length)
   const own = new Uint8Array(spans.length)
@@ -145,17 +147,17 @@ function countedOf({ spans, parents }: Paths, { isStated, amountOf }: Measure): 
   })
 }
 
-/** Sums of floating-point numbers depend on their order, so a difference in the last digits decides nothing. */
+/** Ignores a difference in the last digits, because a floating-point sum depends on the order of its terms. */
 const isMore = (own: number, below: number): boolean => below === 0 || own > below * (1 + 1e-9)
 
-/** The calls around a span. */
+/** The calls around a span, innermost first. */
 interface Around {
   readonly outer: Around | undefined
   readonly kind: string
   readonly responseId: string | undefined
 }
 
-/** Marks the stated spans that a call around them restates. */
+/** Returns, for each span, whether a call around it restates its numbers. */
 function restatedByCalls(
   spans: readonly SpanUsage[],
   parents: readonly number[],
@@ -185,8 +187,8 @@ function isRestated({ kind, responseId }: SpanUsage, around: Around | undefined)
 }
 
 /**
- * Keeps the first of several calls with the same response id at the same time. The time is compared too, because some
- * servers give the same id to several calls, one after the other.
+ * Keeps the first of overlapping calls with the same response id. Calls that do not overlap are kept, because some
+ * servers reuse an id for consecutive calls.
  */
 function dropSameResponse(calls: Set<SpanUsage>): void {
   const ends = new Map<string, number>()
@@ -200,8 +202,8 @@ function dropSameResponse(calls: Set<SpanUsage>): void {
 }
 
 /**
- * Two sibling calls of one model and usage, one of which begins after the other and ends before it, are one call that
- * two libraries report. A call has one twin at most, so that calls that run at the same time still count.
+ * Drops calls that a second library reports. Sibling calls with the same model and usage are one call if one runs
+ * inside the other. Each call has at most one twin, so that concurrent calls still count.
  */
 function dropTwins(calls: Set<SpanUsage>): void {
   const groups = new Map<string, SpanUsage[]>()
@@ -237,8 +239,8 @@ const WHOLE_MICROS = 1_000
 const slackOf = ({ startMicros }: SpanUsage): number => (startMicros % WHOLE_MICROS === 0 ? WHOLE_MICROS : 0)
 
 /**
- * Whether one of the two runs inside the other. Clocks are allowed for only if one of the calls has a response id and
- * the other has none, so that they come from two libraries: those of one library that run at the same time may look so.
+ * Whether one call runs inside the other. Rounded times are tolerated only if exactly one call has a response id, which
+ * shows that two libraries reported them. Concurrent calls from one library could otherwise look nested.
  */
 function isInside(one: SpanUsage, other: SpanUsage): boolean {
   if (one.responseId === other.responseId) return contains(one, other, 0, 0)
@@ -254,7 +256,7 @@ function contains(outer: SpanUsage, inner: SpanUsage, slack: number, innerSlack:
   return atStart + atEnd >= 0 && atStart > -innerSlack && atEnd > -slack
 }
 
-/** By start; calls that start together, by id. */
+/** Sorts calls by start time, then by id. */
 const inTime = (calls: Iterable<SpanUsage>): SpanUsage[] =>
   [...calls].sort((a, b) => a.startMicros - b.startMicros || (a.id < b.id ? -1 : 1))
 
@@ -268,12 +270,13 @@ function sumCounts(spans: readonly SpanUsage[], of: (span: SpanUsage) => number 
 }
 
 /**
- * The sum of finite, non-negative numbers, correctly rounded, so that it does not depend on their order; null if there
- * are none. A sum beyond the largest double is the largest double. Source of the method: J. R. Shewchuk, "Adaptive Precision Floating-Point Arithmetic", 1997 (grow-expansion).
+ * Returns the correctly rounded sum of finite, non-negative numbers, which does not depend on their order; null for an
+ * empty list. Returns the largest double if the sum is larger. The method is grow-expansion from J. R. Shewchuk,
+ * "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric Predicates", 1997.
  */
 export function sumExactly(values: readonly number[]): number | null {
   if (values.length === 0) return null
-  // Numbers that do not overlap, the smallest first; their exact sum is the exact sum of the values so far.
+  // Non-overlapping numbers, smallest first, whose exact sum is the exact sum of the values so far.
   const parts: number[] = []
   for (const value of values) {
     let sum = value
@@ -289,7 +292,7 @@ export function sumExactly(values: readonly number[]): number | null {
     parts.length = kept
     parts.push(sum)
   }
-  // Adding the largest part last would round twice: the rest is added first, while it is exact.
+  // Adds the parts from the largest down and stops at the first inexact addition, so that the sum is rounded once.
   let total = 0
   for (let i = parts.length - 1; i >= 0; i--) {
     const part = parts[i] as number
@@ -297,7 +300,7 @@ export function sumExactly(values: readonly number[]): number | null {
     const lost = part - (sum - total)
     total = sum
     if (lost === 0) continue
-    // A tie is broken by the sign of the next part.
+    // The next part's sign breaks a tie.
     const next = parts[i - 1]
     if (next !== undefined && lost < 0 === next < 0 && total + 2 * lost - total === 2 * lost) total += 2 * lost
     break

@@ -132,11 +132,11 @@ export function durationMs(from: string, to: string): number {
 }
 
 const Z = 90
-/** The characters of the last timestamp: up to the minute, the next one mostly has the same. */
+/** Characters of the previous timestamp. The next timestamp usually has the same minute. */
 const written = Buffer.from('1970-01-01T00:00:00.000000Z')
 let writtenMinute = 0
 
-/** The canonical timestamp of microseconds since 1970. A Date takes seven times as long to write it. */
+/** Formats microseconds since 1970 as a canonical timestamp. Formatting with Date takes seven times as long. */
 export function timestampOf(micros: number): string {
   const rest = micros % 1000
   const ms = (micros - rest) / 1000

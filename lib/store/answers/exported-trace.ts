@@ -17,15 +17,13 @@ export interface ExportedRow extends StoredTraceRow {
   readonly ranks: string | null
 }
 
-/** The columns of a span in an export. */
+/** A span's columns in an export. */
 export interface ExportedSpan extends SpanRow {
   /** JSON text. */
   readonly callDetails: string | null
 }
 
-/**
- * One line, without the line break at its end. Free JSON is stored compact, so there is no line break inside either.
- */
+/** Renders one line, without the trailing line break. Free-form JSON is stored without line breaks. */
 export function renderExportLine(
   trace: ExportedRow,
   spans: readonly ExportedSpan[],
@@ -39,7 +37,7 @@ export function renderExportLine(
   return `{"trace":{${members}},${partMembers(trace.id, spans, scores)}${recordedMember(trace, spans, messages)}}`
 }
 
-/** The member `recorded`, with a comma in front; empty if the detail shows everything that was recorded. */
+/** Renders the member `recorded` with a leading comma; empty if the detail shows everything that was recorded. */
 function recordedMember(trace: ExportedRow, spans: readonly ExportedSpan[], messages: readonly SpanMessages[]): string {
   const members: string[] = []
   if (!isShownAsSent(trace)) members.push(`"usage":${usageDocument(trace)}`)

@@ -18,7 +18,7 @@ export interface TraceKey {
 
 /** A trace whose state is read, and the details that the decision needs. */
 export interface Look extends TraceKey {
-  /** The spans whose stored hashes are read. An export has those of all spans read. */
+  /** Spans whose stored hashes are read. For an export, the hashes of all stored spans are read. */
   readonly spanIds: readonly string[]
   /**
    * Further fields to read. An end may merge metadata and replace the output, an export may change nearly everything,
@@ -41,7 +41,7 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly scores: string | null
   readonly input: string | null
   readonly output: string | null
-  /** The id and the short hash of each span of the look that is stored, without separators. */
+  /** Id and short hash of each stored span, without separators. */
   readonly hashes: string | null
 }
 
@@ -55,7 +55,7 @@ function spanHashes(text: string | null): Map<string, string> {
   return hashes
 }
 
-/** The gathered part of a trace, and the hashes of all its spans. Undefined if OpenTelemetry did not record it. */
+/** Returns a gathered trace's state and the hashes of all its spans; undefined for a native trace. */
 function gatheredOf(row: Row, tags: readonly string[]) {
   if (row.ranks === null) return undefined
   const patched = row.metadataUpdatedAt !== null

@@ -25,7 +25,7 @@ export interface ExportOperation {
   readonly spans: readonly GatheredSpan[]
   /** The key's environment label; null means unassigned. */
   readonly environment: string | null
-  /** The most spans that a trace can have. */
+  /** Maximum number of spans in the trace. */
   readonly maxSpans: number
 }
 
@@ -60,7 +60,7 @@ function closedTo(state: ExportState, { environment }: ExportOperation): Reason 
   return isSame ? undefined : 'other_environment'
 }
 
-/** Finds the spans that are new and can be stored, those that are new and find no place, and why others are refused. */
+/** Splits spans into new spans to store, new spans without a slot, rejected spans and a count of duplicates. */
 function sortSpans(state: ExportState | undefined, { spans, maxSpans }: ExportOperation) {
   const fresh = new Map<string, GatheredSpan>()
   const refused: [span: GatheredSpan, reason: Reason][] = []

@@ -195,7 +195,7 @@ const isLater = (time: string | null, other: string | null): boolean =>
 
 /** Compares a gathered trace's fields. Each ranked field comes from the best span so far. Other fields only grow. */
 function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, sent: Ranks): Comparison[] {
-  // Versions up to 1.0.0-rc.1 kept response ids among the ranks; today they are details of the spans.
+  // Versions up to 1.0.0-rc.1 kept response ids in the ranks. They are now in the spans' call details.
   const fields = new Set([...Object.keys(stored), ...Object.keys(sent)].filter(name => !isResponse(name)))
   const isAhead = (rank: Rank | undefined, other: Rank | undefined) => rank !== undefined && isBetter(rank, other)
   const ranks = [...fields].map(field => ({
@@ -203,7 +203,7 @@ function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, 
     ahead: isAhead(sent[field], stored[field]),
     behind: isAhead(stored[field], sent[field])
   }))
-  // Versions up to 1.0.0-rc.1, which have no rank of the end, took the start from the root, which may be later.
+  // Versions up to 1.0.0-rc.1 wrote no END rank and took the start from the root, which may start later than others.
   const isFormer = [stored, sent].some(all => all.times !== undefined && all[END] === undefined)
   const start = {
     what: 'an earlier start',

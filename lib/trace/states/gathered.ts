@@ -30,9 +30,9 @@ export interface SpanHints {
   readonly level: Level
   readonly startMicros: number
   readonly endMicros: number
-  /** Whether the end lay so far in the future when the span came that its clock must be wrong. */
+  /** Whether the span's end was so far in the future on arrival that the sender's clock must be wrong. */
   readonly endsInFuture: boolean
-  /** The name of the trace, if the span states one. */
+  /** The trace's name, if the span states one. */
   readonly name: string | undefined
   /** The name that the trace takes from this span if `name` is undefined. */
   readonly ownName: string
@@ -128,7 +128,7 @@ export function gather(
   const speakers = leftOut.length === 0 ? added : [...added, ...leftOut]
   const claims = settle(before, speakers)
   const fresh = ranksOfLeftOut(before?.ranks, leftOut.map(gatheredUsage))
-  // Without a prototype, V8 does not make a new shape for each name, such as that of a left-out span.
+  // A null prototype keeps V8 from creating a new shape for each new name.
   const gathered: Record<string, Rank> = Object.assign(Object.create(null), before?.ranks)
   for (const [field, { rank }] of claims) gathered[field] = rank
   Object.assign(gathered, fresh, ranksOfTimes(before, speakers))
@@ -244,8 +244,8 @@ function takeFields(
 }
 
 /**
- * The ranks from which status and end follow: which statuses roots have, by level, and the latest end of any span. They
- * only grow, so the order of arrival does not matter.
+ * Returns the ranks that determine status and end: the statuses of roots, by level, and the latest end of all spans.
+ * Ranks are only added or improved, so the result does not depend on the order of arrival.
  */
 function ranksOfTimes(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): Ranks {
   const ranks: Record<string, Rank> = before === undefined ? {} : earlierTimes(before)
@@ -258,7 +258,7 @@ function ranksOfTimes(before: GatheredState | undefined, speakers: readonly Gath
   return ranks
 }
 
-/** The ranks that versions up to 1.0.0-rc.1, which took status and end from the first root, did not write. */
+/** Returns the ranks that versions up to 1.0.0-rc.1 did not write, because they took status and end from one root. */
 function earlierTimes({ ranks, spans, status }: GatheredState): Record<string, Rank> {
   if (ranks[END] !== undefined || ranks[FUTURE_END] !== undefined) return {}
   let last = 0
@@ -268,13 +268,13 @@ function earlierTimes({ ranks, spans, status }: GatheredState): Record<string, R
   return { [END]: [0, -last, ''], ...(isStated && { [nameOfStatus(times[0], status)]: [0, 0, ''] }) }
 }
 
-/** The worst status of the roots; if there are none, of the first spans of processes. Undefined if neither came. */
+/** Returns the worst status of the roots, or of process roots if there are no roots; undefined without either. */
 function statusOf({ times, ...ranks }: Ranks): string | undefined {
   if (times === undefined) return undefined
   return ['error', 'ok'].find(status => ranks[nameOfStatus(times[0], status)] !== undefined) ?? 'unset'
 }
 
-/** The latest end of all spans. A span in the future counts only if there is no other. */
+/** Returns the latest end of all spans. Spans that end in the future count only if there are no others. */
 function endOf({ [END]: end, [FUTURE_END]: future }: Ranks): string {
   const [, order] = (end ?? future) as Rank
   return timestampOf(-order)

@@ -1,21 +1,20 @@
 /**
- * Decides which spans of a gathered trace are stored when it has more than OTLP_MAX_SPANS. Plain steps leave the last
- * tenth to the spans that a reader needs most: roots, failed spans, agents, model calls and tools, at any depth. A
- * stored span never gives way.
+ * Decides which spans get one of a gathered trace's OTLP_MAX_SPANS slots. Plain steps leave the last tenth to the spans
+ * that readers need most: roots, failed spans, agents, model calls and tools, at any depth. A stored span never loses
+ * its slot.
  */
 import { type GatheredSpan, type GatheredState, PROCESS_ROOT } from './gathered.ts'
 
 /**
- * The needs, in the order in which the spans of one export get places: the earlier the need, the fewer places its spans
- * leave free. `ready.ts` renders rows only of the spans that find a place in a trace of which nothing
- * is stored. These are enough: let a trace have n spans, d of them from this export. The spans that find a place beside
- * them are the first ones in the order of need, at most L - n, where L are the places for their need. As d <= n, they
- * are among the first L of the whole export, and those find a place in an empty trace too. Neither the order nor L may
- * depend on what is stored.
+ * The order in which an export's spans get slots. An earlier need leaves fewer slots free. `ready.ts` renders rows only
+ * for spans that get a slot in an empty trace, which is sufficient. Proof: let a trace have n spans, d of them from this
+ * export. New spans get slots in order of need, at most L - n of them, where L is the number of slots open to their
+ * need. Because d <= n, each is among the first L spans of the whole export, so it also gets a slot in an empty trace.
+ * Neither the order nor L may depend on stored spans.
  */
 const NEEDS = ['root', 'failed', 'called', 'plain'] as const
 type Need = (typeof NEEDS)[number]
-/** Plain steps leave the last tenth free, failed spans and calls the last place. */
+/** Number of slots that plain steps leave free. Failed spans and calls leave one. */
 export const keptPlaces = (maxSpans: number): number => Math.ceil(maxSpans / 10)
 
 /** The facts that decide how much a span needs a slot. */
@@ -50,15 +49,12 @@ const neededOf = (span: GatheredSpan): Needed => ({
   kind: span.kind
 })
 
-/**
- * `fresh` are spans that are not stored, each once; a trace has at most `maxSpans`. Those that get a place keep their
- * order, and so do the others.
- */
+/** Splits new spans, each given once, into spans that get a slot and spans left out. Keeps their order. */
 export function takePlaces(stored: GatheredState | undefined, fresh: readonly GatheredSpan[], maxSpans: number) {
   const size = stored?.spans.size ?? 0
   if (size + fresh.length <= maxSpans - keptPlaces(maxSpans)) return { added: fresh, leftOut: [] }
-  // The last place is for a root. With one in the trace or in the export, it is free: if the root is stored and not in
-  // the export, then d < n in the rule above, so that one place more than in an empty trace changes nothing.
+  // The last slot is reserved for a root until the trace or the export has one. If a root is stored and not in the
+  // export, then d < n in the proof above, so the additional slot is safe.
   const hasRoot = fresh.some(isRoot) || (stored !== undefined && [...stored.spans].some(isRoot))
   const placed = new Set<GatheredSpan>()
   for (const span of inNeedOrder(fresh, neededOf)) {

@@ -51,7 +51,7 @@ export function ranksOfLeftOut(ranks: Ranks | undefined, spans: readonly Counted
   return news
 }
 
-/** The spans that were left out. One that was sent again later may have found a place: it is among `placed`. */
+/** Reads the left-out spans, except those in `placed`: a resent span may have a slot by now. */
 export function readLeftOut(ranks: Ranks, placed: { has(id: string): boolean }): CountedSpan[] {
   return Object.keys(ranks)
     .filter(name => isLeftOut(name) && !placed.has(name.slice(LEFT_OUT.length)))

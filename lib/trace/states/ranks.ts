@@ -21,20 +21,20 @@ export const beats = (grade: number, order: number, id: string, other: Rank | un
   (grade === other[0] && (order < other[1] || (order === other[1] && id < other[2])))
 
 /**
- * The latest end of the trace's spans, as minus microseconds since 1970, and the latest of those whose clock was ahead
- * of the server's (lib/otlp/trace-hints.ts).
+ * Names of two ranks that hold the latest end of the trace's spans, as negative microseconds since 1970. FUTURE_END is
+ * for spans from a clock that was ahead of the server's (lib/otlp/trace-hints.ts).
  */
 export const END = 'end'
 export const FUTURE_END = 'futureEnd'
 const STATUS = 'status.'
-/** The name of the rank that is there if a root of this level has the status, which is `ok` or `error`. */
+/** Returns the name of the rank that records that a root of this level has the status `ok` or `error`. */
 export const nameOfStatus = (level: number, status: string): string => `${STATUS}${level}.${status}`
-/** Whether the name is one whose rank has no text. */
+/** Whether the rank with this name has an empty string. */
 export const isPlain = (name: string): boolean => name === END || name === FUTURE_END || name.startsWith(STATUS)
 
 /**
- * The prefix of model calls, in front of the span's id, under which versions up to 1.0.0-rc.1 kept response ids. Today
- * they are in a column of the span.
+ * Prefix, before the span id, of the ranks in which versions up to 1.0.0-rc.1 kept response ids. Response ids are now in
+ * the spans' call details.
  */
 const RESPONSE = 'response.'
 export const nameOfResponse = (spanId: string): string => RESPONSE + spanId

@@ -1,4 +1,4 @@
-/** The spans of an export that are not stored: why, and how many. */
+/** Reports the spans of an export that are not stored, with reasons and counts. */
 
 /** All reasons, by their names in metrics. Each value follows the word "spans" in a response. */
 export const REASONS = {

@@ -61,8 +61,8 @@ export function changedState(state: KeptState, change: TraceChange, version: num
 }
 
 /**
- * The state of a gathered trace after an export has added spans to it. `gathered` is that of the state before. Like
- * changedState, it takes over the maps of the state before.
+ * Returns a gathered trace's state after an export added spans. `gathered` belongs to `state`. Like changedState, this
+ * function takes over the maps of the previous state.
  */
 export function grownState(
   state: KeptState,

@@ -32,15 +32,15 @@ t.test(
   'the longest unused is forgotten, and a trace of too many spans or too much metadata is not remembered',
   async t => {
     const running = new StateCache()
-    const keys = Array.from({ length: 2000 }, (_, i) => `1/${i}`)
+    const keys = Array.from({ length: 4000 }, (_, i) => `1/${i}`)
     const state = stateOf(200)
     for (const key of keys) {
       running.set(key, state)
       running.set('1/0', state)
     }
     const known = keys.filter(key => running.get(key) !== undefined)
-    t.ok(known.length > 500 && known.length < 2000, `${known.length} of 2000 are remembered`)
-    t.same(known, ['1/0', ...keys.slice(2001 - known.length)])
+    t.ok(known.length > 500 && known.length < 4000, `${known.length} of 4000 are remembered`)
+    t.same(known, ['1/0', ...keys.slice(4001 - known.length)])
 
     running.set('1/0', { ...state, spanHashes: new Map([0, 1, 2].flatMap(() => [...stateOf(200).spanHashes])) })
     t.equal(running.get('1/0'), undefined, 'nor is its old state')
@@ -51,7 +51,7 @@ t.test(
 
 t.test('a trace that has grown gives back as much as it took', async t => {
   const running = new StateCache()
-  const keys = Array.from({ length: 8000 }, (_, i) => `1/${i}`)
+  const keys = Array.from({ length: 16000 }, (_, i) => `1/${i}`)
   const fill = () => {
     for (const key of keys) running.set(key, stateOf(0))
     return keys.filter(key => running.get(key) !== undefined).length

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { SpanTree } from '../../../lib/trace/span-tree.ts'
-import { type SpanUsage, sumSpending } from '../../../lib/trace/span-usage.ts'
+import { type SpanUsage, sumExactly, sumSpending } from '../../../lib/trace/span-usage.ts'
 import type { GatheredSpan } from '../../../lib/trace/states/gathered.ts'
 import { runs } from '../../torture/orders.ts'
 import { exported, idOf, Store, span } from './states/export-store.ts'
@@ -177,3 +177,164 @@ t.test('of calls whose parents form a circle, one counts', async t => {
   t.equal(sumSpending(new SpanTree([call('a', 'b'), call('b', 'a')])).inputTokens, 1)
   t.equal(sumSpending(new SpanTree([call('a', 'a')])).inputTokens, 1)
 })
+
+t.test('usage and cost that any kind of span states count, unless another span restates them', async t => {
+  const root = span(1, 0, 99, { hints: { level: 1 } })
+  const at = (id: number, kind: string, parent: number, tokens: number | null, over: object = {}) =>
+    span(id, id, id + 1, { kind, parentId: idOf(parent), inputTokens: tokens, ...over })
+  const priced = (costUsd: number, responseId?: string) => ({ costUsd, hints: { responseId } })
+  const cases: [string, GatheredSpan[], number | null, number | null][] = [
+    ['an agent over tools', [at(2, 'agent', 1, 330), at(3, 'tool', 2, null)], 330, null],
+    ['two agents', [at(2, 'agent', 1, 330), at(3, 'agent', 1, 110)], 440, null],
+    [
+      'an agent beside one with a call',
+      [at(2, 'agent', 1, 330), at(3, 'agent', 1, 110), at(4, 'llm', 3, 110)],
+      440,
+      null
+    ],
+    ['an agent that repeats its calls', [at(2, 'agent', 1, 500), at(3, 'llm', 2, 100), at(4, 'llm', 2, 50)], 150, null],
+    ['agents that wrap one another', [at(2, 'agent', 1, 300), at(3, 'chain', 2, 300)], 300, null],
+    [
+      'a chain with the sum of its agents',
+      [at(2, 'chain', 1, 440), at(3, 'agent', 2, 330), at(4, 'agent', 2, 110)],
+      440,
+      null
+    ],
+    ['an agent over a tool that states a little', [at(2, 'agent', 1, 300), at(3, 'tool', 2, 5)], 300, null],
+    [
+      'a call, a reranker and a tool',
+      [at(2, 'llm', 1, 15, priced(0.25)), at(3, 'reranker', 1, null, priced(0.5)), at(4, 'tool', 1, null, priced(0.7))],
+      15,
+      1.45
+    ],
+    ['a tool inside a call', [at(2, 'llm', 1, 15, priced(0.25)), at(3, 'tool', 2, null, priced(0.7))], 15, 0.95],
+    ['an agent inside a call', [at(2, 'llm', 1, 15, priced(0.25)), at(3, 'agent', 2, 15, priced(0.25))], 15, 0.25],
+    [
+      'calls with two response ids, one inside the other',
+      [at(2, 'llm', 1, 110, priced(1, 'a')), at(3, 'tool', 2, null), at(4, 'llm', 3, 55, priced(2, 'b'))],
+      165,
+      3
+    ],
+    [
+      'calls with one response id',
+      [at(2, 'llm', 1, 110, priced(1, 'a')), at(3, 'chain', 2, null), at(4, 'llm', 3, 110, priced(1, 'a'))],
+      110,
+      1
+    ],
+    ['an embedding inside a call', [at(2, 'llm', 1, 110), at(3, 'embedding', 2, 8)], 118, null],
+    ['a cost that only the agent knows', [at(2, 'agent', 1, 110, priced(0.5)), at(3, 'llm', 2, 110)], 110, 0.5]
+  ]
+  for (const [name, spans, inputTokens, costUsd] of cases) {
+    t.match(exported([root, ...spans]).trace, { inputTokens, costUsd }, name)
+    t.match(exported(...[root, ...spans].toReversed().map(each => [each])).trace, { inputTokens, costUsd }, name)
+  }
+})
+
+t.test('random trees count as the rules say, in any order and portions', async () => {
+  const node = fc.record({
+    kind: fc.constantFrom('llm', 'llm', 'embedding', 'agent', 'chain', 'custom', 'tool', 'reranker'),
+    parent: fc.nat(),
+    tokens: fc.constantFrom(null, 1, 2, 10, 100),
+    costUsd: fc.constantFrom(null, 0.1, 0.2, 0.3),
+    response: fc.constantFrom(undefined, undefined, 1, 2)
+  })
+  type Node = {
+    kind: string
+    parent: number
+    tokens: number | null
+    costUsd: number | null
+    response?: number | undefined
+  }
+  // The rules once more, from the root down. No two spans overlap, so that none is another's twin.
+  const countedOf = (nodes: readonly Node[], of: (node: Node) => number | null) => {
+    const childrenOf = (i: number) => nodes.flatMap((each, n) => (n > 0 && each.parent % n === i ? [n] : []))
+    const walk = (i: number, around: readonly Node[]): { sum: number; counted: Node[]; call: boolean } => {
+      const own = nodes[i]!
+      const amount = of(own)
+      const isCall = own.kind === 'llm' || own.kind === 'embedding'
+      const repeats = around.some(
+        call => call.kind === own.kind && !(call.response && own.response && call.response !== own.response)
+      )
+      const isRepeated = isCall ? repeats : around.length > 0 && ['agent', 'chain', 'custom'].includes(own.kind)
+      const counts = amount !== null && !isRepeated
+      const below = childrenOf(i).map(n => walk(n, counts && isCall ? [...around, own] : around))
+      const sum = below.reduce((all, each) => all + each.sum, 0)
+      const counted = below.flatMap(each => each.counted)
+      const call = below.some(each => each.call)
+      if (counts && isCall) return { sum: sum + amount, counted: [own, ...counted], call: true }
+      if (counts && !call && (sum === 0 || amount > sum + 1e-9)) return { sum: amount, counted: [own], call: false }
+      return { sum, counted, call: call || (isCall && amount !== null) }
+    }
+    const { counted } = walk(0, [])
+    return counted.length === 0 ? null : counted.reduce((all, node) => all + of(node)!, 0)
+  }
+  const history = fc.array(node, { minLength: 1, maxLength: 40 }).chain(nodes => {
+    const spans = nodes.map(({ kind, parent, tokens, costUsd, response }, i) =>
+      span(i + 1, 10 * i, 10 * i + 5, {
+        ...{ kind, costUsd, inputTokens: tokens, parentId: i === 0 ? null : idOf((parent % i) + 1) },
+        hints: { level: i === 0 ? 1 : 3, responseId: response === undefined ? undefined : `r${response}` }
+      })
+    )
+    return fc.record({
+      nodes: fc.constant(nodes),
+      order: fc.shuffledSubarray(spans, { minLength: spans.length }),
+      size: fc.integer({ min: 1, max: 10 })
+    })
+  })
+  fc.assert(
+    fc.property(history, ({ nodes, order, size }) => {
+      const store = new Store()
+      for (let i = 0; i < order.length; i += size) store.export(order.slice(i, i + size))
+      const { inputTokens, costUsd } = store.trace
+      assert.equal(
+        inputTokens,
+        countedOf(nodes, ({ tokens }) => tokens)
+      )
+      const cost = countedOf(nodes, ({ costUsd }) => costUsd)
+      if (cost === null) assert.equal(costUsd, null)
+      else assert.ok(Math.abs(costUsd! - cost) < 1e-9, `${costUsd} is not ${cost}`)
+      assert.deepEqual(exported(order.toReversed()).trace.costUsd, costUsd, 'to the last digit')
+    }),
+    runs(300)
+  )
+})
+
+t.test('sums of doubles are rounded once', async () => {
+  const cost = fc.double({ min: 0, max: 1e6, noNaN: true })
+  fc.assert(
+    fc.property(fc.array(cost, { minLength: 1, maxLength: 30 }), values => {
+      const sum = sumExactly(values)
+      assert.equal(sumExactly(values.toReversed()), sum)
+      // Each double is a whole number of 2^-1074.
+      const exact = values.reduce((all, value) => all + wholeOf(value), 0n)
+      const distance = (other: number) => {
+        const by = wholeOf(other) - exact
+        return by < 0n ? -by : by
+      }
+      for (const other of [nextUp(sum!), -nextUp(-sum!)]) assert.ok(distance(sum!) <= distance(Math.max(other, 0)))
+    }),
+    runs(300)
+  )
+  assert.equal(sumExactly([0.25, 0.5, 0.7]), 1.45)
+  assert.equal(sumExactly([]), null)
+  assert.equal(sumExactly([1e308, 1e308]), Number.MAX_VALUE)
+})
+
+const bits = new DataView(new ArrayBuffer(8))
+/** A double as a multiple of the smallest one. */
+function wholeOf(value: number): bigint {
+  bits.setFloat64(0, Math.abs(value))
+  const all = bits.getBigUint64(0)
+  const exponent = all >> 52n
+  const fraction = all & ((1n << 52n) - 1n)
+  const whole = exponent === 0n ? fraction : (fraction | (1n << 52n)) << (exponent - 1n)
+  return value < 0 ? -whole : whole
+}
+
+/** The double after this one. */
+function nextUp(value: number): number {
+  if (value === 0) return Number.MIN_VALUE
+  bits.setFloat64(0, value)
+  bits.setBigUint64(0, bits.getBigUint64(0) + (value > 0 ? 1n : -1n))
+  return bits.getFloat64(0)
+}

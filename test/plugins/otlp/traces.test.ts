@@ -74,9 +74,12 @@ t.test('one trace comes in any order, in portions, and again', async t => {
   t.match(await send(root, second, first), ALL_STORED, 'nothing is new')
   t.same((await read(traceId)).trace, trace)
   t.match(await send(child({ name: 'late', start: 20 })), ALL_STORED, 'and is extended after its end')
-  t.match((await read(traceId)).trace, { status: 'ok', endedAt: trace.endedAt, spanCount: 4 })
+  t.match((await read(traceId)).trace, { status: 'ok', endedAt: '2026-11-21T00:00:21.000Z', spanCount: 4 })
   await assertCounted(t, service)
 })
+
+/** A limit that a test can exceed. */
+const SMALL = { config: { maxSpans: 200 } }
 
 /** The project's counters agree with its rows. */
 async function assertCounted(t: Tap, { database }: TestService) {
@@ -125,7 +128,7 @@ t.test('one export holds spans of many traces', async t => {
 })
 
 t.test('what cannot be stored is counted and said, and the rest is stored', async t => {
-  const service = await testService(t)
+  const service = await testService(t, SMALL)
   const { send, read } = sendTo(service)
   const rejected = (count: number, message: RegExp) => ({
     status: 200,
@@ -137,7 +140,7 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
     await send(root, ...many),
     rejected(
       26,
-      /^26 refused: spans beyond the 200 that a trace can have, of which .* the last 20 to .* \(such as span/
+      /^26 refused: spans beyond OTLP_MAX_SPANS, of which plain steps leave the last tenth to .* \(such as span/
     )
   )
   t.match((await read(traceId)).trace, { status: 'ok', spanCount: 180 })
@@ -157,14 +160,14 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
 t.test(
   'spans beyond 200 count in the trace and are told of; the root and errors are kept; all of it moves',
   async t => {
-    const service = await testService(t)
+    const service = await testService(t, SMALL)
     const { traceId, root, child } = family()
     const call = { 'gen_ai.operation.name': 'chat', 'gen_ai.usage.input_tokens': 10, 'gen_ai.response.id': 'resp_1' }
-    const tools = Array.from({ length: 300 }, () => child({ attributes: { 'gen_ai.operation.name': 'execute_tool' } }))
+    const steps = Array.from({ length: 300 }, () => child())
     const failed = child({ name: 'failed', status: 2, parentSpanId: freshId(16) })
     const calls = Array.from({ length: 30 }, (_, i) => child({ start: i, attributes: call, parentSpanId: freshId(16) }))
-    const other = await testService(t)
-    const batches = [tools.slice(0, 200), tools.slice(150), [...calls, failed], [root]]
+    const other = await testService(t, SMALL)
+    const batches = [steps.slice(0, 200), steps.slice(150), [...calls, failed], [root]]
     for (const each of batches.slice(0, 2)) await sendTo(service).send(...each)
     const lines = await exportLines(service.database, 'default')
     t.match(await testImporter(t, other.database)(1, lines.join('\n')), { problems: [] }, 'what was left out moves')
@@ -175,7 +178,7 @@ t.test(
       const { trace, spans } = await read(traceId)
       const { count, kinds } = trace.metadata.spoor.spansLeftOut
       t.equal(trace.spanCount + count, 332)
-      t.match(kinds, { tool: 120 })
+      t.match(kinds, { custom: 120 })
       t.match(trace, { name: 'root', status: 'ok', usage: { inputTokens: 300 } })
       t.match(spans.filter((span: { status: string }) => span.status === 'error').length, 1)
       await assertCounted(t, each)
@@ -186,7 +189,7 @@ t.test(
 )
 
 t.test('whatever was stored before an export, each of its spans is readable, or counted as refused', async t => {
-  const service = await testService(t)
+  const service = await testService(t, SMALL)
   const { read } = sendTo(service)
   const encodings = {
     json: (spans: object[]) => service.call('POST', PATH, { body: exportOf(...spans) }),
@@ -232,7 +235,7 @@ t.test('whatever was stored before an export, each of its spans is readable, or 
 })
 
 t.test('an export that is cut into portions keeps errors, agents and calls of models as well', async t => {
-  const service = await testService(t)
+  const service = await testService(t, SMALL)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
   const call = { 'gen_ai.operation.name': 'chat' }
@@ -256,7 +259,7 @@ t.test('an export that is cut into portions keeps errors, agents and calls of mo
 })
 
 t.test('what is left out is told of: failures, session, model and output count', async t => {
-  const service = await testService(t)
+  const service = await testService(t, SMALL)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
   const failed = Array.from({ length: 230 }, () => child({ status: 2 }))
@@ -270,7 +273,7 @@ t.test('what is left out is told of: failures, session, model and output count',
   t.match(trace, { spanCount: 200, errorCount: 230, model: 'm', sessionId: 's', output: 'o' })
   t.match(trace.metadata, { spoor: { spansLeftOut: { count: 32, kinds: { custom: 31, llm: 1 } } } })
   t.equal(spans.length, 200)
-  const other = await testService(t)
+  const other = await testService(t, SMALL)
   const lines = await exportLines(service.database, 'default')
   const importTo = await testImporter(t, other.database)
   t.match(await importTo(1, lines.join('\n')), { problems: [] })
