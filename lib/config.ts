@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { LoggedRequests } from './log.ts'
 import { isLoopback } from './network-list.ts'
-import { DEFAULT_MAX_SPANS } from './schema/otlp.ts'
+import { DEFAULT_MAX_SPANS } from './schema/otlp-limits.ts'
 import { ROLES, type Role } from './schema/roles.ts'
 import { ConfigError, Variables } from './variables.ts'
 

@@ -1,6 +1,7 @@
 /** Reads an export request's spans by trace, and the spans that no trace can accept. */
 import { Refusal } from '../errors.ts'
-import { DEFAULT_MAX_SPANS, MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
+import { MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
+import { DEFAULT_MAX_SPANS } from '../schema/otlp-limits.ts'
 import { inNeedOrder, keptPlaces, type Needed } from '../trace/states/kept-spans.ts'
 import type { Reason, SpanRefusal } from '../trace/states/span-refusals.ts'
 import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan, readNeed } from './map-span.ts'

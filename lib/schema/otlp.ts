@@ -28,8 +28,6 @@ export const MAX_EXPORT_VALUES = 4 * MAX_EXPORT_PARTS
  * Maximum number of characters that describe an export's processes and libraries, counted once per span because each
  * span stores them. An exporter's full batch has a hundredth of this number.
  */
-/** Default of OTLP_MAX_SPANS, the maximum number of spans in an OpenTelemetry trace. */
-export const DEFAULT_MAX_SPANS = 10_000
 export const MAX_EXPORT_ORIGINS = 64 * 1024 * 1024
 
 export const PROTOBUF_TYPE = 'application/x-protobuf'

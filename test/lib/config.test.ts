@@ -18,6 +18,7 @@ t.test('has a default for everything', t => {
     trialTraces: undefined,
     storageLimitBytes: 10 * 1024 ** 3,
     idleCompleteMs: 600_000,
+    maxSpans: 10_000,
     workers: availableParallelism(),
     processes: 1,
     databaseConnections: parallelismOf().connections,

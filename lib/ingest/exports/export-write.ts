@@ -1,6 +1,6 @@
 /** Writes the spans that an export holds for one trace. */
 import { pickRows, type SpanRows } from '../../rows/copy-rows.ts'
-import { DEFAULT_MAX_SPANS } from '../../schema/otlp.ts'
+import { DEFAULT_MAX_SPANS } from '../../schema/otlp-limits.ts'
 import type { ReadyRecord, ReadySpans } from '../../threads/ready.ts'
 import { decodeSpans, type SpansToGather } from '../../threads/sent-spans.ts'
 import type { ExportOperation } from '../../trace/states/decide-export.ts'

@@ -20,6 +20,7 @@ const BACK = `
   alter table web_sessions drop column proven_at;
   alter table memberships drop column by_claim;
   alter table projects drop column search;
+  alter table spans drop column call_details;
   delete from schema_migrations where version >= 6`
 
 t.test('the tables that a migration makes are distributed where traces are, with what it writes to them', async t => {

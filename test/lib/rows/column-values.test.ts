@@ -83,7 +83,7 @@ t.test('a span has in each column what its body says of it', async t => {
   t.strictSame(rowOf(SPAN_HEAD_COLUMNS, spanHeadValues, prepared), {
     ...{ id: sent.id, parent_id: 'd'.repeat(16), hash: prepared!.hash.slice(0, 32), kind: 'llm', status: 'ok' },
     ...{ started_at: AT, ended_at: LATER, input_tokens: null, output_tokens: 4, total_tokens: null, cost_usd: null },
-    ...{ name: 'step', provider: null, model: 'm' }
+    ...{ name: 'step', provider: null, model: 'm', call_details: null }
   })
 })
 

@@ -21,7 +21,7 @@ export async function foldUsers(sql: Sql, projectId: number, rowIds: string): Pr
 }
 
 /**
- * Takes each row's project from the news, not from $1, so that in a cluster the project's node runs the entire
+ * Takes each row's project from the news, not from $1, so that the project's server can run the entire
  * statement (test/fixtures/statements/lint.ts).
  */
 const ADD_USERS = `
