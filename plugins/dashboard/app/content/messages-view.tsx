@@ -7,10 +7,10 @@ import { Offscreen, useKept } from '../ui/offscreen.tsx'
 import { asLine, utf8Bytes } from '../ui/text.ts'
 import { ExactNumber, writeCompact, writeIndented } from './json-text.ts'
 import { JsonOfText } from './json-view.tsx'
-import { safeAddress } from './markdown/address.ts'
+import { safeAddress } from './markdown/link.ts'
 import { MediaView } from './media-view.tsx'
 import type { Message, MessagePart } from './message.ts'
-import { messagesAsText } from './message-repetition.ts'
+import { messagesAsText } from './message.ts'
 import { LongText } from './text-view.tsx'
 
 interface Props {

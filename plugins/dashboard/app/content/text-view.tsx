@@ -4,9 +4,9 @@ import { useMemo } from 'preact/hooks'
 import { formatBytes } from '../ui/format.ts'
 import { Offscreen, useKept } from '../ui/offscreen.tsx'
 import { cut, showHidden, utf8Bytes } from '../ui/text.ts'
-import { MARKDOWN_MOST, readMarkdown } from './markdown/markdown.ts'
+import { MARKDOWN_MOST, readMarkdown } from './markdown/blocks.ts'
 import type { Markdown } from './markdown/nodes.ts'
-import { portionsOf } from './markdown/portions.ts'
+import { portionsOf } from './markdown/nodes.ts'
 
 const MOST_PIECES = 500
 

@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { ScoreName, TracePage } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { usePart } from '../state/lazy-part.ts'
+import { styled, usePart } from '../state/lazy-part.ts'
 import { keepPage, knownPage, loadPage } from '../state/list-pages.ts'
 import {
   countFilters,
@@ -17,12 +17,12 @@ import {
   writeQuery
 } from '../state/list-query.ts'
 import { useLoad } from '../state/load.ts'
-import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import { goSearch, serverAddress, useArrival, usePlace } from '../state/place.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { projectOf } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { styled } from '../state/styles.ts'
+import { copy } from '../state/toasts.ts'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { formatCounted } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -30,10 +30,9 @@ import { Menu } from '../ui/menu.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
 import { chooseColumns, DEFAULT_COLUMNS } from './columns.ts'
-import { NoneLeft, NoTraces } from './empty.tsx'
+import { curlOfFirstTrace, otlpVariables } from './first-trace.ts'
 import { useLive } from './live.ts'
-import { useSelection } from './selection.ts'
-import { Selection } from './selection-bar.tsx'
+import { Selection, useSelection } from './selection-bar.tsx'
 import { SortMenuItems, TraceTable } from './trace-table.tsx'
 
 // Traces are rendered without waiting for these modules.
@@ -266,4 +265,49 @@ function moveRow(by: 1 | -1): void {
   const next = links[at === -1 ? (by === 1 ? 0 : links.length - 1) : at + by]
   next?.focus()
   next?.closest('tr')?.scrollIntoView({ block: 'nearest' })
+}
+
+/** Shown for an empty list: how to record a first trace, or why the list is empty. */
+function NoTraces({ slug, keys }: { slug: string; keys: string }) {
+  const address = serverAddress()
+  return (
+    <div class="empty">
+      <h2>No trace yet</h2>
+      <p>
+        Record one with a key of this project (<a href={keys}>make one here</a>). It appears by itself.
+      </p>
+      <Code text={curlOfFirstTrace(address, new Date())} />
+      <p>Applications that send OpenTelemetry need no code for it, only where and with which key:</p>
+      <Code text={otlpVariables(address)} />
+      <p>
+        The <a href="../docs">guide</a> has more, for TypeScript, Python and others. Where the server runs,{' '}
+        <code>spoor demo --project {slug}</code> records examples.
+      </p>
+    </div>
+  )
+}
+
+function Code({ text }: { text: string }) {
+  return (
+    <div class="code">
+      <button type="button" onClick={() => copy(text, 'Command')}>
+        <Icon name="copy" /> Copy
+      </button>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}
+      <pre tabIndex={0}>{text}</pre>
+    </div>
+  )
+}
+
+function NoneLeft({ clear }: { clear(): void }) {
+  return (
+    <div class="empty">
+      <h2>No trace is like this</h2>
+      <p>
+        <button type="button" onClick={clear}>
+          Clear the filters
+        </button>
+      </p>
+    </div>
+  )
 }

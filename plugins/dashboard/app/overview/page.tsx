@@ -1,10 +1,10 @@
 /** The overview of a project: numbers over time, by model and by name. The address holds the selection. */
 
 import type { ComponentChildren } from 'preact'
-import { hasSteps, wholeOf } from '../charts/series.ts'
-import type { Path } from '../contract.ts'
+import { hasSteps, stepsBetween, wholeOf } from '../charts/series.ts'
+import type { Path, ProjectAnswer, SeriesAnswer } from '../contract.ts'
 import { type ApiPath, at, read } from '../state/api.ts'
-import { COUNTED_FILTERS, type ListQuery, withTime } from '../state/list-query.ts'
+import { COUNTED_FILTERS, type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
 import { type Loaded, useInterval, useLoad } from '../state/load.ts'
 import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
@@ -13,11 +13,10 @@ import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { CHART_RANGES } from '../state/time-range.ts'
 import { FilterBar } from '../ui/filter-bar.tsx'
+import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
-import { offsetOf } from '../ui/time.ts'
+import { fullTime, offsetName, offsetOf, shortTime, type Zone, zoneName } from '../ui/time.ts'
 import { ViewsMenu } from '../ui/views-menu.tsx'
-import { Coverage } from './coverage.tsx'
-import { Empty } from './empty.tsx'
 import { GroupsTable } from './groups-table.tsx'
 import { ScoreLines } from './score-lines.tsx'
 import { TimeCharts } from './time-charts.tsx'
@@ -155,5 +154,92 @@ function Shown<T>({ of: { value, error, again }, what, children }: ShownProps<T>
       {error !== undefined && <Problem error={error} again={again} />}
       {value === undefined ? error === undefined && <Waiting what={what} /> : children(value)}
     </>
+  )
+}
+
+interface CoverageProps {
+  readonly slug: string
+  readonly answer: SeriesAnswer
+  readonly query: ListQuery
+  readonly zone: Zone
+  readonly list: string
+}
+
+/** Shows which traces the numbers cover (ended ones, how far back, which days) and the stored volume. */
+function Coverage({ slug, answer, query, zone, list }: CoverageProps) {
+  const path = at('p/:slug', { slug })
+  const stored = useLoad(path, signal => read(path, { signal })).value
+  const { running, countedFrom, step, offset, before, from } = answer
+  const times = zone === 'utc' ? 'Times are UTC' : `Times are local, ${offsetName(new Date())}`
+  return (
+    <p class="overview-facts">
+      <span>Traces that have ended, by when they started.</span>
+      {running > 0 && (
+        <a href={`${list}${writeQuery(narrowed(withTime(query, stepsBetween(answer)), { status: 'running' }))}`}>
+          {formatCount(running)} running
+        </a>
+      )}
+      {before !== null && (
+        <span>
+          {before.traces === 0 ? 'There is nothing of the period before.' : '± is against the period before.'}
+        </span>
+      )}
+      <span>
+        {step === 'day' && offset !== offsetOf(zone) ? `${times}; days are those of ${zoneName(offset)}.` : `${times}.`}
+      </span>
+      {countedFrom !== null && Date.parse(countedFrom) > Date.parse(from) && (
+        <b title="What is older is still being counted">
+          Counted back to{' '}
+          <time dateTime={countedFrom} title={fullTime(countedFrom, zone)}>
+            {shortTime(countedFrom, zone, new Date())}
+          </time>
+        </b>
+      )}
+      {stored !== undefined && <Storage project={stored} />}
+    </p>
+  )
+}
+
+function Storage({ project }: { project: ProjectAnswer }) {
+  const { slug, estimatedBytes, storage } = project
+  const { limitBytes, level } = storage
+  const share = limitBytes === 0 ? 1 : estimatedBytes / limitBytes
+  return (
+    <a class={level === 'ok' ? 'stored' : 'stored is-error'} href={pathOf({ page: 'settings', slug, tab: 'project' })}>
+      {formatBytes(estimatedBytes)} of {formatLimit(limitBytes)} stored ({formatPercent(share)})
+      {level !== 'ok' && <b>: {level === 'critical' ? 'full' : 'nearly full'}</b>}
+    </a>
+  )
+}
+
+interface EmptyProps {
+  readonly query: ListQuery
+  readonly list: string
+  longest(): void
+  clear(): void
+}
+
+/** Shown if no trace matches, with links that widen the selection. */
+function Empty({ query, list, longest, clear }: EmptyProps) {
+  const isFiltered = Object.keys(query.filters).length > 0
+  return (
+    <div class="empty">
+      <h2>No trace{isFiltered && ' like this'} ended in this time</h2>
+      <p class="buttons">
+        {query.range !== '1y' && (
+          <button type="button" onClick={longest}>
+            Look at a year
+          </button>
+        )}
+        {isFiltered && (
+          <button type="button" onClick={clear}>
+            Clear the filters
+          </button>
+        )}
+        <a class="button" href={list}>
+          To the traces
+        </a>
+      </p>
+    </div>
   )
 }

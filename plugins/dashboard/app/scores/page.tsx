@@ -2,21 +2,30 @@
 
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
+import type { Facets, ScoreName } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
-import { readScoreQuery, type ScorePageQuery, seriesQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
+import {
+  readScoreQuery,
+  type ScorePageQuery,
+  seriesQuery,
+  withChoice,
+  withPicks,
+  writeScoreQuery
+} from '../state/score-query.ts'
 import { useStore } from '../state/store.ts'
+import { CHART_RANGES, DEFAULT_RANGE, rangeName } from '../state/time-range.ts'
 import { formatCount } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { Menu } from '../ui/menu.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
-import { offsetOf } from '../ui/time.ts'
-import { DisagreementTable } from './disagreement.tsx'
+import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
 import { Distribution, Sources } from './distribution.tsx'
-import { ScoreBar } from './score-bar.tsx'
 import { ScoreChart } from './score-chart.tsx'
-import { ScoredTraces } from './scored-traces.tsx'
+import { DisagreementTable, ScoredTraces } from './score-tables.tsx'
 
 export function ScoresPage({ slug }: { slug: string }) {
   const query = readScoreQuery(usePlace().search)
@@ -86,6 +95,86 @@ export function ScoresPage({ slug }: { slug: string }) {
           )}
         </div>
       )}
+    </div>
+  )
+}
+
+interface Props {
+  readonly query: ScorePageQuery
+  readonly names: readonly ScoreName[]
+  readonly facets: Facets | undefined
+  readonly zone: Zone
+  change(query: ScorePageQuery): void
+}
+
+interface ChoiceProps {
+  readonly label: string
+  readonly any: string
+  readonly value: string | undefined
+  readonly values: readonly string[]
+  set(value: string): void
+}
+
+/** Selects the score, environment and time range of the page. */
+function Choice({ label, any, value = '', values, set }: ChoiceProps) {
+  const shown = [...new Set(value === '' ? values : [value, ...values])]
+  return (
+    <label class={`filter ${value === '' ? '' : 'is-set'}`}>
+      <span>{label}</span>
+      <select value={value} onChange={event => set(event.currentTarget.value)}>
+        <option value="">{any}</option>
+        {shown.map(each => (
+          <option key={each} value={each}>
+            {each}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+const nameOfRange = (range: string): string => (range === '1y' ? 'Last year' : rangeName(range))
+
+function ScoreBar({ query, names, facets, zone, change }: Props) {
+  const { range: _, from, to, ...rest } = withChoice(query, {})
+  const now = new Date()
+  const word = (iso: string | undefined, other: string) => (iso === undefined ? other : shortTime(iso, zone, now))
+  const isRange = from === undefined && to === undefined
+  const range = query.range ?? DEFAULT_RANGE
+  const { value: __, min: ___, below: ____, source: _____, ...wide } = { ...rest, ...(query.range && { range }) }
+  const time = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
+  return (
+    <div class="filters">
+      <search class="is-open" aria-label="Choose scores">
+        <Choice
+          label="Score"
+          any="all"
+          value={query.name}
+          values={[...new Set(names.map(({ name }) => name))]}
+          set={name => change({ ...wide, ...time, name })}
+        />
+        <Choice
+          label="Environment"
+          any="any"
+          value={query.env}
+          values={facets?.environments ?? []}
+          set={env => change({ ...withChoice(query, { env }) })}
+        />
+      </search>
+      <Menu
+        end
+        class="time"
+        label={
+          <>
+            {isRange ? nameOfRange(range) : `${word(from, 'the first')} – ${word(to, 'now')}`} <Icon name="down" />
+          </>
+        }
+        items={CHART_RANGES.map(each => ({
+          label: nameOfRange(each),
+          checked: isRange && each === range,
+          act: () => change({ ...rest, range: each })
+        }))}
+      />
     </div>
   )
 }

@@ -1,19 +1,21 @@
 /** A project's sessions or users, most recently seen first. */
 
 import { useState } from 'preact/hooks'
-import type { SessionPage, UserPage } from '../contract.ts'
+import type { Group, SessionPage, UserPage } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { formatCounted } from '../ui/format.ts'
+import { DAY_RANGE_CHOICES } from '../state/time-range.ts'
+import { Day, Moment } from '../ui/facts.tsx'
+import { formatCost, formatCount, formatCounted, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
-import { shortTime } from '../ui/time.ts'
-import { GroupTable } from './group-table.tsx'
+import { LinkedRows, numbers } from '../ui/table.tsx'
+import { asLine } from '../ui/text.ts'
+import { shortTime, type Zone } from '../ui/time.ts'
 import { type GroupKind, type GroupQuery, readGroupQuery, writeGroupQuery } from './groups.ts'
-import { RangeChoice } from './range-choice.tsx'
 
 const WORDS = {
   sessions: { title: 'Sessions', one: 'session', field: 'sessionId' },
@@ -152,6 +154,86 @@ function PrefixFilter({ value, set }: { value: string; set(value: string): void 
         }}
         onChange={event => commit(event.currentTarget.value.trim())}
       />
+    </label>
+  )
+}
+
+interface TableProps {
+  readonly slug: string
+  readonly kind: GroupKind
+  readonly groups: readonly Group[]
+  readonly zone: Zone
+}
+
+export function GroupTable({ slug, kind, groups, zone }: TableProps) {
+  const title = kind === 'sessions' ? 'Sessions' : 'Users'
+  const now = new Date()
+  const hrefOf = (id: string) =>
+    pathOf(kind === 'sessions' ? { page: 'session', slug, sessionId: id } : { page: 'user', slug, userId: id })
+  return (
+    <LinkedRows
+      class="groups"
+      label={title}
+      titles={[
+        title.slice(0, -1),
+        ...numbers('Traces', 'Errors', 'Tokens', 'Cost'),
+        'First',
+        { title: 'Last', is: 'sorted' }
+      ]}
+    >
+      {groups.map(({ id, traces, isMore = false, errors, inputTokens, outputTokens, costUsd, firstAt, lastAt }) => (
+        <tr key={id}>
+          <td class="of-name">
+            <a id={`g-${id}`} class="open" href={hrefOf(id)} title={id}>
+              {asLine(id, 80)}
+            </a>
+          </td>
+          <td
+            class="number"
+            data-label="Traces"
+            title={isMore ? `The newest ${formatCount(traces)} are added up` : undefined}
+          >
+            {formatCount(traces)}
+            {isMore && '+'}
+          </td>
+          <td class="number" data-label="Errors">
+            {errors === 0 ? <span class="soft">{NONE}</span> : <span class="is-error">{formatCount(errors)}</span>}
+          </td>
+          <td class="number" data-label="Tokens">
+            {formatCount(inputTokens + outputTokens)}
+          </td>
+          <td class="number" data-label="Cost">
+            {costUsd === null ? <span class="soft">{NONE}</span> : formatCost(costUsd)}
+          </td>
+          <td data-label="First">
+            {kind === 'users' ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}
+          </td>
+          <td data-label="Last">
+            <Moment iso={lastAt} zone={zone} now={now} />
+          </td>
+        </tr>
+      ))}
+    </LinkedRows>
+  )
+}
+
+/** The server's default. */
+const USUAL = '30d'
+
+const NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': 'year' } as const
+
+/** Selects the time range over which users' totals are computed. */
+export function RangeChoice({ range = USUAL, set }: { range?: string | undefined; set(range: string): void }) {
+  return (
+    <label class={`filter ${range === USUAL ? '' : 'is-set'}`}>
+      <span>Added up over the last</span>
+      <select value={range} onChange={event => set(event.currentTarget.value)}>
+        {DAY_RANGE_CHOICES.map(each => (
+          <option key={each} value={each}>
+            {NAMES[each]}
+          </option>
+        ))}
+      </select>
     </label>
   )
 }

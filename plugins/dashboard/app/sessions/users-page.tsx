@@ -10,10 +10,8 @@ import { asLine } from '../ui/text.ts'
 import { shortTime } from '../ui/time.ts'
 import { TraceRowList } from '../ui/trace-rows.tsx'
 import { GroupFacts } from './group-facts.tsx'
-import { GroupList } from './group-list.tsx'
-import { GroupTable } from './group-table.tsx'
+import { GroupList, GroupTable, RangeChoice } from './group-list.tsx'
 import { readGroupQuery, writeGroupQuery } from './groups.ts'
-import { RangeChoice } from './range-choice.tsx'
 
 const NEWEST = 20
 

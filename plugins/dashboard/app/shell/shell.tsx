@@ -1,22 +1,21 @@
 /** The frame of every page: navigation, preferences and the user's account. */
+
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { usePart } from '../state/lazy-part.ts'
+import { styled, usePart } from '../state/lazy-part.ts'
 import { go, usePlace } from '../state/place.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { type Page, pathOf } from '../state/route.ts'
-import { session } from '../state/session.ts'
+import { session, signOut } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { styled } from '../state/styles.ts'
 import { dismiss, toasts } from '../state/toasts.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { Menu } from '../ui/menu.tsx'
+import { Menu, type MenuItem } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
 import { offsetName } from '../ui/time.ts'
-import { AccountMenu, type Link } from './account-menu.tsx'
 import { SignInForm } from './sign-in-form.tsx'
 
 const loadCommandBox = () => styled(import('./command-box.tsx'))
@@ -187,5 +186,62 @@ function SignInAgain() {
       <p>Your session has ended. Sign in to go on where you are.</p>
       <SignInForm />
     </Dialog>
+  )
+}
+
+interface Link {
+  readonly label: string
+  readonly to: Page
+  readonly active: boolean
+}
+
+/** The account menu: account, colours, times and keyboard shortcuts. */
+function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): void }) {
+  const known = useStore(session)
+  const { theme, keys, zone } = useStore(preferences)
+  const themes = (['system', 'light', 'dark'] as const).map(
+    (each): MenuItem => ({
+      label: each === 'system' ? 'Colours of the system' : each === 'light' ? 'Light' : 'Dark',
+      checked: theme === each,
+      act: () => prefer({ theme: each })
+    })
+  )
+  const user = known?.user
+  return (
+    <Menu
+      class="mine"
+      end
+      name={user ? `You: ${user.email}` : 'Options'}
+      label={
+        user ? (
+          <>
+            <span class="initial wide-only" aria-hidden="true">
+              {[...(user.name || user.email)][0]?.toUpperCase()}
+            </span>
+            {/* On a narrow screen, this menu also contains the pages. */}
+            <span class="narrow-only">
+              <Icon name="menu" />
+            </span>
+          </>
+        ) : (
+          <Icon name="menu" />
+        )
+      }
+      items={[
+        ...links.map(({ label, to }) => ({ label, href: pathOf(to), narrow: true })),
+        ...(user ? [{ label: user.name || user.email, note: user.email, href: 'account' }] : []),
+        ...(user ? (['line'] as const) : []),
+        ...themes,
+        'line',
+        {
+          label: zone === 'utc' ? 'Show local times' : 'Show times in UTC',
+          act: () => prefer({ zone: zone === 'utc' ? 'local' : 'utc' }),
+          narrow: true
+        },
+        { label: 'Keyboard', key: '?', act: openHelp },
+        { label: keys ? 'Turn single keys off' : 'Turn single keys on', act: () => prefer({ keys: !keys }) },
+        ...(user ? (['line', { label: 'Sign out', act: () => void signOut() }] as const) : [])
+      ]}
+    />
   )
 }

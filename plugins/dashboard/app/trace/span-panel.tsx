@@ -4,18 +4,19 @@ import { useEffect, useRef } from 'preact/hooks'
 import { type Body, conversationOf, knownBody, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
 import { countMembers, type JsonNode, memberAt, membersOf, readString, sourceOf } from '../content/json-text.ts'
 import { JsonView } from '../content/json-view.tsx'
-import { foldedCount } from '../content/message-repetition.ts'
+import { foldedCount } from '../content/message.ts'
 import { Messages } from '../content/messages-view.tsx'
+import { Plain } from '../content/text-view.tsx'
 import type { Outline, OutlineSpan } from '../contract.ts'
 import { useLoad } from '../state/load.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
-import { StatusIcon } from '../ui/icons.tsx'
+import { Icon, StatusIcon } from '../ui/icons.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
-import { asLine } from '../ui/text.ts'
+import { asLine, cut } from '../ui/text.ts'
 import { clockTime, fullTime, type Zone } from '../ui/time.ts'
-import { FailureNote } from './failure-note.tsx'
+import { failureOf } from './failure.ts'
 import { TraceScores } from './scores.tsx'
 
 export const TABS = ['messages', 'json', 'attributes', 'events', 'scores'] as const
@@ -353,4 +354,25 @@ export function useHighlights(find: ((text: string) => [number, number][]) | und
       registry.delete('found')
     }
   }, [find, key])
+}
+
+/** Maximum length shown. Stack traces can have any length, and Events shows them in full. */
+const MOST = 2000
+
+/** Shows why a span failed, above everything else recorded for it. */
+function FailureNote({ body }: { body: Body }) {
+  const failure = failureOf(body.text, body.attributes, body.events)
+  if (failure === undefined) return null
+  const { type, message } = failure
+  return (
+    <div class="failure" role="note" aria-label="Why it failed">
+      <Icon name="error" />
+      <p>
+        {type !== '' && <b>{asLine(type, 120)}</b>}
+        {type !== '' && message !== '' && ': '}
+        <Plain text={cut(message, MOST)} />
+        {message.length > MOST && '…'}
+      </p>
+    </div>
+  )
 }

@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks'
 import { conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
 import { sourceOf, writeIndented } from '../content/json-text.ts'
-import { messagesAsText } from '../content/message-repetition.ts'
+import { messagesAsText } from '../content/message.ts'
 import type { Outline } from '../contract.ts'
 import { at, errorMessageOf, fetchText, write } from '../state/api.ts'
 import { usePart } from '../state/lazy-part.ts'
@@ -20,8 +20,8 @@ import { Menu } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
 import { ago, fullTime, shortTime, type Zone } from '../ui/time.ts'
 
-const loadMetadataDialog = () => import('./metadata-dialog.tsx')
-const loadCompareDialog = () => import('./compare-dialog.tsx')
+const loadMetadataDialog = () => import('./trace-dialogs.tsx')
+const loadCompareDialog = () => import('./trace-dialogs.tsx')
 
 interface Props {
   readonly slug: string

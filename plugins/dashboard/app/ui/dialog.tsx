@@ -1,4 +1,5 @@
-/** Modal dialogs. The browser keeps the focus inside and restores it afterwards. */
+/** Modal dialogs and their forms. The browser keeps the focus inside a dialog and restores it afterwards. */
+
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { errorMessageOf } from '../state/api.ts'
@@ -117,5 +118,32 @@ export function Secret({ label, value, onCopy }: { label: string; value: string;
         </button>
       </div>
     </div>
+  )
+}
+
+interface FieldProps {
+  readonly label: string
+  readonly value: string
+  set(value: string): void
+  readonly note?: ComponentChildren
+  readonly type?: 'text' | 'email' | 'password'
+  readonly autocomplete?: 'off' | 'username' | 'current-password' | 'new-password'
+  readonly inputMode?: 'email'
+  readonly required?: boolean
+  readonly readOnly?: boolean
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly placeholder?: string
+  readonly spellcheck?: boolean
+  readonly autoFocus?: boolean
+}
+
+export function Field({ label, value, note, set, ...rest }: FieldProps) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input {...(rest as object)} value={value} onInput={event => set(event.currentTarget.value)} />
+      {note !== undefined && <small>{note}</small>}
+    </label>
   )
 }

@@ -1,5 +1,9 @@
-/** Named facts: values, times and days. */
+/** Named facts: values, times, days and scores. */
+
 import type { ComponentChildren } from 'preact'
+import type { ScoreSummary } from '../contract.ts'
+import { formatScore } from './format.ts'
+import { asLine } from './text.ts'
 import { dayName, fullTime, shortTime, type Zone } from './time.ts'
 
 export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
@@ -25,5 +29,13 @@ export function Day({ iso }: { iso: string }) {
     <time dateTime={iso.slice(0, 10)} title={`${iso.slice(0, 10)}, UTC`}>
       {dayName(iso)}
     </time>
+  )
+}
+
+export function ScoreChip({ name, score }: { name?: string; score: ScoreSummary }) {
+  return (
+    <span class="score">
+      {name !== undefined && <span class="soft">{name}</span>} {asLine(formatScore(score.value), 24)}
+    </span>
   )
 }

@@ -1,10 +1,15 @@
 /** How one text became another. */
 import fc from 'fast-check'
 import t from 'tap'
-import { countChanges, stretches } from '../../../../../plugins/dashboard/app/compare/fold-lines.ts'
 import { readable } from '../../../../../plugins/dashboard/app/compare/readable-json.ts'
 import { commonRuns, type Run } from '../../../../../plugins/dashboard/app/compare/sequence.ts'
-import { type DiffLine, diffText, diffTexts } from '../../../../../plugins/dashboard/app/compare/text-diff.ts'
+import {
+  countChanges,
+  type DiffLine,
+  diffText,
+  diffTexts,
+  stretches
+} from '../../../../../plugins/dashboard/app/compare/text-diff.ts'
 import { compareAddress, idIn, readComparison } from '../../../../../plugins/dashboard/app/state/comparison.ts'
 import { runs } from '../../../../torture/orders.ts'
 

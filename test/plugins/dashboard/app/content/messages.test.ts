@@ -1,12 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Message } from '../../../../../plugins/dashboard/app/content/message.ts'
-import {
-  countRepeated,
-  foldedCount,
-  messagesAsText
-} from '../../../../../plugins/dashboard/app/content/message-repetition.ts'
-import { besidesMessages, toMessages } from '../../../../../plugins/dashboard/app/content/to-messages.ts'
+import { countRepeated, foldedCount, messagesAsText } from '../../../../../plugins/dashboard/app/content/message.ts'
+import { besidesMessages, toMessages } from '../../../../../plugins/dashboard/app/content/message-shapes.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk'
 
