@@ -12,9 +12,9 @@ import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
+import { Button, StatusIcon } from '../ui/controls.tsx'
 import { Field, Form } from '../ui/dialog.tsx'
 import { formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
-import { StatusIcon } from '../ui/icons.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
@@ -141,9 +141,7 @@ function CompareHead({ slug, a, b, swap }: HeadProps) {
         <h1 tabIndex={-1}>Compare</h1>
         <span class="soft small">Times are {zone === 'utc' ? 'UTC' : offsetName(new Date())}</span>
         <div class="trace-tools">
-          <button type="button" onClick={swap}>
-            Swap A and B
-          </button>
+          <Button onClick={swap}>Swap A and B</Button>
         </div>
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}

@@ -7,6 +7,7 @@ import { Plain } from '../content/text-view.tsx'
 import type { Outline, OutlineSpan } from '../contract.ts'
 import { useLoad } from '../state/load.ts'
 import { pathOf } from '../state/route.ts'
+import { MoreButton } from '../ui/controls.tsx'
 import { formatCount, formatCounted } from '../ui/format.ts'
 import { Offscreen } from '../ui/offscreen.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
@@ -165,9 +166,9 @@ function Lines({ lines }: { lines: readonly DiffLine[] }) {
         )
       )}
       {shown.left > 0 && (
-        <button type="button" class="show-all" onClick={() => setMost(most + PORTION)}>
+        <MoreButton onClick={() => setMost(most + PORTION)}>
           Show more: {formatCounted(shown.left, 'line')} left
-        </button>
+        </MoreButton>
       )}
     </div>
   )

@@ -23,9 +23,9 @@ import { pathOf } from '../state/route.ts'
 import { projectOf } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { copy } from '../state/toasts.ts'
+import { Button, ButtonLink, Icon } from '../ui/controls.tsx'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { formatCounted } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
@@ -243,11 +243,7 @@ function howFar({ reached, backTo, isFilled, waiting }: NonNullable<TracePage['s
 
 function PageLink({ label, to, base }: { label: string; to: ListQuery | undefined; base: string }) {
   if (to === undefined) return null
-  return (
-    <a class="button" href={`${base}${writeQuery(to)}`}>
-      {label}
-    </a>
-  )
+  return <ButtonLink href={`${base}${writeQuery(to)}`}>{label}</ButtonLink>
 }
 
 function rows(): HTMLAnchorElement[] {
@@ -290,9 +286,9 @@ function NoTraces({ slug, keys }: { slug: string; keys: string }) {
 function Code({ text }: { text: string }) {
   return (
     <div class="code">
-      <button type="button" onClick={() => copy(text, 'Command')}>
+      <Button onClick={() => copy(text, 'Command')}>
         <Icon name="copy" /> Copy
-      </button>
+      </Button>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}
       <pre tabIndex={0}>{text}</pre>
     </div>
@@ -304,9 +300,7 @@ function NoneLeft({ clear }: { clear(): void }) {
     <div class="empty">
       <h2>No trace is like this</h2>
       <p>
-        <button type="button" onClick={clear}>
-          Clear the filters
-        </button>
+        <Button onClick={clear}>Clear the filters</Button>
       </p>
     </div>
   )

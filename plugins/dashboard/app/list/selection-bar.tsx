@@ -4,6 +4,7 @@ import { at, errorMessageOf, fetchText, write } from '../state/api.ts'
 import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { save, tell } from '../state/toasts.ts'
+import { Button, ButtonLink, LinkButton } from '../ui/controls.tsx'
 import { Dialog, Form } from '../ui/dialog.tsx'
 import { formatCounted } from '../ui/format.ts'
 
@@ -55,22 +56,14 @@ export function Selection({ slug, traces, selection, changed }: Props) {
   return (
     <div class="selection" role="toolbar" aria-label="Selected traces">
       <strong>{formatCounted(ids.length, 'trace')} selected</strong>
-      {ids.length === 2 && (
-        <a class="button" href={pairAddress(slug, chosen)}>
-          Compare
-        </a>
-      )}
-      <button type="button" onClick={download}>
-        Download
-      </button>
+      {ids.length === 2 && <ButtonLink href={pairAddress(slug, chosen)}>Compare</ButtonLink>}
+      <Button onClick={download}>Download</Button>
       {may(slug, 'owner') && (
         <button type="button" class="danger" onClick={() => setAsking(true)}>
           Delete
         </button>
       )}
-      <button type="button" class="link" onClick={selection.clear}>
-        Clear
-      </button>
+      <LinkButton onClick={selection.clear}>Clear</LinkButton>
       {asking && (
         <Dialog title={`Delete ${formatCounted(ids.length, 'trace')}?`} onClose={() => setAsking(false)}>
           <Form

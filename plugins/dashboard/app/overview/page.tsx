@@ -12,6 +12,7 @@ import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { CHART_RANGES } from '../state/time-range.ts'
+import { Button, ButtonLink } from '../ui/controls.tsx'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
@@ -226,19 +227,9 @@ function Empty({ query, list, longest, clear }: EmptyProps) {
     <div class="empty">
       <h2>No trace{isFiltered && ' like this'} ended in this time</h2>
       <p class="buttons">
-        {query.range !== '1y' && (
-          <button type="button" onClick={longest}>
-            Look at a year
-          </button>
-        )}
-        {isFiltered && (
-          <button type="button" onClick={clear}>
-            Clear the filters
-          </button>
-        )}
-        <a class="button" href={list}>
-          To the traces
-        </a>
+        {query.range !== '1y' && <Button onClick={longest}>Look at a year</Button>}
+        {isFiltered && <Button onClick={clear}>Clear the filters</Button>}
+        <ButtonLink href={list}>To the traces</ButtonLink>
       </p>
     </div>
   )

@@ -18,8 +18,8 @@ import {
 } from '../state/score-query.ts'
 import { useStore } from '../state/store.ts'
 import { CHART_RANGES, DEFAULT_RANGE, rangeName } from '../state/time-range.ts'
+import { ButtonLink, Icon } from '../ui/controls.tsx'
 import { formatCount } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
@@ -44,9 +44,9 @@ export function ScoresPage({ slug }: { slug: string }) {
         <h1 tabIndex={-1}>{query.name === undefined ? 'Scores' : `Score ${query.name}`}</h1>
         {query.name !== undefined && (
           <div class="head-end">
-            <a class="button" href={`${base}${writeScoreQuery(withPicks({ ...query, name: '' }, {}))}`}>
+            <ButtonLink href={`${base}${writeScoreQuery(withPicks({ ...query, name: '' }, {}))}`}>
               All scores
-            </a>
+            </ButtonLink>
           </div>
         )}
       </div>

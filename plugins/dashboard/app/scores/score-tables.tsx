@@ -13,6 +13,7 @@ import {
   withPicks,
   writeScoreQuery
 } from '../state/score-query.ts'
+import { ButtonLink } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { formatCount, formatPercent, formatScore, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
@@ -85,14 +86,10 @@ export function ScoredTraces({ slug, query, base, zone }: Props) {
         <nav class="pager" aria-label="Pages of the list">
           <span />
           {query.after !== undefined && (
-            <a class="button" href={`${base}${writeScoreQuery({ ...query, after: '' })}`}>
-              Newest
-            </a>
+            <ButtonLink href={`${base}${writeScoreQuery({ ...query, after: '' })}`}>Newest</ButtonLink>
           )}
           {value.nextCursor !== null && (
-            <a class="button" href={`${base}${writeScoreQuery({ ...query, after: value.nextCursor })}`}>
-              older →
-            </a>
+            <ButtonLink href={`${base}${writeScoreQuery({ ...query, after: value.nextCursor })}`}>older →</ButtonLink>
           )}
         </nav>
       )}

@@ -9,9 +9,9 @@ import type { SessionTraces as Loaded, SessionTraces, TraceListItem } from '../c
 import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { pathOf } from '../state/route.ts'
+import { Icon, MoreButton, StatusIcon } from '../ui/controls.tsx'
 import { ScoreChip } from '../ui/facts.tsx'
 import { formatCost, formatCount, formatCounted, formatDuration } from '../ui/format.ts'
-import { Icon, StatusIcon } from '../ui/icons.tsx'
 import { Offscreen } from '../ui/offscreen.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
@@ -93,9 +93,7 @@ export function ConversationView({ slug, loading, zone }: { slug: string; loadin
       {loaded === undefined && error === undefined && <Waiting what="the conversation" />}
       {follows && error === undefined && (
         <div ref={end}>
-          <button type="button" class="show-all" onClick={more}>
-            More traces
-          </button>
+          <MoreButton onClick={more}>More traces</MoreButton>
         </div>
       )}
       {loaded !== undefined && !follows && (

@@ -9,6 +9,7 @@ import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { DAY_RANGE_CHOICES } from '../state/time-range.ts'
+import { ButtonLink } from '../ui/controls.tsx'
 import { Day, Moment } from '../ui/facts.tsx'
 import { formatCost, formatCount, formatCounted, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
@@ -117,15 +118,11 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
           <span class="soft" role="status">
             {formatCounted(page.groups.length, one)} on this page
           </span>
-          {query.after !== undefined && (
-            <a class="button" href={`${base}${writeGroupQuery(first)}`}>
-              First page
-            </a>
-          )}
+          {query.after !== undefined && <ButtonLink href={`${base}${writeGroupQuery(first)}`}>First page</ButtonLink>}
           {page.nextCursor !== null && (
-            <a class="button" href={`${base}${writeGroupQuery({ ...query, after: page.nextCursor })}`}>
+            <ButtonLink href={`${base}${writeGroupQuery({ ...query, after: page.nextCursor })}`}>
               seen earlier →
-            </a>
+            </ButtonLink>
           )}
         </nav>
       )}

@@ -5,9 +5,9 @@ import { useArrival } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
+import { ButtonLink, Icon } from '../ui/controls.tsx'
 import { Fact } from '../ui/facts.tsx'
 import { formatCount, formatDuration } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { Problem } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { ConversationView, useConversation } from './conversation-view.tsx'
@@ -50,9 +50,9 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
           {asLine(sessionId, 160)}
         </h1>
         <div class="head-end">
-          <a class="button" href={`${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ session: sessionId })}`}>
+          <ButtonLink href={`${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ session: sessionId })}`}>
             As a list
-          </a>
+          </ButtonLink>
         </div>
       </div>
       {isNowhere ? (

@@ -4,7 +4,7 @@ import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { Icon } from '../ui/icons.tsx'
+import { ButtonLink, Icon } from '../ui/controls.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime } from '../ui/time.ts'
@@ -44,9 +44,7 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
           {asLine(userId, 160)}
         </h1>
         <div class="head-end">
-          <a class="button" href={list}>
-            All traces
-          </a>
+          <ButtonLink href={list}>All traces</ButtonLink>
         </div>
       </div>
       {isNowhere ? (

@@ -5,6 +5,7 @@ import type { Key } from '../contract.ts'
 import { type ApiPath, at, errorMessageOf, isAway, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { copy } from '../state/toasts.ts'
+import { LinkButton, MainButton } from '../ui/controls.tsx'
 import { Dialog, Field, Form, Secret } from '../ui/dialog.tsx'
 import { NONE } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
@@ -69,9 +70,7 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
     <section>
       <div class="head">
         <p class="soft">Applications record and read with a key. Whoever has it can do what its scopes say.</p>
-        <button type="button" class="main" onClick={() => setAsked({ what: 'create' })}>
-          Create a key
-        </button>
+        <MainButton onClick={() => setAsked({ what: 'create' })}>Create a key</MainButton>
       </div>
       <Listing
         loaded={loaded}
@@ -85,9 +84,9 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
       </Listing>
       {keys.length > active.length && (
         <p class="more">
-          <button type="button" class="link" onClick={() => setAll(!all)}>
+          <LinkButton onClick={() => setAll(!all)}>
             {all ? 'Show the active ones only' : `Show ${keys.length - active.length} that ended`}
-          </button>
+          </LinkButton>
         </p>
       )}
       {asked?.what === 'create' && <CreateKey onClose={close} create={body => issue(path, LOST_CREATION, body)} />}
@@ -113,9 +112,7 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
           <p>It is shown now and never again. Put it where your application reads it.</p>
           <Secret label="Key" value={asked.secret} onCopy={() => void copy(asked.secret, 'Key')} />
           <div class="buttons">
-            <button type="button" class="main" onClick={close}>
-              I have it
-            </button>
+            <MainButton onClick={close}>I have it</MainButton>
           </div>
         </Dialog>
       )}

@@ -5,6 +5,7 @@ import type { ProjectMember, Role } from '../contract.ts'
 import { at, errorMessageOf, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { copy, tell } from '../state/toasts.ts'
+import { MainButton } from '../ui/controls.tsx'
 import { Dialog, Field, Form, Secret } from '../ui/dialog.tsx'
 import { asLine } from '../ui/text.ts'
 import { ago, fullTime, type Zone } from '../ui/time.ts'
@@ -49,9 +50,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
     <section>
       <div class="head">
         <p class="soft">They see all projects of this account.</p>
-        <button type="button" class="main" onClick={() => setAsked({ what: 'invite' })}>
-          Invite
-        </button>
+        <MainButton onClick={() => setAsked({ what: 'invite' })}>Invite</MainButton>
       </div>
       <Listing loaded={loaded} what="the members" columns={['Member', 'Role', 'Last here']}>
         {loaded.value?.members.map(member => (
@@ -135,9 +134,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
           </p>
           <Secret label="Link" value={asked.link} onCopy={() => void copy(asked.link, 'Link')} />
           <div class="buttons">
-            <button type="button" class="main" onClick={close}>
-              Done
-            </button>
+            <MainButton onClick={close}>Done</MainButton>
           </div>
         </Dialog>
       )}

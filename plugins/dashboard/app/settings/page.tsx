@@ -7,6 +7,7 @@ import { pathOf, SETTINGS, type SettingsTab } from '../state/route.ts'
 import { loadSession, may, session } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { tell } from '../state/toasts.ts'
+import { LinkButton } from '../ui/controls.tsx'
 import { Field, Form } from '../ui/dialog.tsx'
 import { asLine } from '../ui/text.ts'
 import { ago, fullTime, type Zone } from '../ui/time.ts'
@@ -154,13 +155,7 @@ function SignedInPlaces({ zone }: { zone: Zone }) {
               </time>
             </td>
             <td data-title="By">{place.means === 'oidc' ? 'provider' : place.means}</td>
-            <td>
-              {!place.current && (
-                <button type="button" class="link" onClick={() => void end(place.id)}>
-                  Sign out
-                </button>
-              )}
-            </td>
+            <td>{!place.current && <LinkButton onClick={() => void end(place.id)}>Sign out</LinkButton>}</td>
           </tr>
         ))}
       </Listing>

@@ -3,8 +3,8 @@ import type { Outline, Score } from '../contract.ts'
 import { at, errorMessageOf, write } from '../state/api.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
+import { Button, Icon, LinkButton } from '../ui/controls.tsx'
 import { formatScore } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { asLine } from '../ui/text.ts'
 import { fullTime, shortTime, type Zone } from '../ui/time.ts'
 
@@ -42,9 +42,9 @@ export function TraceScores({ slug, outline, spanId, zone, annotate, select, cha
     <div class="score-list">
       {may(slug, 'member') && (
         <p>
-          <button type="button" onClick={annotate}>
+          <Button onClick={annotate}>
             Annotate <kbd>a</kbd>
-          </button>
+          </Button>
         </p>
       )}
       {shown.length === 0 && (
@@ -80,10 +80,7 @@ export function TraceScores({ slug, outline, spanId, zone, annotate, select, cha
               {spanId === undefined && score.spanId !== null && (
                 <>
                   {' '}
-                  · on{' '}
-                  <button type="button" class="link" onClick={() => select(score.spanId!)}>
-                    {asLine(nameOf(score.spanId), 60)}
-                  </button>
+                  · on <LinkButton onClick={() => select(score.spanId!)}>{asLine(nameOf(score.spanId), 60)}</LinkButton>
                 </>
               )}
             </p>

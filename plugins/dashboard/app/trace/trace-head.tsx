@@ -12,10 +12,10 @@ import { go, serverAddress } from '../state/place.ts'
 import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { copy, tell } from '../state/toasts.ts'
+import { Button, Icon, StatusIcon } from '../ui/controls.tsx'
 import { Dialog, Form } from '../ui/dialog.tsx'
 import { Fact } from '../ui/facts.tsx'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
-import { Icon, StatusIcon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
 import { ago, fullTime, shortTime, type Zone } from '../ui/time.ts'
@@ -94,11 +94,7 @@ export function TraceHead(props: Props) {
               </button>
             </>
           )}
-          {may(slug, 'member') && (
-            <button type="button" onClick={annotate}>
-              Annotate
-            </button>
-          )}
+          {may(slug, 'member') && <Button onClick={annotate}>Annotate</Button>}
           <Menu
             end
             label={

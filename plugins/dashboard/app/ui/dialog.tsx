@@ -3,7 +3,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { errorMessageOf } from '../state/api.ts'
-import { Icon } from './icons.tsx'
+import { Button, Icon } from './controls.tsx'
 
 interface DialogProps {
   readonly title: string
@@ -92,11 +92,7 @@ export function Form({ children, submit, danger = false, disabled = false, onCan
         </p>
       )}
       <div class="buttons">
-        {onCancel && (
-          <button type="button" onClick={onCancel}>
-            Cancel
-          </button>
-        )}
+        {onCancel && <Button onClick={onCancel}>Cancel</Button>}
         <button type="submit" class={danger ? 'danger' : 'main'} disabled={disabled || state === 'busy'}>
           {submit}
         </button>
@@ -113,9 +109,9 @@ export function Secret({ label, value, onCopy }: { label: string; value: string;
       <label for={id}>{label}</label>
       <div class="joined">
         <input id={id} class="mono" readOnly value={value} onFocus={event => event.currentTarget.select()} />
-        <button type="button" onClick={onCopy}>
+        <Button onClick={onCopy}>
           <Icon name="copy" /> Copy
-        </button>
+        </Button>
       </div>
     </div>
   )

@@ -7,8 +7,8 @@ import { countFilters, FILTER_NAMES, type Filter, type ListQuery, narrowed, with
 import { preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
 import { LIST_RANGES, rangeName } from '../state/time-range.ts'
+import { Icon } from './controls.tsx'
 import { formatCount } from './format.ts'
-import { Icon } from './icons.tsx'
 import { Menu } from './menu.tsx'
 import { shortTime } from './time.ts'
 

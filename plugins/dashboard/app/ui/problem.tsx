@@ -1,5 +1,6 @@
 import { ApiError, errorMessageOf } from '../state/api.ts'
 import { copy } from '../state/toasts.ts'
+import { Button } from './controls.tsx'
 
 export function Problem({ error, again }: { error: unknown; again?: () => void }) {
   const requestId = error instanceof ApiError ? error.requestId : undefined
@@ -7,11 +8,7 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
     <div class="problem" role="alert">
       <p>{errorMessageOf(error)}</p>
       <p class="buttons">
-        {again && (
-          <button type="button" onClick={again}>
-            Try again
-          </button>
-        )}
+        {again && <Button onClick={again}>Try again</Button>}
         {requestId !== undefined && (
           <button
             type="button"
