@@ -68,11 +68,9 @@ export function StackChart(props: ChartProps) {
 export function LineChart(props: ChartProps) {
   const { series, unit } = props
   const { axis, paths } = useMemo(() => {
-    const axis = valueAxis(
-      series.flatMap(({ values }) => values),
-      unit
-    )
-    return { axis, paths: series.map(({ values }) => linePaths(values, axis)) }
+    const lists = series.map(({ values }) => values)
+    const axis = valueAxis(lists.flat(), unit)
+    return { axis, paths: lists.map(values => linePaths(values, axis)) }
   }, [series, unit])
   return (
     <Framed {...props} values={axis}>

@@ -18,13 +18,17 @@ const S = 1000
 const MIN = 60 * S
 const H = 60 * MIN
 const DAY = 24 * H
-const ROUND_TIMES = [1, 2, 5, 10, 15, 30]
-  .flatMap(n => [n * S, n * MIN])
-  .concat(
-    [1, 2, 3, 6, 12].map(n => n * H),
-    DAY
-  )
-ROUND_TIMES.sort((one, other) => one - other)
+const HALF_MINUTE = [1, 2, 5, 10, 15, 30]
+const ROUND_TIMES = [
+  ...HALF_MINUTE.map(n => n * S),
+  ...HALF_MINUTE.map(n => n * MIN),
+  H,
+  2 * H,
+  3 * H,
+  6 * H,
+  12 * H,
+  DAY
+]
 
 /** Ignores values that are null or not finite. */
 export function valueAxis(values: Iterable<number | null>, unit: Unit): ValueAxis {

@@ -14,11 +14,12 @@ import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { Button, StatusIcon } from '../ui/controls.tsx'
 import { Field, Form } from '../ui/dialog.tsx'
+import { Moment } from '../ui/facts.tsx'
 import { formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
-import { fullTime, offsetName, shortTime, type Zone } from '../ui/time.ts'
+import { offsetName, type Zone } from '../ui/time.ts'
 import { alignSteps, findRow, stepsOf } from './align.ts'
 import { formatChange, formatShare } from './format-change.ts'
 import { RowPanel } from './row-panel.tsx'
@@ -181,9 +182,7 @@ function Side({ slug, letter, trace, zone }: { slug: string; letter: 'A' | 'B'; 
         </a>
       </th>
       <td data-title="Started">
-        <time dateTime={trace.startedAt} title={fullTime(trace.startedAt, zone)}>
-          {shortTime(trace.startedAt, zone, new Date())}
-        </time>
+        <Moment iso={trace.startedAt} zone={zone} />
       </td>
       <td data-title="Model">{trace.model === null ? NONE : asLine(trace.model, 40)}</td>
       <td data-title="Status">

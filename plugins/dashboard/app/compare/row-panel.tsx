@@ -29,12 +29,7 @@ export function RowPanel({ slug, a, b, row }: Props) {
   const sides = [
     { letter: 'A', outline: a, span: row?.a?.span },
     { letter: 'B', outline: b, span: row?.b?.span }
-  ].map(({ letter, outline, span }) => ({
-    letter,
-    id: row === undefined ? TRACE_ROW : span?.id,
-    span,
-    outline
-  }))
+  ].map(side => ({ ...side, id: row === undefined ? TRACE_ROW : side.span?.id }))
   const key = `${a.trace.id} ${sides[0]!.id} ${b.trace.id} ${sides[1]!.id}`
   const { value, error, again } = useLoad(key, signal =>
     Promise.all(

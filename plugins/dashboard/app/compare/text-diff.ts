@@ -1,6 +1,6 @@
 /** Compares two texts by line, and changed lines by word. Equal lines far from a change are folded. */
 
-import { commonRuns } from './sequence.ts'
+import { commonRuns, type Run } from './sequence.ts'
 
 export interface DiffPiece {
   readonly text: string
@@ -64,16 +64,7 @@ function diffWords(before: string, after: string): Pair {
   if (same < ALIKE * Math.max(before.length, after.length)) {
     return { before: whole(before), after: whole(after) }
   }
-  return {
-    before: pieces(
-      a,
-      runs.map(run => [run.a, run.length])
-    ),
-    after: pieces(
-      b,
-      runs.map(run => [run.b, run.length])
-    )
-  }
+  return { before: pieces(a, runs, 'a'), after: pieces(b, runs, 'b') }
 }
 
 function lengthOf(tokens: readonly string[], from: number, to: number): number {
@@ -82,10 +73,10 @@ function lengthOf(tokens: readonly string[], from: number, to: number): number {
   return length
 }
 
-function pieces(tokens: readonly string[], same: readonly (readonly [from: number, length: number])[]): DiffPiece[] {
+function pieces(tokens: readonly string[], runs: readonly Run[], side: 'a' | 'b'): DiffPiece[] {
   const found: DiffPiece[] = []
   let at = 0
-  for (const [from, length] of [...same, [tokens.length, 0] as const]) {
+  for (const { [side]: from, length } of [...runs, { a: tokens.length, b: tokens.length, length: 0 }]) {
     if (from > at) found.push({ text: tokens.slice(at, from).join(''), changed: true })
     if (length > 0) found.push({ text: tokens.slice(from, from + length).join(''), changed: false })
     at = from + length

@@ -1,8 +1,8 @@
 /** The trace list. The address holds filters, sort order and page; the visitor's preferences hold the columns. */
 
 import { useMemo, useState } from 'preact/hooks'
-import type { ScoreName, TracePage } from '../contract.ts'
-import { at, read } from '../state/api.ts'
+import type { TracePage } from '../contract.ts'
+import { at } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { styled, usePart } from '../state/lazy-part.ts'
 import { keepPage, knownPage, loadPage } from '../state/list-pages.ts'
@@ -16,7 +16,7 @@ import {
   withSort,
   writeQuery
 } from '../state/list-query.ts'
-import { useLoad } from '../state/load.ts'
+import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, serverAddress, useArrival, usePlace } from '../state/place.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
@@ -27,7 +27,7 @@ import { Button, ButtonLink, Icon } from '../ui/controls.tsx'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { formatCounted } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
-import { Problem, Waiting } from '../ui/problem.tsx'
+import { Pending } from '../ui/problem.tsx'
 import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
 import { chooseColumns, DEFAULT_COLUMNS } from './columns.ts'
 import { curlOfFirstTrace, otlpVariables } from './first-trace.ts'
@@ -46,21 +46,18 @@ export function ListPage({ slug }: { slug: string }) {
   const query = readQuery(search)
   const { zone, columns: chosen } = useStore(preferences)
   const base = pathOf({ page: 'traces', slug })
-  const {
-    value: page,
-    error,
-    again
-  } = useLoad(
+  const loaded = useLoad(
     `${slug} ${search}`,
     async signal => {
-      const loaded = await loadPage(slug, query, signal)
-      keepPage(slug, search, loaded)
-      return loaded
+      const answer = await loadPage(slug, query, signal)
+      keepPage(slug, search, answer)
+      return answer
     },
     () => knownPage(slug, search)
   )
-  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
-  const scoreNames = useLoad(`scores ${slug}`, signal => read(at('p/:slug/score-names', { slug }), { signal })).value
+  const page = loaded.value
+  const facets = useRead(at('p/:slug/facets', { slug })).value
+  const scoreNames = useRead(at('p/:slug/score-names', { slug })).value
   const isLoaded = page !== undefined
   const counted = isCounted(query)
   const { part: facetCounts } = usePart(loadCounts, isLoaded)
@@ -148,15 +145,7 @@ export function ListPage({ slug }: { slug: string }) {
           ) : (
             <viewsMenu.ViewsMenu slug={slug} page="traces" search={writeQuery({ ...firstPage(query), cols: names })} />
           )}
-          <Menu
-            end
-            label={
-              <>
-                Sort <Icon name="down" />
-              </>
-            }
-            items={SortMenuItems(query, sort, keptFromRanking(query))}
-          />
+          <Menu end down label="Sort" items={SortMenuItems(query, sort, keptFromRanking(query))} />
           <button type="button" class="plain" onClick={() => setDialog(true)}>
             Columns
           </button>
@@ -176,8 +165,7 @@ export function ListPage({ slug }: { slug: string }) {
           )}
         </div>
       )}
-      {error !== undefined && <Problem error={error} again={again} />}
-      {page === undefined && error === undefined && <Waiting what="traces" />}
+      <Pending of={loaded} what="traces" />
       {isEmpty &&
         (countFilters(query) === 0 && isFirst && query.sort === 'newest' ? (
           <NoTraces slug={slug} keys={pathOf({ page: 'settings', slug, tab: 'keys' })} />
@@ -209,22 +197,17 @@ export function ListPage({ slug }: { slug: string }) {
           />
         </nav>
       )}
-      <Selection slug={slug} traces={traces} selection={selection} changed={again} />
+      <Selection slug={slug} traces={traces} selection={selection} changed={loaded.again} />
       {dialog && columnsDialog !== undefined && (
         <columnsDialog.ColumnsDialog
           chosen={columns.map(({ name }) => name)}
-          scores={namesOf(scoreNames)}
+          scores={(scoreNames ?? []).map(({ name }) => name)}
           choose={choose}
           onClose={() => setDialog(false)}
         />
       )}
     </div>
   )
-}
-
-function namesOf(answer: { readonly names: readonly ScoreName[] } | readonly ScoreName[] | undefined): string[] {
-  const list = answer === undefined ? [] : 'names' in answer ? answer.names : answer
-  return list.map(({ name }) => name)
 }
 
 /** Minimum number of unindexed traces for a notice. Fewer take only a second or two to index. */
@@ -246,17 +229,13 @@ function PageLink({ label, to, base }: { label: string; to: ListQuery | undefine
   return <ButtonLink href={`${base}${writeQuery(to)}`}>{label}</ButtonLink>
 }
 
-function rows(): HTMLAnchorElement[] {
-  return [...document.querySelectorAll<HTMLAnchorElement>('.traces a.open')]
-}
-
 function currentRow(): string | undefined {
   const link = document.activeElement?.closest('tr')?.querySelector<HTMLElement>('a.open')
   return link?.id.slice(2)
 }
 
 function moveRow(by: 1 | -1): void {
-  const links = rows()
+  const links = [...document.querySelectorAll<HTMLAnchorElement>('.traces a.open')]
   const at = links.findIndex(link => link.closest('tr')?.contains(document.activeElement))
   const next = links[at === -1 ? (by === 1 ? 0 : links.length - 1) : at + by]
   next?.focus()

@@ -3,11 +3,11 @@ import type { Excerpt, TraceListItem, TracePage } from '../contract.ts'
 import { type Filter, type ListQuery, type ListSort, narrowed, SORTS, writeQuery } from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'
 import { Icon, StatusIcon } from '../ui/controls.tsx'
-import { ScoreChip } from '../ui/facts.tsx'
+import { Moment, ScoreChip } from '../ui/facts.tsx'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
 import { openRow } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
-import { fullTime, shortTime, type Zone } from '../ui/time.ts'
+import type { Zone } from '../ui/time.ts'
 import { type ListColumn, scoreOfColumn } from './columns.ts'
 
 interface Props {
@@ -136,15 +136,6 @@ interface CellContext {
   readonly longestMs: number
 }
 
-function Time({ iso, zone, now }: { iso: string | null; zone: Zone; now: Date }) {
-  if (iso === null) return <>{NONE}</>
-  return (
-    <time dateTime={iso} title={fullTime(iso, zone)}>
-      {shortTime(iso, zone, now)}
-    </time>
-  )
-}
-
 /** A value that links to the list filtered by the value. */
 function Narrow({ filter, value, context }: { filter: Filter; value: string | null; context: CellContext }) {
   if (value === null) return <span class="soft">{NONE}</span>
@@ -219,11 +210,11 @@ function Cell({
     case 'status':
       return <StatusIcon status={trace.status} />
     case 'started':
-      return <Time iso={trace.startedAt} zone={zone} now={now} />
+      return <Moment iso={trace.startedAt} zone={zone} now={now} />
     case 'ended':
-      return <Time iso={trace.endedAt} zone={zone} now={now} />
+      return trace.endedAt === null ? NONE : <Moment iso={trace.endedAt} zone={zone} now={now} />
     case 'ingested':
-      return <Time iso={trace.ingestedAt} zone={zone} now={now} />
+      return trace.ingestedAt === null ? NONE : <Moment iso={trace.ingestedAt} zone={zone} now={now} />
     case 'latency':
       return <Latency trace={trace} context={context} />
     case 'model':

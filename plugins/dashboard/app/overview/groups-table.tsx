@@ -9,7 +9,6 @@ import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 
 interface Props {
-  readonly title: string
   readonly by: 'model' | 'name'
   readonly answer: TotalsAnswer
   readonly query: ListQuery
@@ -20,8 +19,9 @@ interface Props {
 
 const FIRST_ROWS = 8
 
-export function GroupsTable({ title, by, answer, query, list, whole, setWhole }: Props) {
+export function GroupsTable({ by, answer, query, list, whole, setWhole }: Props) {
   const heading = useId()
+  const title = `By ${by}`
   const { groups, other } = answer
   /** The last group sums all groups that are not listed separately. */
   const rest = other > 0 ? groups.at(-1) : undefined

@@ -5,7 +5,7 @@ import { hasSteps, stepsBetween, wholeOf } from '../charts/series.ts'
 import type { Path, ProjectAnswer, SeriesAnswer } from '../contract.ts'
 import { type ApiPath, at, read } from '../state/api.ts'
 import { COUNTED_FILTERS, type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
-import { type Loaded, useInterval, useLoad } from '../state/load.ts'
+import { type Loaded, useInterval, useLoad, useRead } from '../state/load.ts'
 import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
@@ -13,10 +13,11 @@ import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { CHART_RANGES } from '../state/time-range.ts'
 import { Button, ButtonLink } from '../ui/controls.tsx'
+import { Moment } from '../ui/facts.tsx'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
-import { Problem, Waiting } from '../ui/problem.tsx'
-import { fullTime, offsetName, offsetOf, shortTime, type Zone, zoneName } from '../ui/time.ts'
+import { Pending } from '../ui/problem.tsx'
+import { offsetName, offsetOf, type Zone, zoneName } from '../ui/time.ts'
 import { ViewsMenu } from '../ui/views-menu.tsx'
 import { GroupsTable } from './groups-table.tsx'
 import { ScoreLines } from './score-lines.tsx'
@@ -52,7 +53,7 @@ export function OverviewPage({ slug }: { slug: string }) {
     {},
     { ...query, filters: env ? { env } : {} }
   )
-  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
+  const facets = useRead(at('p/:slug/facets', { slug })).value
   useInterval(query.to === undefined ? RENEW_MS : 0, () => {
     for (const each of [series, models, names, scores]) each.again()
   })
@@ -63,7 +64,14 @@ export function OverviewPage({ slug }: { slug: string }) {
     const others = tables.filter(each => each !== name)
     goSearch(writeOverview(query, on ? [...others, name] : others), { replace: true })
   }
-  const table = (name: string) => ({ whole: tables.includes(name), setWhole: (whole: boolean) => show(name, whole) })
+  const groupsBy = (by: 'model' | 'name', groups: typeof models) => {
+    const table = { whole: tables.includes(`${by}s`), setWhole: (whole: boolean) => show(`${by}s`, whole) }
+    return (
+      <Shown of={groups} what={`the ${by}s`}>
+        {answer => <GroupsTable by={by} answer={answer} query={query} list={list} {...table} />}
+      </Shown>
+    )
+  }
   return (
     <div class="overview">
       <div class="head">
@@ -108,30 +116,8 @@ export function OverviewPage({ slug }: { slug: string }) {
                       <ScoreLines answer={answer} query={query} zone={zone} page={pathOf({ page: 'scores', slug })} />
                     )}
                   </Shown>
-                  <Shown of={models} what="the models">
-                    {answer => (
-                      <GroupsTable
-                        title="By model"
-                        by="model"
-                        answer={answer}
-                        query={query}
-                        list={list}
-                        {...table('models')}
-                      />
-                    )}
-                  </Shown>
-                  <Shown of={names} what="the names">
-                    {answer => (
-                      <GroupsTable
-                        title="By name"
-                        by="name"
-                        answer={answer}
-                        query={query}
-                        list={list}
-                        {...table('names')}
-                      />
-                    )}
-                  </Shown>
+                  {groupsBy('model', models)}
+                  {groupsBy('name', names)}
                 </div>
               )}
             </>
@@ -149,11 +135,11 @@ interface ShownProps<T> {
 }
 
 /** Shows the response once it has arrived. If a refresh fails, the previous response stays visible beside the error. */
-function Shown<T>({ of: { value, error, again }, what, children }: ShownProps<T>) {
+function Shown<T>({ of, what, children }: ShownProps<T>) {
   return (
     <>
-      {error !== undefined && <Problem error={error} again={again} />}
-      {value === undefined ? error === undefined && <Waiting what={what} /> : children(value)}
+      <Pending of={of} what={what} />
+      {of.value !== undefined && children(of.value)}
     </>
   )
 }
@@ -168,8 +154,7 @@ interface CoverageProps {
 
 /** Shows which traces the numbers cover (ended ones, how far back, which days) and the stored volume. */
 function Coverage({ slug, answer, query, zone, list }: CoverageProps) {
-  const path = at('p/:slug', { slug })
-  const stored = useLoad(path, signal => read(path, { signal })).value
+  const stored = useRead(at('p/:slug', { slug })).value
   const { running, countedFrom, step, offset, before, from } = answer
   const times = zone === 'utc' ? 'Times are UTC' : `Times are local, ${offsetName(new Date())}`
   return (
@@ -190,10 +175,7 @@ function Coverage({ slug, answer, query, zone, list }: CoverageProps) {
       </span>
       {countedFrom !== null && Date.parse(countedFrom) > Date.parse(from) && (
         <b title="What is older is still being counted">
-          Counted back to{' '}
-          <time dateTime={countedFrom} title={fullTime(countedFrom, zone)}>
-            {shortTime(countedFrom, zone, new Date())}
-          </time>
+          Counted back to <Moment iso={countedFrom} zone={zone} />
         </b>
       )}
       {stored !== undefined && <Storage project={stored} />}

@@ -3,8 +3,8 @@
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
 import type { Facets, ScoreName } from '../contract.ts'
-import { at, read } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { at } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
@@ -18,10 +18,11 @@ import {
 } from '../state/score-query.ts'
 import { useStore } from '../state/store.ts'
 import { CHART_RANGES, DEFAULT_RANGE, rangeName } from '../state/time-range.ts'
-import { ButtonLink, Icon } from '../ui/controls.tsx'
+import { ButtonLink } from '../ui/controls.tsx'
+import { ChosenFilter } from '../ui/filter-bar.tsx'
 import { formatCount } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
-import { Problem, Waiting } from '../ui/problem.tsx'
+import { Pending } from '../ui/problem.tsx'
 import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
 import { Distribution, Sources } from './distribution.tsx'
 import { ScoreChart } from './score-chart.tsx'
@@ -30,10 +31,10 @@ import { DisagreementTable, ScoredTraces } from './score-tables.tsx'
 export function ScoresPage({ slug }: { slug: string }) {
   const query = readScoreQuery(usePlace().search)
   const { zone } = useStore(preferences)
-  const path = at('p/:slug/score-series', { slug }, seriesQuery(query, offsetOf(zone)))
-  const { value: series, error, again } = useLoad(path, signal => read(path, { signal }))
-  const names = useLoad(`scores ${slug}`, signal => read(at('p/:slug/score-names', { slug }), { signal })).value
-  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
+  const loaded = useRead(at('p/:slug/score-series', { slug }, seriesQuery(query, offsetOf(zone))))
+  const series = loaded.value
+  const names = useRead(at('p/:slug/score-names', { slug })).value
+  const facets = useRead(at('p/:slug/facets', { slug })).value
   useArrival(series !== undefined)
   const base = pathOf({ page: 'scores', slug })
   const change = (next: ScorePageQuery) => goSearch(writeScoreQuery(next))
@@ -51,8 +52,7 @@ export function ScoresPage({ slug }: { slug: string }) {
         )}
       </div>
       <ScoreBar query={query} names={names ?? []} facets={facets} zone={zone} change={change} />
-      {error !== undefined && <Problem error={error} again={again} />}
-      {series === undefined && error === undefined && <Waiting what="scores" />}
+      <Pending of={loaded} what="scores" />
       {series !== undefined && series.newest !== null && (
         <p class="soft">Of this time the newest {formatCount(series.newest)} scores are counted.</p>
       )}
@@ -107,34 +107,9 @@ interface Props {
   change(query: ScorePageQuery): void
 }
 
-interface ChoiceProps {
-  readonly label: string
-  readonly any: string
-  readonly value: string | undefined
-  readonly values: readonly string[]
-  set(value: string): void
-}
-
-/** Selects the score, environment and time range of the page. */
-function Choice({ label, any, value = '', values, set }: ChoiceProps) {
-  const shown = [...new Set(value === '' ? values : [value, ...values])]
-  return (
-    <label class={`filter ${value === '' ? '' : 'is-set'}`}>
-      <span>{label}</span>
-      <select value={value} onChange={event => set(event.currentTarget.value)}>
-        <option value="">{any}</option>
-        {shown.map(each => (
-          <option key={each} value={each}>
-            {each}
-          </option>
-        ))}
-      </select>
-    </label>
-  )
-}
-
 const nameOfRange = (range: string): string => (range === '1y' ? 'Last year' : rangeName(range))
 
+/** Selects the score, environment and time range of the page. */
 function ScoreBar({ query, names, facets, zone, change }: Props) {
   const { range: _, from, to, ...rest } = withChoice(query, {})
   const now = new Date()
@@ -146,29 +121,25 @@ function ScoreBar({ query, names, facets, zone, change }: Props) {
   return (
     <div class="filters">
       <search class="is-open" aria-label="Choose scores">
-        <Choice
+        <ChosenFilter
           label="Score"
           any="all"
           value={query.name}
-          values={[...new Set(names.map(({ name }) => name))]}
+          values={[query.name, ...names.map(({ name }) => name)]}
           set={name => change({ ...wide, ...time, name })}
         />
-        <Choice
+        <ChosenFilter
           label="Environment"
-          any="any"
           value={query.env}
-          values={facets?.environments ?? []}
+          values={[query.env, ...(facets?.environments ?? [])]}
           set={env => change({ ...withChoice(query, { env }) })}
         />
       </search>
       <Menu
         end
         class="time"
-        label={
-          <>
-            {isRange ? nameOfRange(range) : `${word(from, 'the first')} – ${word(to, 'now')}`} <Icon name="down" />
-          </>
-        }
+        down
+        label={isRange ? nameOfRange(range) : `${word(from, 'the first')} – ${word(to, 'now')}`}
         items={CHART_RANGES.map(each => ({
           label: nameOfRange(each),
           checked: isRange && each === range,

@@ -3,8 +3,8 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { SHOWN_SOURCES } from '../charts/series.ts'
 import type { Answer } from '../contract.ts'
-import { at, read } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { at } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import {
   disagreementQuery,
   hasPicks,
@@ -16,7 +16,7 @@ import {
 import { ButtonLink } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { formatCount, formatPercent, formatScore, NONE } from '../ui/format.ts'
-import { Problem, Waiting } from '../ui/problem.tsx'
+import { Pending } from '../ui/problem.tsx'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import { offsetOf, type Zone } from '../ui/time.ts'
@@ -41,7 +41,8 @@ function pickedWords({ value, min, below, source }: ScorePageQuery): string {
 
 export function ScoredTraces({ slug, query, base, zone }: Props) {
   const path = at('p/:slug/scored-traces', { slug }, scoredQuery(query, offsetOf(zone)))
-  const { value, error, again } = useLoad(path, signal => read(path, { signal }))
+  const loaded = useRead(path)
+  const { value } = loaded
   const heading = useRef<HTMLHeadingElement>(null)
   const isPicked = hasPicks(query)
   useLayoutEffect(() => {
@@ -70,8 +71,7 @@ export function ScoredTraces({ slug, query, base, zone }: Props) {
         </h2>
         {isPicked && <a href={`${base}${writeScoreQuery(withPicks(query, {}))}`}>All values</a>}
       </header>
-      {error !== undefined && <Problem error={error} again={again} />}
-      {value === undefined && error === undefined && <Waiting what="scores" />}
+      <Pending of={loaded} what="scores" />
       {value !== undefined && rows.length === 0 && (
         <p class="soft">
           {value.nextCursor === null
@@ -99,15 +99,14 @@ export function ScoredTraces({ slug, query, base, zone }: Props) {
 
 /** Lists traces for which two sources gave different values of the same score. */
 export function DisagreementTable({ slug, query, zone }: { slug: string; query: ScorePageQuery; zone: Zone }) {
-  const path = at('p/:slug/score-disagreement', { slug }, disagreementQuery(query, offsetOf(zone)))
-  const { value, error, again } = useLoad(path, signal => read(path, { signal }))
+  const loaded = useRead(at('p/:slug/score-disagreement', { slug }, disagreementQuery(query, offsetOf(zone))))
+  const { value } = loaded
   return (
     <section class="figure is-wide" aria-labelledby="disagreement">
       <header>
         <h2 id="disagreement">Where sources disagree</h2>
       </header>
-      {error !== undefined && <Problem error={error} again={again} />}
-      {value === undefined && error === undefined && <Waiting what="where sources disagree" />}
+      <Pending of={loaded} what="where sources disagree" />
       {value !== undefined &&
         (value.pairs.length === 0 ? (
           <p class="soft">No trace has this score from two sources.</p>

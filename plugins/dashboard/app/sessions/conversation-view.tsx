@@ -10,12 +10,12 @@ import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { pathOf } from '../state/route.ts'
 import { Icon, MoreButton, StatusIcon } from '../ui/controls.tsx'
-import { ScoreChip } from '../ui/facts.tsx'
+import { Moment, ScoreChip } from '../ui/facts.tsx'
 import { formatCost, formatCount, formatCounted, formatDuration } from '../ui/format.ts'
 import { Offscreen } from '../ui/offscreen.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
-import { fullTime, shortTime, type Zone } from '../ui/time.ts'
+import type { Zone } from '../ui/time.ts'
 import { asked, gapBefore, withMore } from './conversation.ts'
 
 export interface Loading {
@@ -30,24 +30,18 @@ export function useConversation(slug: string, id: string): Loading {
   const [error, setError] = useState<unknown>()
   const stop = useRef<AbortController>(undefined)
   const latest = useRef(loaded)
-  const more = useCallback(() => {
+  const more = useCallback(async () => {
     if (stop.current !== undefined) return
     stop.current = new AbortController()
     const { signal } = stop.current
     setError(undefined)
-    loadMore(slug, id, latest.current, signal)
-      .then(
-        next => {
-          latest.current = next
-          if (!signal.aborted) setLoaded(next)
-        },
-        failed => {
-          if (!signal.aborted) setError(failed)
-        }
-      )
-      .finally(() => {
-        stop.current = undefined
-      })
+    try {
+      latest.current = await loadMore(slug, id, latest.current, signal)
+      if (!signal.aborted) setLoaded(latest.current)
+    } catch (failed) {
+      if (!signal.aborted) setError(failed)
+    }
+    stop.current = undefined
   }, [slug, id])
   useEffect(() => {
     if (latest.current === undefined) more()
@@ -117,9 +111,7 @@ function Turn({ slug, trace, zone, now }: { slug: string; trace: TraceListItem; 
           {asLine(trace.name, 120)}
         </a>
         <StatusIcon status={trace.status} quiet={trace.status === 'ok'} />
-        <time dateTime={startedAt} title={fullTime(startedAt, zone)}>
-          {shortTime(startedAt, zone, now)}
-        </time>
+        <Moment iso={startedAt} zone={zone} now={now} />
         {durationMs !== null && <span>{formatDuration(durationMs)}</span>}
         {!isRunning && usage.totalTokens > 0 && <span>{formatCount(usage.totalTokens)} tokens</span>}
         {costUsd !== null && <span>{formatCost(costUsd)}</span>}

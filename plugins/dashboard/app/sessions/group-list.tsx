@@ -1,9 +1,8 @@
 /** A project's sessions or users, most recently seen first. */
 
-import { useState } from 'preact/hooks'
 import type { Group, SessionPage, UserPage } from '../contract.ts'
 import { at, read } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
@@ -11,8 +10,9 @@ import { useStore } from '../state/store.ts'
 import { DAY_RANGE_CHOICES } from '../state/time-range.ts'
 import { ButtonLink } from '../ui/controls.tsx'
 import { Day, Moment } from '../ui/facts.tsx'
+import { ChosenFilter, TypedFilter } from '../ui/filter-bar.tsx'
 import { formatCost, formatCount, formatCounted, NONE } from '../ui/format.ts'
-import { Problem, Waiting } from '../ui/problem.tsx'
+import { Pending } from '../ui/problem.tsx'
 import { LinkedRows, numbers } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime, type Zone } from '../ui/time.ts'
@@ -43,8 +43,8 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
     },
     () => pages.get(key)
   )
-  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
-  const { value: page, error, again } = loaded
+  const facets = useRead(at('p/:slug/facets', { slug })).value
+  const { value: page } = loaded
   useArrival(page !== undefined)
   const change = (next: GroupQuery) => goSearch(writeGroupQuery(next))
   const { after: _, ...first } = query
@@ -57,23 +57,17 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       </div>
       <div class="filters">
         <search class="is-open" aria-label={`Filter the ${kind}`}>
-          <PrefixFilter
+          <TypedFilter
+            label="Begins with"
             value={query.prefix ?? ''}
             set={prefix => change({ ...(query.env && { env: query.env }), prefix })}
           />
-          <label class={`filter ${query.env === undefined ? '' : 'is-set'}`}>
-            <span>Environment</span>
-            <select value={query.env ?? ''} onChange={event => change({ ...first, env: event.currentTarget.value })}>
-              <option value="">any</option>
-              {[...new Set([...(facets?.environments ?? []), ...(query.env === undefined ? [] : [query.env])])].map(
-                each => (
-                  <option key={each} value={each}>
-                    {each}
-                  </option>
-                )
-              )}
-            </select>
-          </label>
+          <ChosenFilter
+            label="Environment"
+            value={query.env}
+            values={[...(facets?.environments ?? []), query.env]}
+            set={env => change({ ...first, env })}
+          />
           {kind === 'users' && <RangeChoice range={query.range} set={range => change({ ...first, range })} />}
           {isFiltered && (
             <button
@@ -89,8 +83,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       {kind === 'sessions' && query.env !== undefined && (
         <p class="soft">Each {one} that has a trace in this environment; the numbers are those of all its traces.</p>
       )}
-      {error !== undefined && <Problem error={error} again={again} />}
-      {page === undefined && error === undefined && <Waiting what={kind} />}
+      <Pending of={loaded} what={kind} />
       {page !== undefined && 'countedFrom' in page && page.countedFrom !== null && (
         <p class="soft">
           Traces are counted back to {shortTime(page.countedFrom, zone, new Date())} so far; older ones follow.
@@ -127,31 +120,6 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
         </nav>
       )}
     </div>
-  )
-}
-
-function PrefixFilter({ value, set }: { value: string; set(value: string): void }) {
-  const [text, setText] = useState<{ of: string; now: string }>({ of: value, now: value })
-  const shown = text.of === value ? text.now : value
-  const commit = (next: string) => {
-    if (next !== value) set(next)
-  }
-  return (
-    <label class={`filter ${value === '' ? '' : 'is-set'}`}>
-      <span>Begins with</span>
-      <input
-        type="search"
-        value={shown}
-        placeholder="any"
-        spellcheck={false}
-        autocomplete="off"
-        onInput={event => {
-          setText({ of: value, now: event.currentTarget.value })
-          if (event.currentTarget.value === '') commit('')
-        }}
-        onChange={event => commit(event.currentTarget.value.trim())}
-      />
-    </label>
   )
 }
 

@@ -1,6 +1,6 @@
 import { useLayoutEffect } from 'preact/hooks'
-import { ApiError, at, read } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { ApiError, at } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import { useArrival } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
@@ -21,11 +21,7 @@ export function SessionsPage({ slug }: { slug: string }) {
 export function SessionView({ slug, sessionId }: { slug: string; sessionId: string }) {
   const { zone } = useStore(preferences)
   const query = new URLSearchParams({ id: sessionId })
-  const {
-    value: sums,
-    error,
-    again
-  } = useLoad(`session ${slug} ${sessionId}`, signal => read(at('p/:slug/session', { slug }, query), { signal }))
+  const { value: sums, error, again } = useRead(at('p/:slug/session', { slug }, query))
   const loading = useConversation(slug, sessionId)
   const { loaded } = loading
   useArrival(loaded !== undefined)

@@ -2,14 +2,15 @@
 
 import { useState } from 'preact/hooks'
 import type { ProjectMember, Role } from '../contract.ts'
-import { at, errorMessageOf, read, write } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { at, errorMessageOf, write } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { MainButton } from '../ui/controls.tsx'
 import { Dialog, Field, Form, Secret } from '../ui/dialog.tsx'
+import { Moment } from '../ui/facts.tsx'
 import { asLine } from '../ui/text.ts'
-import { ago, fullTime, type Zone } from '../ui/time.ts'
-import { Listing } from './listing.tsx'
+import { ago, type Zone } from '../ui/time.ts'
+import { Listing, RowAction } from './listing.tsx'
 
 type Asked =
   | { what: 'invite' }
@@ -24,7 +25,7 @@ const ROLES: readonly { role: Role; may: string }[] = [
 
 export function Members({ slug, zone }: { slug: string; zone: Zone }) {
   const path = at('p/:slug/members', { slug })
-  const loaded = useLoad(path, signal => read(path, { signal }))
+  const loaded = useRead(path)
   const { again } = loaded
   const [asked, setAsked] = useState<Asked | undefined>()
   const close = () => setAsked(undefined)
@@ -76,28 +77,16 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
               {member.seenAt === null ? (
                 <span class="soft">never</span>
               ) : (
-                <time dateTime={member.seenAt} title={fullTime(member.seenAt, zone)}>
-                  {ago(member.seenAt, Date.now())}
-                </time>
+                <Moment iso={member.seenAt} zone={zone} text={ago(member.seenAt, Date.now())} />
               )}
             </td>
             <td>
-              <button
-                type="button"
-                class="link"
-                aria-label={`Sign-in link for ${member.email}`}
-                onClick={() => void makeLink(member)}
-              >
-                Sign-in link
-              </button>{' '}
-              <button
-                type="button"
-                class="link"
-                aria-label={`Remove ${member.email}`}
-                onClick={() => setAsked({ what: 'remove', member })}
-              >
-                Remove
-              </button>
+              <RowAction label="Sign-in link" name={`Sign-in link for ${member.email}`} act={() => makeLink(member)} />{' '}
+              <RowAction
+                label="Remove"
+                name={`Remove ${member.email}`}
+                act={() => setAsked({ what: 'remove', member })}
+              />
             </td>
           </tr>
         ))}

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { at, errorMessageOf, read, write } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { at, errorMessageOf, write } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import { useArrival } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf, SETTINGS, type SettingsTab } from '../state/route.ts'
@@ -9,8 +9,9 @@ import { useStore } from '../state/store.ts'
 import { tell } from '../state/toasts.ts'
 import { LinkButton } from '../ui/controls.tsx'
 import { Field, Form } from '../ui/dialog.tsx'
+import { Moment } from '../ui/facts.tsx'
 import { asLine } from '../ui/text.ts'
-import { ago, fullTime, type Zone } from '../ui/time.ts'
+import { ago, type Zone } from '../ui/time.ts'
 import { KeySettings } from './keys.tsx'
 import { Listing } from './listing.tsx'
 import { Members } from './members.tsx'
@@ -129,7 +130,7 @@ function Password() {
 }
 
 function SignedInPlaces({ zone }: { zone: Zone }) {
-  const loaded = useLoad('sessions', signal => read(at('sessions', {}), { signal }))
+  const loaded = useRead(at('sessions', {}))
   const end = async (id: string) => {
     try {
       await write('DELETE', at('sessions/:sessionId', { sessionId: id }))
@@ -150,9 +151,7 @@ function SignedInPlaces({ zone }: { zone: Zone }) {
               {place.current && <span class="soft"> (this one)</span>}
             </td>
             <td data-title="Last seen">
-              <time dateTime={place.seenAt} title={fullTime(place.seenAt, zone)}>
-                {ago(place.seenAt, Date.now())}
-              </time>
+              <Moment iso={place.seenAt} zone={zone} text={ago(place.seenAt, Date.now())} />
             </td>
             <td data-title="By">{place.means === 'oidc' ? 'provider' : place.means}</td>
             <td>{!place.current && <LinkButton onClick={() => void end(place.id)}>Sign out</LinkButton>}</td>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { ProjectAnswer } from '../contract.ts'
-import { at, read, write } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { at, write } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import { loadSession, may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
 import { Field, Form } from '../ui/dialog.tsx'
@@ -11,7 +11,7 @@ import { fullTime, type Zone } from '../ui/time.ts'
 
 export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
   const path = at('p/:slug', { slug })
-  const { value, error, again } = useLoad(path, signal => read(path, { signal }))
+  const { value, error, again } = useRead(path)
   const [typed, setTyped] = useState<string | undefined>()
   if (error !== undefined) return <Problem error={error} again={again} />
   if (value === undefined) return <Waiting what="the project" />

@@ -2,7 +2,7 @@
 
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, at, errorMessageOf, read } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { useRead } from '../state/load.ts'
 import { go } from '../state/place.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { useViews } from '../state/saved-views.ts'
@@ -44,7 +44,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
   const [chosen, setChosen] = useState(0)
   const list = useId()
   const typed = text.trim()
-  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
+  const facets = useRead(at('p/:slug/facets', { slug })).value
   const views = useViews(slug).value
   const lookup = useLookup(slug, typed)
   const recent = useMemo(() => readRecent(kept(), user, slug), [user, slug])

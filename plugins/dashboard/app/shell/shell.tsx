@@ -75,11 +75,8 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
         {projects.length > 0 && (
           <Menu
             class="projects"
-            label={
-              <>
-                <span class="clip">{asLine(current?.name ?? slug ?? 'Projects', 80)}</span> <Icon name="down" />
-              </>
-            }
+            down
+            label={<span class="clip">{asLine(current?.name ?? slug ?? 'Projects', 80)}</span>}
             items={projects.map(project => ({
               label: asLine(project.name, 80),
               note: project.slug,

@@ -17,7 +17,7 @@ import { may } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { formatCounted } from '../ui/format.ts'
-import { Problem, Waiting } from '../ui/problem.tsx'
+import { Pending, Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { describeLeftOut } from './left-out.ts'
 import { findMarks, readPattern } from './search.ts'
@@ -247,10 +247,8 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
               next={nextHit}
             />
           </div>
-          {view === 'log' && log.error !== undefined ? (
-            <Problem error={log.error} again={log.again} />
-          ) : view === 'log' && log.part === undefined ? (
-            <Waiting what="the log" />
+          {view === 'log' && log.part === undefined ? (
+            <Pending of={log} what="the log" />
           ) : view === 'log' && log.part !== undefined ? (
             <log.part.LogView
               slug={slug}

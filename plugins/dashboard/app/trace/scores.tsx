@@ -4,9 +4,10 @@ import { at, errorMessageOf, write } from '../state/api.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
 import { Button, Icon, LinkButton } from '../ui/controls.tsx'
+import { Moment } from '../ui/facts.tsx'
 import { formatScore } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
-import { fullTime, shortTime, type Zone } from '../ui/time.ts'
+import type { Zone } from '../ui/time.ts'
 
 interface Props {
   readonly slug: string
@@ -74,9 +75,7 @@ export function TraceScores({ slug, outline, spanId, zone, annotate, select, cha
               {SOURCES[score.source] ?? score.source}
               {score.author && ` by ${asLine(score.author, 80)}`}
               {score.evaluatorId !== null && ` ${asLine(score.evaluatorId, 60)}`} ·{' '}
-              <time dateTime={score.createdAt} title={fullTime(score.createdAt, zone)}>
-                {shortTime(score.createdAt, zone, now)}
-              </time>
+              <Moment iso={score.createdAt} zone={zone} now={now} />
               {spanId === undefined && score.spanId !== null && (
                 <>
                   {' '}

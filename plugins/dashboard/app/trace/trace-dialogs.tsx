@@ -3,9 +3,9 @@
 import { useState } from 'preact/hooks'
 import { memberAt, membersOf, nodeAt, parseExactly, readString, sourceOf, writeIndented } from '../content/json-text.ts'
 import type { TraceListItem } from '../contract.ts'
-import { at, read, write } from '../state/api.ts'
+import { at, write } from '../state/api.ts'
 import { compareAddress, idIn, isTraceId } from '../state/comparison.ts'
-import { useLoad } from '../state/load.ts'
+import { useRead } from '../state/load.ts'
 import { go } from '../state/place.ts'
 import { tell } from '../state/toasts.ts'
 import { Dialog, Field, Form } from '../ui/dialog.tsx'
@@ -90,8 +90,7 @@ export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
   const [id, setId] = useState('')
   // `to` is inclusive, so the first results include the trace itself.
   const query = new URLSearchParams({ name: trace.name, to: trace.startedAt, limit: '5' })
-  const path = at('p/:slug/traces', { slug }, query)
-  const { value, error, again } = useLoad(path, signal => read(path, { signal }))
+  const { value, error, again } = useRead(at('p/:slug/traces', { slug }, query))
   const before = value?.traces.find(each => each.id !== trace.id)
   const to = (other: string) => compareAddress(slug, { a: other, b: trace.id })
   return (

@@ -14,7 +14,7 @@ import { may } from '../state/session.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { Button, Icon, StatusIcon } from '../ui/controls.tsx'
 import { Dialog, Form } from '../ui/dialog.tsx'
-import { Fact } from '../ui/facts.tsx'
+import { Fact, Moment } from '../ui/facts.tsx'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
@@ -199,9 +199,7 @@ export function TraceHead(props: Props) {
         <Fact name="Size">{formatBytes(trace.estimatedBytes)}</Fact>
         {trace.metadataUpdatedAt !== null && (
           <Fact name="Metadata edited">
-            <time dateTime={trace.metadataUpdatedAt} title={fullTime(trace.metadataUpdatedAt, zone)}>
-              {shortTime(trace.metadataUpdatedAt, zone, new Date(now))}
-            </time>
+            <Moment iso={trace.metadataUpdatedAt} zone={zone} now={new Date(now)} />
           </Fact>
         )}
       </dl>
@@ -249,9 +247,7 @@ function Ingested({ trace, zone }: { trace: Outline['trace']; zone: Zone }) {
   if (late < 0) return null
   return (
     <Fact name="Ingested">
-      <time dateTime={ingestedAt} title={fullTime(ingestedAt, zone)}>
-        {formatDuration(late)} after its end
-      </time>
+      <Moment iso={ingestedAt} zone={zone} text={`${formatDuration(late)} after its end`} />
     </Fact>
   )
 }

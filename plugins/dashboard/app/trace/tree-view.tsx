@@ -268,11 +268,7 @@ function Axis({ frame, origin, zoomed, zoom }: AxisProps) {
           // A label near the end does not fit.
           if (share > 0.9) return null
           return (
-            <span
-              key={ms}
-              class={share > 0.9 ? 'is-last' : ''}
-              style={{ insetInlineStart: `${(share * 100).toFixed(2)}%` }}
-            >
+            <span key={ms} style={{ insetInlineStart: `${(share * 100).toFixed(2)}%` }}>
               {ms === 0 ? '0' : formatTick(ms)}
             </span>
           )

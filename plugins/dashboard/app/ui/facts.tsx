@@ -15,10 +15,18 @@ export function Fact({ name, children }: { name: string; children: ComponentChil
   )
 }
 
-export function Moment({ iso, zone, now }: { iso: string; zone: Zone; now: Date }) {
+interface MomentProps {
+  readonly iso: string
+  readonly zone: Zone
+  readonly now?: Date
+  readonly text?: string
+}
+
+/** A time with the full time as its title. By default, the text is the time in short. */
+export function Moment({ iso, zone, now = new Date(), text = shortTime(iso, zone, now) }: MomentProps) {
   return (
     <time dateTime={iso} title={fullTime(iso, zone)}>
-      {shortTime(iso, zone, now)}
+      {text}
     </time>
   )
 }

@@ -24,6 +24,17 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
   )
 }
 
+interface PendingProps {
+  readonly of: { readonly value?: unknown; readonly error: unknown; again(): void }
+  readonly what: string
+}
+
+/** Shows an error of loading or, until something is loaded, that it is loading. */
+export function Pending({ of: { value, error, again }, what }: PendingProps) {
+  if (error !== undefined) return <Problem error={error} again={again} />
+  return value === undefined ? <Waiting what={what} /> : null
+}
+
 /** Shows that something is loading. Styles delay the message, so that fast responses never show it. */
 export function Waiting({ what }: { what: string }) {
   return (
