@@ -5,6 +5,7 @@ import type { App } from '../../lib/app.ts'
 import { found, refuseField } from '../../lib/http/refuse.ts'
 import { JsonText, type Reply, type RequestOf } from '../../lib/http/route.ts'
 import { WEIGHTS } from '../../lib/limits/large-reads.ts'
+import { closed } from '../../lib/schema/object.ts'
 import { ScoreList } from '../../lib/schema/output.ts'
 import { ScoreListQuery, TraceListQuery } from '../../lib/schema/query.ts'
 import { readWanted } from '../../lib/search/wanted.ts'
@@ -26,14 +27,11 @@ const MOST_SEARCHED = 200
 const MOST_IDS = 50
 const ID = /^[0-9a-f]{32}$/i
 
-const PageQuery = Type.Object(
-  {
-    ...TraceListQuery.properties,
-    ids: Type.Optional(Type.String({ minLength: 1 })),
-    q: Type.Optional(Type.String({ minLength: 1, maxLength: MOST_SEARCHED }))
-  },
-  { additionalProperties: false }
-)
+const PageQuery = closed({
+  ...TraceListQuery.properties,
+  ids: Type.Optional(Type.String({ minLength: 1 })),
+  q: Type.Optional(Type.String({ minLength: 1, maxLength: MOST_SEARCHED }))
+})
 type PageQuery = Static<typeof PageQuery>
 
 export default function lists(app: App): void {
@@ -46,18 +44,14 @@ export default function lists(app: App): void {
     query: PageQuery,
     replies: { 200: TracePageReply },
     async handler(request) {
-      const { project, query } = request
-      const { ids, q, ...others } = query
+      const { id } = request.project
+      const { ids, q, ...others } = request.query
       if (ids === undefined) {
         if (q !== undefined) return answerSearch(app, q, others, request)
-        return answerTraceList(app, project.id, others, request)
+        return answerTraceList(app, id, others, request)
       }
       const wanted = readIds(ids, { ...(q !== undefined && { q }), ...others })
-      const traces = await sql.readOf(
-        project.id,
-        (each, names) => readTracesById(each, project.id, wanted, names),
-        request
-      )
+      const traces = await sql.readOf(id, (each, names) => readTracesById(each, id, wanted, names), request)
       return { body: new JsonText(`{"traces":${traces},"nextCursor":null,"prevCursor":null,"pageSize":${MOST_IDS}}`) }
     }
   })
@@ -77,13 +71,8 @@ export default function lists(app: App): void {
     access: 'visitor',
     replies: { 200: FacetsReply },
     async handler(request) {
-      return {
-        body: await sql.readOf(
-          request.project.id,
-          (each, names) => readFacets(each, request.project.id, names),
-          request
-        )
-      }
+      const { id } = request.project
+      return { body: await sql.readOf(id, (each, names) => readFacets(each, id, names), request) }
     }
   })
 
@@ -93,13 +82,8 @@ export default function lists(app: App): void {
     access: 'visitor',
     replies: { 200: ScoreNamesReply },
     async handler(request) {
-      return {
-        body: await sql.readOf(
-          request.project.id,
-          (each, names) => readScoreNames(each, request.project.id, names),
-          request
-        )
-      }
+      const { id } = request.project
+      return { body: await sql.readOf(id, (each, names) => readScoreNames(each, id, names), request) }
     }
   })
 
