@@ -76,8 +76,8 @@ function Cells({ group: { total }, share }: { group: Group; share: number }) {
     <>
       <td class="number">
         <span class="share" aria-hidden="true">
-          <span style={{ inlineSize: `${(share * 100).toFixed(1)}%` }}>
-            <span style={{ inlineSize: `${((rate ?? 0) * 100).toFixed(1)}%` }} />
+          <span class="tone-1" style={{ inlineSize: `${(share * 100).toFixed(1)}%` }}>
+            <span class="tone-bad" style={{ inlineSize: `${((rate ?? 0) * 100).toFixed(1)}%` }} />
           </span>
         </span>
         <span class="count">{formatCount(traces)}</span>
