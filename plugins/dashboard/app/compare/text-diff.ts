@@ -31,14 +31,6 @@ export function diffTexts(before: string | undefined, after: string | undefined)
   return lines
 }
 
-export function diffText(lines: readonly DiffLine[], side: 'before' | 'after'): string {
-  const other = side === 'before' ? 'new' : 'gone'
-  return lines
-    .filter(({ kind }) => kind !== other)
-    .map(line => (line.kind === 'same' ? line.text : line.pieces.map(({ text }) => text).join('')))
-    .join('\n')
-}
-
 /** Adds removed lines and their replacements, paired in order. */
 function addChange(lines: DiffLine[], gone: readonly string[], come: readonly string[]): void {
   const pairs = gone.slice(0, come.length).map((line, i) => diffWords(line, come[i]!))

@@ -6,7 +6,7 @@ import { Icon, LinkButton, MoreButton } from '../ui/controls.tsx'
 import { formatBytes, formatCount, formatCounted } from '../ui/format.ts'
 import { guessType, mediaOf, readDataUri } from '../ui/media.ts'
 import { Keeping, Offscreen, useKeeping, useKept } from '../ui/offscreen.tsx'
-import { asLine, cut, isBase64, normalBase64 } from '../ui/text.ts'
+import { asLine, cut, isBase64 } from '../ui/text.ts'
 import {
   folds,
   isHolder,
@@ -216,7 +216,7 @@ function StringValue({ value, name }: { value: string; name: string }) {
   const media = value.startsWith('data:')
     ? readDataUri(value)
     : isBase64(value)
-      ? mediaOf(guessType(value), normalBase64(value))
+      ? mediaOf(guessType(value), value)
       : undefined
   if (media !== undefined) return <MediaView media={media} />
   if (asJson && inner !== undefined) {

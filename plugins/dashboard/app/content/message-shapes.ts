@@ -371,26 +371,3 @@ function alone(fields: object, text: string, role: 'user' | 'assistant'): Messag
   )
   return others.length === 0 ? [{ role, parts: [{ kind: 'text', text }] }] : undefined
 }
-
-/** Returns the names of a request's members outside its conversation, such as tools and temperature. */
-export function besidesMessages(value: unknown): string[] {
-  const fields = unpack(value)
-  if (!isFields(fields) || 'role' in fields) return []
-  const conversation = [
-    ...WRAPPERS,
-    'system',
-    'instructions',
-    'contents',
-    'systemInstruction',
-    'choices',
-    'candidates',
-    'output',
-    'content',
-    'type',
-    'text',
-    'toolCalls',
-    'object',
-    'generations'
-  ]
-  return Object.keys(fields).filter(key => !conversation.includes(key as string))
-}

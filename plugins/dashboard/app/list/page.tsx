@@ -17,7 +17,7 @@ import {
   writeQuery
 } from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
-import { goSearch, serverAddress, useArrival, usePlace } from '../state/place.ts'
+import { goSearch, serverAddress, useArrival, usePlace } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { projectOf } from '../state/session.ts'

@@ -1,11 +1,11 @@
 /** The distribution of a score's values and sources. Each number links to the traces that it counts. */
 
-import type { Axis } from '../charts/axis.ts'
+import { type Axis, placesAxis } from '../charts/axis.ts'
 import { BarChart } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
 import { SHOWN_SOURCES, type Source } from '../charts/series.ts'
 import type { ScoreOverTime } from '../contract.ts'
-import { type ScorePageQuery, type ScorePicks, withPicks, writeScoreQuery } from '../state/score-query.ts'
+import { type ScorePageQuery, type ScorePicks, withPicks, withTable, writeScoreQuery } from '../state/score-query.ts'
 import { formatCount, formatPercent, formatScore } from '../ui/format.ts'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
@@ -28,10 +28,7 @@ export function Distribution({ score, query, base, change }: Props) {
     <Figure
       title="Values"
       asTable={query.table !== undefined}
-      setAsTable={asTable => {
-        const { table: _, ...rest } = query
-        change(asTable ? { ...rest, table: '1' } : rest)
-      }}
+      setAsTable={asTable => change(withTable(query, asTable))}
       chart={BarChart}
       places="Values"
       of={{
@@ -121,10 +118,7 @@ function barsOf({ dataType, histogram, shares, other }: ScoreOverTime): Bar[] {
 }
 
 /** Builds the axis of a histogram. Each bar has its full name; ticks show where bars start. */
-function histogramAxis(bars: readonly Bar[], most = 7): Axis {
-  const every = Math.max(1, Math.ceil(bars.length / most))
-  return {
-    names: bars.map(({ name }) => name),
-    ticks: bars.flatMap(({ name }, at) => (at % every === 0 ? [{ at, text: name.split(' – ')[0]! }] : []))
-  }
+function histogramAxis(bars: readonly Bar[]): Axis {
+  const names = bars.map(({ name }) => name)
+  return { ...placesAxis(names.map(name => name.split(' – ')[0]!)), names }
 }

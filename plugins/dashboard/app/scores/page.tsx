@@ -5,7 +5,7 @@ import { timeAxis } from '../charts/axis.ts'
 import type { Facets, ScoreName } from '../contract.ts'
 import { at } from '../state/api.ts'
 import { useRead } from '../state/load.ts'
-import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import {

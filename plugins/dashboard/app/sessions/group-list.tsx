@@ -3,7 +3,7 @@
 import type { Group, SessionPage, UserPage } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useLoad, useRead } from '../state/load.ts'
-import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'

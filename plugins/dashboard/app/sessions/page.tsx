@@ -1,7 +1,7 @@
 import { useLayoutEffect } from 'preact/hooks'
 import { ApiError, at } from '../state/api.ts'
 import { useRead } from '../state/load.ts'
-import { useArrival } from '../state/place.ts'
+import { useArrival } from '../state/navigation.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'

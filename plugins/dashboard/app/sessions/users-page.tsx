@@ -1,6 +1,6 @@
 import { ApiError, at } from '../state/api.ts'
 import { useRead } from '../state/load.ts'
-import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { at, errorMessageOf, write } from '../state/api.ts'
 import { useRead } from '../state/load.ts'
-import { useArrival } from '../state/place.ts'
+import { useArrival } from '../state/navigation.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf, SETTINGS, type SettingsTab } from '../state/route.ts'
 import { loadSession, may, session } from '../state/session.ts'

@@ -3,7 +3,7 @@
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, at, errorMessageOf, read } from '../state/api.ts'
 import { useRead } from '../state/load.ts'
-import { go } from '../state/place.ts'
+import { go } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { useViews } from '../state/saved-views.ts'
 import { RECENT, session, signOut } from '../state/session.ts'

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { styled, usePart } from '../state/lazy-part.ts'
-import { go, usePlace } from '../state/place.ts'
+import { go, usePlace } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { type Page, pathOf } from '../state/route.ts'
 import { session, signOut } from '../state/session.ts'
@@ -44,24 +44,19 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
   })
   const projects = known?.projects ?? []
   const current = projects.find(project => project.slug === slug)
-  const links: Link[] =
+  const link = (label: string, to: Page, ...inside: Page['page'][]): Link => {
+    return { label, to, active: [to.page, ...inside].includes(page.page) }
+  }
+  const links =
     slug === undefined
       ? []
       : [
-          { label: 'Overview', to: { page: 'overview', slug }, active: page.page === 'overview' },
-          {
-            label: 'Traces',
-            to: { page: 'traces', slug },
-            active: page.page === 'traces' || page.page === 'trace' || page.page === 'compare'
-          },
-          {
-            label: 'Sessions',
-            to: { page: 'sessions', slug },
-            active: page.page === 'sessions' || page.page === 'session'
-          },
-          { label: 'Users', to: { page: 'users', slug }, active: page.page === 'users' || page.page === 'user' },
-          { label: 'Scores', to: { page: 'scores', slug }, active: page.page === 'scores' },
-          { label: 'Settings', to: { page: 'settings', slug, tab: 'keys' }, active: page.page === 'settings' }
+          link('Overview', { page: 'overview', slug }),
+          link('Traces', { page: 'traces', slug }, 'trace', 'compare'),
+          link('Sessions', { page: 'sessions', slug }, 'session'),
+          link('Users', { page: 'users', slug }, 'user'),
+          link('Scores', { page: 'scores', slug }),
+          link('Settings', { page: 'settings', slug, tab: 'keys' })
         ]
   return (
     <>

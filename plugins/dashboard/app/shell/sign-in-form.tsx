@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { errorMessageOf, signInWanted } from '../state/api.ts'
-import { BASE_PATH, go, useArrival, usePlace } from '../state/place.ts'
+import { BASE_PATH, go, useArrival, usePlace } from '../state/navigation.ts'
 import { loadSession, session, signInWith } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { Field, Form } from '../ui/dialog.tsx'

@@ -8,7 +8,7 @@ import type { Outline } from '../contract.ts'
 import { at, errorMessageOf, fetchText, write } from '../state/api.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { type Filter, narrowed, readQuery, writeQuery } from '../state/list-query.ts'
-import { go, serverAddress } from '../state/place.ts'
+import { go, serverAddress } from '../state/navigation.ts'
 import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { copy, tell } from '../state/toasts.ts'
@@ -74,24 +74,8 @@ export function TraceHead(props: Props) {
         <div class="trace-tools">
           {list !== undefined && (
             <>
-              <button
-                type="button"
-                class="plain"
-                title="Previous trace of the list (k)"
-                aria-label="Previous trace of the list"
-                onClick={() => neighbour(-1)}
-              >
-                <Icon name="left" />
-              </button>
-              <button
-                type="button"
-                class="plain"
-                title="Next trace of the list (j)"
-                aria-label="Next trace of the list"
-                onClick={() => neighbour(1)}
-              >
-                <Icon name="right" />
-              </button>
+              <StepButton icon="left" label="Previous trace of the list" shortcut="k" step={() => neighbour(-1)} />
+              <StepButton icon="right" label="Next trace of the list" shortcut="j" step={() => neighbour(1)} />
             </>
           )}
           {may(slug, 'member') && <Button onClick={annotate}>Annotate</Button>}
@@ -235,6 +219,15 @@ export function TraceHead(props: Props) {
         </Dialog>
       )}
     </header>
+  )
+}
+
+function StepButton(props: { icon: 'left' | 'right'; label: string; shortcut: string; step(): void }) {
+  const { icon, label, shortcut, step } = props
+  return (
+    <button type="button" class="plain" title={`${label} (${shortcut})`} aria-label={label} onClick={step}>
+      <Icon name={icon} />
+    </button>
   )
 }
 

@@ -6,7 +6,6 @@ import { commonRuns, type Run } from '../../../../../plugins/dashboard/app/compa
 import {
   countChanges,
   type DiffLine,
-  diffText,
   diffTexts,
   stretches
 } from '../../../../../plugins/dashboard/app/compare/text-diff.ts'
@@ -84,6 +83,14 @@ const lines = fc
     maxLength: 30
   })
   .map(list => list.join('\n'))
+
+function diffText(lines: readonly DiffLine[], side: 'before' | 'after'): string {
+  const other = side === 'before' ? 'new' : 'gone'
+  return lines
+    .filter(({ kind }) => kind !== other)
+    .map(line => (line.kind === 'same' ? line.text : line.pieces.map(({ text }) => text).join('')))
+    .join('\n')
+}
 
 t.test('the difference has both texts in it', async () => {
   fc.assert(
