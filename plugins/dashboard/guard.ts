@@ -39,8 +39,7 @@ export function siteGuard(
     if (!(hosts === undefined ? isSafeHost(host) : hosts.includes(host))) throw wrongHost(hosts?.[0])
     const isOwn = method === 'GET' ? !isData || isReadable(headers) : isOwnPage(headers, origin ?? `http://${host}`)
     if (!isOwn) throw new Refusal('forbidden', 'Only pages of the dashboard itself may ask for this.')
-    if (method === 'GET') return {}
-    if (method !== 'DELETE' && !isJson(headers['content-type'])) {
+    if (method !== 'GET' && method !== 'DELETE' && !isJson(headers['content-type'])) {
       throw new Refusal('invalid_request', 'Content-Type: must be application/json')
     }
     return {}

@@ -5,7 +5,6 @@
  */
 import type { App } from '../../lib/app.ts'
 import charts from './charts.ts'
-import judging from './judging.ts'
 import lists from './lists.ts'
 import pages from './pages.ts'
 import members from './people/members.ts'
@@ -28,7 +27,6 @@ export default async function dashboard(app: App): Promise<void> {
   lists(app)
   charts(app)
   trace(app)
-  judging(app)
   scores(app)
   sessions(app)
   project(app)

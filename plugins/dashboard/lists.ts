@@ -3,30 +3,35 @@
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { found, refuseField } from '../../lib/http/refuse.ts'
-import { JsonText } from '../../lib/http/route.ts'
+import { JsonText, type Reply, type RequestOf } from '../../lib/http/route.ts'
+import { WEIGHTS } from '../../lib/limits/large-reads.ts'
+import { closed } from '../../lib/schema/object.ts'
 import { ScoreList } from '../../lib/schema/output.ts'
 import { ScoreListQuery, TraceListQuery } from '../../lib/schema/query.ts'
+import { readWanted } from '../../lib/search/wanted.ts'
 import { readFacets, readScoreNames } from '../../lib/store/lists/facets.ts'
+import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { readTracesById } from '../../lib/store/lists/traces-by-id.ts'
 import { findSeenTrace } from '../../lib/store/people/users.ts'
+import { isSearched, readSearchState } from '../../lib/store/search/state.ts'
+import { searchTraces } from '../../lib/store/search/trace-search.ts'
+import { renderCursor } from '../paging.ts'
 import { answerScoreList } from '../scores.ts'
-import { answerTraceList } from '../traces/list.ts'
+import { answerTraceList, readTraceQuery } from '../traces/list.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 import { FacetsReply, ScoreNamesReply, SlugReply, TracePageReply } from './replies.ts'
-import { answerSearch, MOST_SEARCHED } from './trace-search.ts'
 
+/** Maximum characters of a search. */
+const MOST_SEARCHED = 200
 /** Maximum number of trace ids in a request. */
 const MOST_IDS = 50
 const ID = /^[0-9a-f]{32}$/i
 
-const PageQuery = Type.Object(
-  {
-    ...TraceListQuery.properties,
-    ids: Type.Optional(Type.String({ minLength: 1 })),
-    q: Type.Optional(Type.String({ minLength: 1, maxLength: MOST_SEARCHED }))
-  },
-  { additionalProperties: false }
-)
+const PageQuery = closed({
+  ...TraceListQuery.properties,
+  ids: Type.Optional(Type.String({ minLength: 1 })),
+  q: Type.Optional(Type.String({ minLength: 1, maxLength: MOST_SEARCHED }))
+})
 type PageQuery = Static<typeof PageQuery>
 
 export default function lists(app: App): void {
@@ -39,18 +44,14 @@ export default function lists(app: App): void {
     query: PageQuery,
     replies: { 200: TracePageReply },
     async handler(request) {
-      const { project, query } = request
-      const { ids, q, ...others } = query
+      const { id } = request.project
+      const { ids, q, ...others } = request.query
       if (ids === undefined) {
         if (q !== undefined) return answerSearch(app, q, others, request)
-        return answerTraceList(app, project.id, others, request)
+        return answerTraceList(app, id, others, request)
       }
       const wanted = readIds(ids, { ...(q !== undefined && { q }), ...others })
-      const traces = await sql.readOf(
-        project.id,
-        (each, names) => readTracesById(each, project.id, wanted, names),
-        request
-      )
+      const traces = await sql.readOf(id, (each, names) => readTracesById(each, id, wanted, names), request)
       return { body: new JsonText(`{"traces":${traces},"nextCursor":null,"prevCursor":null,"pageSize":${MOST_IDS}}`) }
     }
   })
@@ -70,13 +71,8 @@ export default function lists(app: App): void {
     access: 'visitor',
     replies: { 200: FacetsReply },
     async handler(request) {
-      return {
-        body: await sql.readOf(
-          request.project.id,
-          (each, names) => readFacets(each, request.project.id, names),
-          request
-        )
-      }
+      const { id } = request.project
+      return { body: await sql.readOf(id, (each, names) => readFacets(each, id, names), request) }
     }
   })
 
@@ -86,13 +82,8 @@ export default function lists(app: App): void {
     access: 'visitor',
     replies: { 200: ScoreNamesReply },
     async handler(request) {
-      return {
-        body: await sql.readOf(
-          request.project.id,
-          (each, names) => readScoreNames(each, request.project.id, names),
-          request
-        )
-      }
+      const { id } = request.project
+      return { body: await sql.readOf(id, (each, names) => readScoreNames(each, id, names), request) }
     }
   })
 
@@ -118,4 +109,31 @@ function readIds(text: string, others: Omit<PageQuery, 'ids'>): string[] {
   if (ids.length > MOST_IDS) refuseField('ids', `must be at most ${MOST_IDS}`)
   if (!ids.every(id => ID.test(id))) refuseField('ids', 'must be 32 hexadecimal characters each, separated by commas')
   return ids.map(id => id.toLowerCase())
+}
+
+/** Responds with a page of matching traces, an excerpt of each, and the progress of the search. */
+async function answerSearch(
+  { sql, largeReads }: App,
+  text: string,
+  query: TraceListQuery,
+  request: Pick<RequestOf<unknown>, 'project' | 'signal' | 'party'>
+): Promise<Reply> {
+  const { id } = request.project
+  const asked = readTraceQuery(query)
+  if (asked.sort !== 'newest') refuseField('q', `cannot be combined with sort=${asked.sort}`)
+  const wanted = readWanted(text) ?? refuseField('q', 'must hold a letter or a digit')
+  const search = () =>
+    sql.read(async each => {
+      if (!(await isSearched(each, id))) refuseField('q', 'cannot be used: search is off for this project')
+      return { state: await readSearchState(each, id), page: await searchTraces(each, id, wanted, asked) }
+    }, request)
+  const { page, state } = await largeReads.run(id, search, { weight: WEIGHTS.search, client: request })
+  const cursor = (edge: typeof page.next) => renderCursor(TRACE_ORDERS.newest, edge)
+  const reached = { reached: page.reached ?? null, ...state }
+  const rest = `"pageSize":${asked.limit},"excerpts":${JSON.stringify(page.excerpts)},"search":${JSON.stringify(reached)}`
+  return {
+    body: new JsonText(
+      `{"traces":${page.traces},"nextCursor":${cursor(page.next)},"prevCursor":${cursor(page.previous)},${rest}}`
+    )
+  }
 }

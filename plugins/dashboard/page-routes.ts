@@ -11,26 +11,31 @@ import { HEADERS, siteGuard } from './guard.ts'
 export const IN_PROJECT = '/app/api/p/:slug'
 
 /** Maximum size of a body with only a few short fields. */
-export const SMALL_BODY_BYTES = 16_384
+const SMALL_BODY_BYTES = 16_384
+/** Maximum value of a PostgreSQL integer. */
+const MAX_ID = 2 ** 31 - 1
 
 const NO_QUERY = Type.Object({})
 
 /** Options that differ between routes. The page and its tests use the reply schemas, which no document lists. */
-export type PageRoute<Q extends TObject = typeof NO_QUERY> = Pick<
+type PageRoute<Q extends TObject = typeof NO_QUERY> = Pick<
   RouteOptions<Q>,
-  'method' | 'path' | 'access' | 'query' | 'takesBody' | 'maxBodyBytes' | 'replies' | 'handler'
+  'method' | 'path' | 'access' | 'query' | 'takesBody' | 'replies' | 'handler'
 > & {
+  /** Whether the route takes a body with only a few short fields. */
+  readonly smallBody?: true
   /** Whether the route requires a fresh sign-in (lib/people/fresh.ts). */
   readonly fresh?: true
 }
 
 export function pageRoute<Q extends TObject = typeof NO_QUERY>(
   app: App,
-  { fresh, handler: own, ...route }: PageRoute<Q>
+  { fresh, smallBody, handler: own, ...route }: PageRoute<Q>
 ): void {
   const handler = fresh === true ? onlyFresh(own) : own
   app.route<Q>({
     ...route,
+    ...(smallBody && { takesBody: true, maxBodyBytes: SMALL_BODY_BYTES }),
     handler: route.method === 'GET' ? handler : thenForget(app, handler),
     summary: '',
     answerHeaders: HEADERS,
@@ -59,6 +64,11 @@ function onlyFresh<Q>(handler: Handler<Q>): Handler<Q> {
 }
 
 type Handler<Q> = (request: RequestOf<Q>) => Reply | Promise<Reply>
+
+/** Reads an id in a path; returns undefined if no row can have it. */
+export function readId(text = ''): number | undefined {
+  return /^[1-9]\d{0,9}$/.test(text) && Number(text) <= MAX_ID ? Number(text) : undefined
+}
 
 /** Creates the reader of a small body. The reader throws `invalid_json` and `invalid_request`. */
 export function bodyReader<T extends TSchema>(schema: T): (payload: Uint8Array) => Static<T> {

@@ -2,14 +2,15 @@
  * Serves the page: one HTML shell without data for every address under /app, and the files built from
  * plugins/dashboard/app. File names contain a content hash, so browsers may cache the files forever.
  */
+
 import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
-import { Refusal } from '../../lib/errors.ts'
+import { DASHBOARD_ERRORS, ERROR_CODES, Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { Content, type Reply } from '../../lib/http/route.ts'
-import { PageError } from './page-error.ts'
+import { closed } from '../../lib/schema/object.ts'
 import { pageRoute } from './page-routes.ts'
 import { contentReply } from './replies.ts'
 
@@ -134,3 +135,11 @@ const isBrowser = (accept: string | string[] | undefined): boolean =>
 function acceptsBrotli(header: string | string[] | undefined): boolean {
   return /(?:^|[,\s])br(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(String(header ?? ''))
 }
+
+export const PageError = closed({
+  error: closed({
+    code: Type.Enum([...ERROR_CODES, ...(Object.keys(DASHBOARD_ERRORS) as (keyof typeof DASHBOARD_ERRORS)[])]),
+    message: Type.String(),
+    requestId: Type.String()
+  })
+})

@@ -42,9 +42,8 @@ export default function sessions(app: App): void {
     query: ListQuery,
     replies: { 200: SessionPageReply },
     async handler(request) {
-      const { project, query } = request
-      const asked = askedOf(query)
-      const { groups, next } = await sql.read(each => listSessions(each, project.id, asked), request)
+      const asked = askedOf(request.query)
+      const { groups, next } = await sql.read(each => listSessions(each, request.project.id, asked), request)
       const cursor = renderCursor(TRACE_ORDERS.newest, next)
       return { body: new JsonText(`{"groups":${JSON.stringify(groups)},"nextCursor":${cursor}}`) }
     }
@@ -57,11 +56,10 @@ export default function sessions(app: App): void {
     query: UserListQuery,
     replies: { 200: UserPageReply },
     async handler(request) {
-      const { project, query } = request
-      const asked = { ...askedOf(query), from: beginOf(query.range) }
-      const [{ groups, next }, countedFrom] = await sql.read(
-        async each =>
-          [await listTracedUsers(each, project.id, asked), await readCountedFrom(each, project.id)] as const,
+      const { id } = request.project
+      const asked = { ...askedOf(request.query), from: beginOf(request.query.range) }
+      const { groups, next, countedFrom } = await sql.read(
+        async each => ({ ...(await listTracedUsers(each, id, asked)), countedFrom: await readCountedFrom(each, id) }),
         request
       )
       const cursor = renderCursor(TRACE_ORDERS.newest, next)
@@ -81,15 +79,11 @@ export default function sessions(app: App): void {
     async handler(request) {
       const { project, query } = request
       checkQueryTexts(query)
-      const [user, countedFrom] = await sql.read(
-        async each =>
-          [
-            await readUser(each, project.id, query.id, beginOf(query.range)),
-            await readCountedFrom(each, project.id)
-          ] as const,
-        request
-      )
-      return { body: { ...found(user, 'user in this project'), countedFrom } }
+      const body = await sql.read(async each => {
+        const user = await readUser(each, project.id, query.id, beginOf(query.range))
+        return { ...found(user, 'user in this project'), countedFrom: await readCountedFrom(each, project.id) }
+      }, request)
+      return { body }
     }
   })
 
@@ -117,10 +111,8 @@ export default function sessions(app: App): void {
       const { project, query } = request
       checkQueryTexts(query)
       const after = readCursor('after', TRACE_ORDERS.newest, query.after)
-      const page = await sql.read(
-        each => readSessionTraces(each, project.id, query.id, { after, limit: PAGE }),
-        request
-      )
+      const asked = { after, limit: PAGE }
+      const page = await sql.read(each => readSessionTraces(each, project.id, query.id, asked), request)
       const next = renderCursor(TRACE_ORDERS.newest, page.next)
       return { body: new JsonText(`{"traces":${page.traces},"nextCursor":${next}}`) }
     }

@@ -1,13 +1,26 @@
-/** Routes for one trace: whole, as the API returns it, and in the parts that its page requests. */
+/** Routes for one trace: whole, in the parts that its page requests, and to score, annotate and delete it. */
 
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
+import { Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
-import { JsonText } from '../../lib/http/route.ts'
+import { JsonText, type RequestOf } from '../../lib/http/route.ts'
 import { closed } from '../../lib/schema/object.ts'
-import { SpanOutput, TraceDetail } from '../../lib/schema/output.ts'
+import {
+  MetadataPatched,
+  ScoreAdded,
+  ScoreDeleted,
+  SpanOutput,
+  TraceDeleted,
+  TraceDetail
+} from '../../lib/schema/output.ts'
 import { readOutline, readSpan, readTraceBody, renderTexts } from '../../lib/store/answers/outline.ts'
 import { renderDetail } from '../../lib/store/answers/traces.ts'
+import type { Action, AuditEntry } from '../../lib/store/audit.ts'
+import { deleteTrace } from '../../lib/store/trace/deletion.ts'
+import { addScore, deleteScore, newScoreId, readAuthor } from '../../lib/store/trace/scores.ts'
+import { readScore } from '../scores.ts'
+import { answerMetadataPatch } from '../traces/patch.ts'
 import { readWhole } from '../traces/whole-trace.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 import { OutlineReply, TraceBodyReply, TraceTextsReply } from './replies.ts'
@@ -19,7 +32,7 @@ const DetailQuery = closed({ download: Type.Optional(Type.Enum(['1'])) })
 const OutlineQuery = closed({ version: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) })
 
 export default function trace(app: App): void {
-  const { sql } = app
+  const { sql, bodies } = app
 
   pageRoute(app, {
     method: 'GET',
@@ -56,12 +69,9 @@ export default function trace(app: App): void {
     access: 'visitor',
     replies: { 200: SpanOutput },
     async handler(request) {
-      const { project, traceId, spanId } = request
-      const span = await sql.readOf(
-        project.id,
-        (each, names) => readSpan(each, project.id, traceId, spanId, names),
-        request
-      )
+      const { traceId, spanId } = request
+      const { id } = request.project
+      const span = await sql.readOf(id, (each, names) => readSpan(each, id, traceId, spanId, names), request)
       return { body: new JsonText(found(span, 'span on this trace')) }
     }
   })
@@ -72,12 +82,8 @@ export default function trace(app: App): void {
     access: 'visitor',
     replies: { 200: TraceBodyReply },
     async handler(request) {
-      const { project, traceId } = request
-      const body = await sql.readOf(
-        project.id,
-        (each, names) => readTraceBody(each, project.id, traceId, names),
-        request
-      )
+      const { id } = request.project
+      const body = await sql.readOf(id, (each, names) => readTraceBody(each, id, request.traceId, names), request)
       return { body: new JsonText(found(body)) }
     }
   })
@@ -92,4 +98,72 @@ export default function trace(app: App): void {
       return { body: await readWhole(app, project.id, traceId, renderTexts, request) }
     }
   })
+
+  pageRoute(app, {
+    method: 'POST',
+    path: `${TRACE}/scores`,
+    access: 'member',
+    takesBody: true,
+    replies: { 201: ScoreAdded },
+    async handler({ visitor, project, traceId, payload, requestId }) {
+      const input = readScore(await bodies.parse('score', payload, project.id))
+      const annotation = { ...input, id: newScoreId(), authorId: visitor.userId }
+      const score = found(
+        await sql.write((each, attempts) => addScore(each, project.id, traceId, annotation, attempts))
+      )
+      return { status: 201, body: new JsonText(`{"ok":true,"score":${score},"requestId":"${requestId}"}`) }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'DELETE',
+    path: `${TRACE}/scores/:scoreId`,
+    access: 'member',
+    replies: { 200: ScoreDeleted },
+    async handler(request) {
+      const { visitor, project, traceId, scoreId } = request
+      const { id } = project
+      const author = await sql.readOf(id, (each, names) => readAuthor(each, id, traceId, scoreId, names), request)
+      if (author === undefined) throw new Refusal('not_found', 'There is no such score on this trace.')
+      if (project.role !== 'owner' && author !== visitor.userId) {
+        throw new Refusal('forbidden', 'Members delete the scores that they gave; owners delete all.')
+      }
+      const audit = entryOf(request, 'score.delete', { traceId, scoreId })
+      const isDeleted = await sql.write((each, tries) => deleteScore(each, id, traceId, scoreId, tries, audit))
+      found(isDeleted, 'score on this trace')
+      return { body: { ok: true, traceId, scoreId } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'PATCH',
+    path: TRACE,
+    access: 'member',
+    takesBody: true,
+    replies: { 200: MetadataPatched },
+    handler: request => answerMetadataPatch(app, request.project.id, request)
+  })
+
+  pageRoute(app, {
+    method: 'DELETE',
+    path: TRACE,
+    access: 'owner',
+    replies: { 200: TraceDeleted },
+    async handler(request) {
+      const { project, traceId } = request
+      const audit = entryOf(request, 'trace.delete', { traceId })
+      found(await sql.write((each, attempts) => deleteTrace(each, project.id, traceId, attempts, audit)))
+      return { body: { ok: true, traceId } }
+    }
+  })
+}
+
+type Acting = Pick<RequestOf<unknown>, 'visitor' | 'project'>
+
+export function entryOf(acting: Acting, action: Action, detail: AuditEntry['detail'] = {}): AuditEntry {
+  return { ...actorOf(acting), action, detail }
+}
+
+export function actorOf({ visitor, project }: Acting): Pick<AuditEntry, 'by' | 'accountId' | 'projectId'> {
+  return { by: visitor.userId, accountId: project.accountId, projectId: project.id }
 }

@@ -76,7 +76,6 @@ export type TraceListItem = Of<typeof Output.TraceSummary>
 export type Status = TraceListItem['status']
 export type TokenUsage = TraceListItem['usage']
 export type ScoreSummary = TraceListItem['scores'][string]
-export type RecordedScoreValue = ScoreSummary['value']
 export type DataType = ScoreSummary['dataType']
 export type TracePage = Of<typeof Reply.TracePageReply>
 export type Excerpt = Of<typeof Reply.ExcerptReply>

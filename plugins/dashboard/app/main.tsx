@@ -4,14 +4,13 @@ import { useEffect, useState } from 'preact/hooks'
 import { ListPage } from './list/page.tsx'
 import { FindPage } from './shell/find-page.tsx'
 import { Shell } from './shell/shell.tsx'
-import { SignInPage } from './shell/sign-in-page.tsx'
-import { usePart } from './state/lazy-part.ts'
-import { go, usePlace } from './state/place.ts'
+import { SignInPage } from './shell/sign-in-form.tsx'
+import { styled, usePart } from './state/lazy-part.ts'
+import { go, usePlace } from './state/navigation.ts'
 import { prefer, preferences } from './state/preferences.ts'
 import { type Page, pathOf, readPath } from './state/route.ts'
 import { loadSession, projectOf, session } from './state/session.ts'
 import { useStore } from './state/store.ts'
-import { styled } from './state/styles.ts'
 import { Problem, Waiting } from './ui/problem.tsx'
 
 /** Pages that load on first use. All except the trace page also load pages.css. */
@@ -28,13 +27,18 @@ const LATER = {
 interface LaterProps<T> {
   readonly load: () => Promise<T>
   readonly what: string
-  readonly children: (part: T) => ComponentChildren
+  readonly draw: (part: T) => ComponentChildren
 }
 
-function Later<T>({ load, what, children }: LaterProps<T>) {
+function Later<T>({ load, what, draw }: LaterProps<T>) {
   const { part, error, again } = usePart(load)
   if (error !== undefined) return <Problem error={error} again={again} />
-  return part === undefined ? <Waiting what={what} /> : children(part)
+  return part === undefined ? <Waiting what={what} /> : draw(part)
+}
+
+/** Draws a page once its part is loaded. */
+function later<T>(load: () => Promise<T>, what: string, draw: (part: T) => ComponentChildren) {
+  return <Later load={load} what={what} draw={draw} />
 }
 
 /** Redirects to the most recently used project, or to the first project. */
@@ -81,65 +85,37 @@ function Content({ page }: { page: Page }) {
     case 'traces':
       return <ListPage key={page.slug} slug={page.slug} />
     case 'trace':
-      return (
-        <Later load={LATER.trace} what="the trace">
-          {({ TraceView }) => <TraceView slug={page.slug} traceId={page.traceId} />}
-        </Later>
-      )
+      return later(LATER.trace, 'the trace', ({ TraceView }) => <TraceView slug={page.slug} traceId={page.traceId} />)
     case 'overview':
-      return (
-        <Later load={LATER.overview} what="the overview">
-          {({ OverviewPage }) => <OverviewPage key={page.slug} slug={page.slug} />}
-        </Later>
-      )
+      return later(LATER.overview, 'the overview', ({ OverviewPage }) => (
+        <OverviewPage key={page.slug} slug={page.slug} />
+      ))
     case 'sessions':
-      return (
-        <Later load={LATER.sessions} what="the sessions">
-          {({ SessionsPage }) => <SessionsPage key={page.slug} slug={page.slug} />}
-        </Later>
-      )
+      return later(LATER.sessions, 'the sessions', ({ SessionsPage }) => (
+        <SessionsPage key={page.slug} slug={page.slug} />
+      ))
     case 'session':
-      return (
-        <Later load={LATER.sessions} what="the session">
-          {({ SessionView }) => <SessionView key={page.sessionId} slug={page.slug} sessionId={page.sessionId} />}
-        </Later>
-      )
+      return later(LATER.sessions, 'the session', ({ SessionView }) => (
+        <SessionView key={page.sessionId} slug={page.slug} sessionId={page.sessionId} />
+      ))
     case 'users':
-      return (
-        <Later load={LATER.users} what="the users">
-          {({ UsersPage }) => <UsersPage key={page.slug} slug={page.slug} />}
-        </Later>
-      )
+      return later(LATER.users, 'the users', ({ UsersPage }) => <UsersPage key={page.slug} slug={page.slug} />)
     case 'user':
-      return (
-        <Later load={LATER.users} what="the user">
-          {({ UserView }) => <UserView key={page.userId} slug={page.slug} userId={page.userId} />}
-        </Later>
-      )
+      return later(LATER.users, 'the user', ({ UserView }) => (
+        <UserView key={page.userId} slug={page.slug} userId={page.userId} />
+      ))
     case 'scores':
-      return (
-        <Later load={LATER.scores} what="the scores">
-          {({ ScoresPage }) => <ScoresPage key={page.slug} slug={page.slug} />}
-        </Later>
-      )
+      return later(LATER.scores, 'the scores', ({ ScoresPage }) => <ScoresPage key={page.slug} slug={page.slug} />)
     case 'compare':
-      return (
-        <Later load={LATER.compare} what="the comparison">
-          {({ ComparePage }) => <ComparePage key={page.slug} slug={page.slug} />}
-        </Later>
-      )
+      return later(LATER.compare, 'the comparison', ({ ComparePage }) => (
+        <ComparePage key={page.slug} slug={page.slug} />
+      ))
     case 'settings':
-      return (
-        <Later load={LATER.settings} what="the settings">
-          {({ SettingsPage }) => <SettingsPage slug={page.slug} tab={page.tab} />}
-        </Later>
-      )
+      return later(LATER.settings, 'the settings', ({ SettingsPage }) => (
+        <SettingsPage slug={page.slug} tab={page.tab} />
+      ))
     case 'account':
-      return (
-        <Later load={LATER.settings} what="your account">
-          {({ AccountPage }) => <AccountPage />}
-        </Later>
-      )
+      return later(LATER.settings, 'your account', ({ AccountPage }) => <AccountPage />)
     default:
       return (
         <div class="narrow">

@@ -20,16 +20,13 @@ import {
   removeMember,
   setRole
 } from '../../../lib/store/people/members.ts'
-import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { bodyReader, IN_PROJECT, pageRoute, readId } from '../page-routes.ts'
 import { DoneReply, InvitationReply, MembersReply, OneMemberReply, SignInLinkReply } from '../replies.ts'
 
 const MEMBER = `${IN_PROJECT}/members/:userId`
 const Role = Type.Enum([...ROLES])
 const InvitationBody = closed({ email: Type.String({ maxLength: 500 }), role: Role })
 const RoleBody = closed({ role: Role })
-
-/** Maximum value of a PostgreSQL integer. */
-const MAX_ID = 2 ** 31 - 1
 
 type Asking = Pick<RequestOf<unknown>, 'visitor' | 'project'>
 
@@ -55,8 +52,7 @@ export default function members(app: App): void {
     path: `${IN_PROJECT}/members`,
     access: 'owner',
     fresh: true,
-    takesBody: true,
-    maxBodyBytes: SMALL_BODY_BYTES,
+    smallBody: true,
     replies: { 201: InvitationReply },
     async handler(request) {
       const { email: given, role } = readInvitation(request.payload)
@@ -96,8 +92,7 @@ export default function members(app: App): void {
     path: MEMBER,
     access: 'owner',
     fresh: true,
-    takesBody: true,
-    maxBodyBytes: SMALL_BODY_BYTES,
+    smallBody: true,
     replies: { 200: OneMemberReply },
     async handler(request) {
       const { role } = readRole(request.payload)
@@ -123,8 +118,7 @@ export default function members(app: App): void {
 
   /** Returns the id of the user in the path. Throws `not_found` unless the user is a member of the account. */
   async function requireMember({ params, project }: Pick<RequestOf<unknown>, 'params' | 'project'>): Promise<number> {
-    const { userId = '' } = params
-    const id = /^[1-9]\d{0,9}$/.test(userId) && Number(userId) <= MAX_ID ? Number(userId) : undefined
+    const id = readId(params.userId)
     const member = id === undefined ? undefined : await sql.read(each => readMember(each, project.accountId, id))
     return found(member, 'member in this account').id
   }

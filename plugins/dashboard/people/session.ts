@@ -12,7 +12,7 @@ import { closed } from '../../../lib/schema/object.ts'
 import { hasPasswords, readPassword, setPassword } from '../../../lib/store/people/passwords.ts'
 import { endSession, listWebSessions } from '../../../lib/store/people/sessions.ts'
 import { listSeenProjects } from '../../../lib/store/people/users.ts'
-import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { bodyReader, pageRoute } from '../page-routes.ts'
 import { DoneReply, NothingReply, SessionReply, SessionsReply } from '../replies.ts'
 import { PROVIDER_ONLY } from './new-session.ts'
 
@@ -102,8 +102,7 @@ export default function session(app: App): void {
     method: 'POST',
     path: '/app/api/password',
     access: 'visitor',
-    takesBody: true,
-    maxBodyBytes: SMALL_BODY_BYTES,
+    smallBody: true,
     replies: { 200: DoneReply },
     async handler({ visitor, payload, client }) {
       if (onlyOidc) throw new Refusal('forbidden', PROVIDER_ONLY)

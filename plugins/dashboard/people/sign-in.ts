@@ -11,7 +11,7 @@ import type { Visitor } from '../../../lib/people/visit.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { signInByLink } from '../../../lib/store/people/links.ts'
 import { readPassword, signInByPassword } from '../../../lib/store/people/passwords.ts'
-import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { bodyReader, pageRoute } from '../page-routes.ts'
 import { NothingReply } from '../replies.ts'
 import { newSession, PROVIDER_ONLY, withoutNul } from './new-session.ts'
 
@@ -39,8 +39,7 @@ export default function signIn(app: App): void {
     method: 'POST',
     path: '/app/api/sign-in/link',
     access: 'guest',
-    takesBody: true,
-    maxBodyBytes: SMALL_BODY_BYTES,
+    smallBody: true,
     replies: { 204: NothingReply },
     async handler(request) {
       const { token, userId: only } = readLink(request.payload)
@@ -56,8 +55,7 @@ export default function signIn(app: App): void {
     method: 'POST',
     path: '/app/api/sign-in/password',
     access: 'guest',
-    takesBody: true,
-    maxBodyBytes: SMALL_BODY_BYTES,
+    smallBody: true,
     replies: { 204: NothingReply },
     async handler(request) {
       if (config.oidc?.only) throw new Refusal('forbidden', PROVIDER_ONLY)

@@ -10,9 +10,9 @@ import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { SCOPES } from '../../../lib/schema/scopes.ts'
 import { EnvironmentError } from '../../../lib/trace/environment.ts'
-import { actorOf } from '../judging.ts'
-import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { bodyReader, IN_PROJECT, pageRoute } from '../page-routes.ts'
 import { IssuedKeyReply, KeyReply, KeysReply } from '../replies.ts'
+import { actorOf } from '../trace.ts'
 
 const MAX_DAYS = 3650
 
@@ -46,8 +46,7 @@ export default function keys(app: App): void {
     path: `${IN_PROJECT}/keys`,
     access: 'owner',
     fresh: true,
-    takesBody: true,
-    maxBodyBytes: SMALL_BODY_BYTES,
+    smallBody: true,
     replies: { 201: IssuedKeyReply },
     async handler(request) {
       const { params, payload } = request

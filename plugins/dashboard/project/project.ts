@@ -8,9 +8,9 @@ import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { readProjectNear, renameProject } from '../../../lib/store/projects/projects.ts'
 import { readSearchState, setSearch } from '../../../lib/store/search/state.ts'
-import { entryOf } from '../judging.ts'
-import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { bodyReader, IN_PROJECT, pageRoute } from '../page-routes.ts'
 import { ProjectPageReply } from '../replies.ts'
+import { entryOf } from '../trace.ts'
 
 const ProjectBody = closed({
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
@@ -33,8 +33,7 @@ export default function project(app: App): void {
     method: 'PATCH',
     path: IN_PROJECT,
     access: 'owner',
-    takesBody: true,
-    maxBodyBytes: SMALL_BODY_BYTES,
+    smallBody: true,
     replies: { 200: ProjectPageReply },
     async handler(request) {
       const { name, search } = readBody(request.payload)

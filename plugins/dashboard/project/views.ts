@@ -19,7 +19,7 @@ import {
   type ViewChange,
   type ViewRow
 } from '../../../lib/store/projects/saved-views.ts'
-import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { bodyReader, IN_PROJECT, pageRoute, readId } from '../page-routes.ts'
 import { DoneReply, OneViewReply, ViewsReply } from '../replies.ts'
 
 const VIEW = `${IN_PROJECT}/views/:viewId`
@@ -32,9 +32,6 @@ const ViewBody = closed({
   query: Type.Optional(ViewQuery),
   shared
 })
-
-/** Maximum value of a PostgreSQL integer. */
-const MAX_ID = 2 ** 31 - 1
 
 type Asking = Pick<RequestOf<unknown>, 'visitor' | 'project' | 'params' | 'signal'>
 
@@ -57,8 +54,7 @@ export default function views(app: App): void {
     method: 'POST',
     path: `${IN_PROJECT}/views`,
     access: 'visitor',
-    takesBody: true,
-    maxBodyBytes: SMALL_BODY_BYTES,
+    smallBody: true,
     replies: { 201: OneViewReply },
     async handler(request) {
       const view = checked({ shared: false, ...readNewView(request.payload) })
@@ -72,8 +68,7 @@ export default function views(app: App): void {
     method: 'PATCH',
     path: VIEW,
     access: 'visitor',
-    takesBody: true,
-    maxBodyBytes: SMALL_BODY_BYTES,
+    smallBody: true,
     replies: { 200: OneViewReply },
     async handler(request) {
       const changes = readChanges(request.payload)
@@ -100,8 +95,7 @@ export default function views(app: App): void {
 
   /** Returns the view in the path. Throws `not_found` unless the view is shared or the visitor's own. */
   async function requireView(request: Asking): Promise<ViewRow> {
-    const { viewId = '' } = request.params
-    const id = /^[1-9]\d{0,9}$/.test(viewId) && Number(viewId) <= MAX_ID ? Number(viewId) : undefined
+    const id = readId(request.params.viewId)
     const row = id === undefined ? undefined : await sql.read(each => readView(each, viewerOf(request), id), request)
     return found(row, 'view in this project')
   }

@@ -1,9 +1,19 @@
 /** The three kinds of charts. Each slot is a link. The numbers are also available as a table (figure.tsx). */
-import { useMemo } from 'preact/hooks'
+
+import type { ComponentChildren } from 'preact'
+import { useMemo, useRef, useState } from 'preact/hooks'
 import type { Axis } from './axis.ts'
-import { linePaths, stackedSums, stackPaths } from './paths.ts'
-import { Plot } from './plot.tsx'
-import { shortValue, type Unit, valueAxis } from './value-axis.ts'
+import {
+  HEIGHT,
+  linePaths,
+  placeOf,
+  shortValue,
+  stackedSums,
+  stackPaths,
+  type Unit,
+  type ValueAxis,
+  valueAxis
+} from './value-axis.ts'
 
 /** Numbered colours and colours with a meaning. Line charts also use distinct dash patterns. */
 export type Tone = 1 | 2 | 3 | 4 | 5 | 6 | 'bad' | 'rest'
@@ -58,11 +68,9 @@ export function StackChart(props: ChartProps) {
 export function LineChart(props: ChartProps) {
   const { series, unit } = props
   const { axis, paths } = useMemo(() => {
-    const axis = valueAxis(
-      series.flatMap(({ values }) => values),
-      unit
-    )
-    return { axis, paths: series.map(({ values }) => linePaths(values, axis)) }
+    const lists = series.map(({ values }) => values)
+    const axis = valueAxis(lists.flat(), unit)
+    return { axis, paths: lists.map(values => linePaths(values, axis)) }
   }, [series, unit])
   return (
     <Framed {...props} values={axis}>
@@ -123,5 +131,195 @@ export function Legend({
         </span>
       ))}
     </span>
+  )
+}
+
+/** A labelled value of a slot. */
+interface Said {
+  readonly name: string
+  readonly value: string
+  /** CSS class of the value's colour, if any. */
+  readonly tone?: string
+}
+
+interface PlotProps {
+  readonly title: string
+  readonly axis: Axis
+  /** If undefined, the chart has no axis labels. */
+  readonly values?: ValueAxis
+  readonly unit?: Unit
+  said(at: number): readonly Said[]
+  href(at: number): string
+  /** Receives a range selected by dragging or with Shift and arrow keys. `undefined` disables selection. */
+  zoom?: ((first: number, last: number) => void) | undefined
+  /** The drawing, one unit wide per slot. */
+  readonly children: ComponentChildren
+}
+
+const percent = (share: number) => `${(share * 100).toFixed(3)}%`
+
+/**
+ * The frame of a chart: its axes, and one link that covers the drawing. The link leads to the slot selected by pointer
+ * or arrow keys, so even 168 slots are one Tab stop and one element.
+ */
+function Plot({ title, axis, values, unit = 'number', said, href, zoom, children }: PlotProps) {
+  const size = axis.names.length
+  const [at, setAt] = useState<number | undefined>()
+  /** The slot where a range selection started. */
+  const [from, setFrom] = useState<number | undefined>()
+  const [spoken, setSpoken] = useState('')
+  const link = useRef<HTMLAnchorElement>(null)
+  const dragged = useRef(false)
+  // The number of slots may have decreased since the last render.
+  const current = Math.min(at ?? size - 1, size - 1)
+  const range = from === undefined || from === current ? undefined : [Math.min(from, current), Math.max(from, current)]
+  const name = range === undefined ? axis.names[current]! : `${axis.names[range[0]!]} to ${axis.names[range[1]!]}`
+  const words = (place: number) =>
+    `${axis.names[place]}: ${said(place)
+      .map(each => `${each.name} ${each.value}`)
+      .join(', ')}`
+  const leave = () => {
+    setAt(undefined)
+    setFrom(undefined)
+    setSpoken('')
+  }
+  const choose = () => {
+    if (range === undefined || zoom === undefined) return false
+    leave()
+    zoom(range[0]!, range[1]!)
+    return true
+  }
+  const placeUnder = (event: PointerEvent) => {
+    const { left, width } = link.current!.getBoundingClientRect()
+    return Math.max(0, Math.min(size - 1, Math.floor(((event.clientX - left) / width) * size)))
+  }
+  const press = (event: KeyboardEvent) => {
+    if (event.key === 'Escape' && (range !== undefined || at !== undefined)) {
+      event.preventDefault()
+      return leave()
+    }
+    if (event.key === 'Enter' && range !== undefined) {
+      event.preventDefault()
+      return void choose()
+    }
+    const jump = Math.max(1, Math.round(size / 10))
+    const steps: Record<string, number> = {
+      ArrowLeft: current - 1,
+      ArrowRight: current + 1,
+      PageUp: current - jump,
+      PageDown: current + jump,
+      Home: 0,
+      End: size - 1
+    }
+    const step = steps[event.key]
+    if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return
+    event.preventDefault()
+    const next = Math.max(0, Math.min(size - 1, step))
+    setFrom(event.shiftKey && zoom !== undefined ? (from ?? current) : undefined)
+    setAt(next)
+    setSpoken(words(next))
+  }
+  return (
+    <div class={values === undefined ? 'plot is-bare' : 'plot'}>
+      {values !== undefined && (
+        <div class="plot-values" aria-hidden="true">
+          {values.ticks.map(tick => (
+            <span key={tick} style={{ insetBlockEnd: percent(placeOf(tick, values)) }}>
+              {shortValue(tick, unit)}
+            </span>
+          ))}
+        </div>
+      )}
+      <div class="plot-area">
+        <svg viewBox={`0 0 ${Math.max(1, size)} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={title}>
+          {values?.ticks.map(tick => {
+            const y = (1 - placeOf(tick, values)) * HEIGHT
+            return <line key={tick} class="plot-grid" x1="0" x2={size} y1={y} y2={y} />
+          })}
+          {children}
+        </svg>
+        {size > 0 && (
+          <>
+            {(at !== undefined || range !== undefined) && (
+              <span
+                class={range === undefined ? 'plot-mark' : 'plot-mark is-range'}
+                style={{
+                  insetInlineStart: percent((range?.[0] ?? current) / size),
+                  inlineSize: percent(range === undefined ? 1 / size : (range[1]! - range[0]! + 1) / size)
+                }}
+              />
+            )}
+            <a
+              ref={link}
+              class="plot-link"
+              href={href(current)}
+              draggable={false}
+              onPointerMove={event => setAt(placeUnder(event))}
+              onPointerDown={event => {
+                dragged.current = false
+                const place = placeUnder(event)
+                setAt(place)
+                if (zoom === undefined || event.button !== 0) return
+                setFrom(place)
+                link.current!.setPointerCapture(event.pointerId)
+              }}
+              onPointerUp={() => {
+                dragged.current = choose()
+                setFrom(undefined)
+              }}
+              onPointerCancel={leave}
+              onPointerLeave={event => {
+                if (event.buttons === 0) leave()
+              }}
+              onBlur={leave}
+              onClick={event => {
+                if (dragged.current) event.preventDefault()
+                dragged.current = false
+              }}
+              onKeyDown={press}
+            >
+              <span class="unseen">{`${title}. ${words(current)}. Arrow keys go along it.`}</span>
+            </a>
+            {at !== undefined && (
+              <div
+                class="plot-said"
+                aria-hidden="true"
+                style={{
+                  insetInlineStart: percent((current + 0.5) / size),
+                  translate: `${-((current + 0.5) / size) * 100}% 0`
+                }}
+              >
+                <b>{name}</b>
+                {range === undefined
+                  ? said(current).map(each => (
+                      <span key={each.name}>
+                        {each.tone !== undefined && <i class={`swatch ${each.tone}`} />}
+                        {each.name} <span class="number">{each.value}</span>
+                      </span>
+                    ))
+                  : 'Let go, or press Enter, to see this time alone'}
+              </div>
+            )}
+          </>
+        )}
+        <span class="unseen" role="status">
+          {spoken}
+        </span>
+      </div>
+      {values !== undefined && (
+        <>
+          <span class="plot-zone" aria-hidden="true">
+            {axis.zone}
+          </span>
+          <div class="plot-places" aria-hidden="true">
+            {axis.ticks.map(({ at: place, text }) => (
+              <span key={place} style={{ insetInlineStart: percent(place / size) }}>
+                {text}
+              </span>
+            ))}
+          </div>
+        </>
+      )}
+    </div>
   )
 }

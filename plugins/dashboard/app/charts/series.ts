@@ -28,3 +28,6 @@ export function stepsBetween(
 
 /** Subtracts one microsecond, the precision of the server's timestamps. */
 const momentBefore = (iso: string) => new Date(Date.parse(iso) - 1).toISOString().replace('Z', '999Z')
+
+export const SHOWN_SOURCES = { api: 'API', annotation: 'people', eval: 'evaluators' } as const
+export type Source = keyof typeof SHOWN_SOURCES

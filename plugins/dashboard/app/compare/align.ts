@@ -27,17 +27,13 @@ export interface AlignedRow {
   readonly b: AlignedStep | undefined
 }
 
-interface Way {
-  readonly name: string
-  readonly path: string
-  readonly names: string
-}
+type Way = Pick<AlignedStep, 'name' | 'path' | 'names'>
 
 /** Converts spans to steps, parents before children. */
 export function stepsOf(spans: readonly OutlineSpan[]): AlignedStep[] {
   const roots = growTree(spans)
   const ways = new Map<Node, Way>()
-  const walk = (siblings: readonly Node[], { path, names }: Pick<Way, 'path' | 'names'>) => {
+  const walk = (siblings: readonly Node[], { path, names }: Omit<Way, 'name'>) => {
     const places = new Map<string, number>()
     for (const node of siblings) {
       const name = node.span === undefined ? '(missing parent)' : withoutModel(node.span)

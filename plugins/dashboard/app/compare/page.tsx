@@ -1,18 +1,27 @@
 /** Compares two traces side by side. The address holds both traces and the selected row. */
 
-import { useMemo } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'
 import type { Outline } from '../contract.ts'
-import { at } from '../state/api.ts'
-import { isTraceId, readComparison, writeComparison } from '../state/comparison.ts'
+import { at, fetchOutline } from '../state/api.ts'
+import { type Comparison, idIn, isTraceId, readComparison, writeComparison } from '../state/comparison.ts'
 import { useKeys } from '../state/keys.ts'
 import { useLoad } from '../state/load.ts'
-import { fetchOutline } from '../state/outline.ts'
-import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
+import { preferences } from '../state/preferences.ts'
+import { pathOf } from '../state/route.ts'
+import { useStore } from '../state/store.ts'
+import { Button, StatusIcon } from '../ui/controls.tsx'
+import { Field, Form } from '../ui/dialog.tsx'
+import { Moment } from '../ui/facts.tsx'
+import { formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
+import { numbers, Titles } from '../ui/table.tsx'
+import { asLine } from '../ui/text.ts'
+import { offsetName, type Zone } from '../ui/time.ts'
 import { alignSteps, findRow, stepsOf } from './align.ts'
-import { Choose } from './choose-form.tsx'
-import { CompareHead } from './compare-head.tsx'
+import { formatChange, formatShare } from './format-change.ts'
 import { RowPanel } from './row-panel.tsx'
 import { RowsView } from './rows-view.tsx'
 
@@ -79,5 +88,122 @@ function Compared({ slug, a, b, picked }: ComparedProps) {
         <RowPanel slug={slug} a={a} b={b} row={row} />
       </div>
     </div>
+  )
+}
+
+function Choose({ comparison }: { comparison: Comparison }) {
+  const [a, setA] = useState(comparison.a)
+  const [b, setB] = useState(comparison.b)
+  return (
+    <>
+      <p>Select two traces in the list and press Compare, or give their ids.</p>
+      <Form
+        submit="Compare"
+        onSubmit={() => {
+          const ids = { a: idIn(a), b: idIn(b) }
+          for (const [side, id] of Object.entries(ids)) {
+            if (!isTraceId(id)) throw new Error(`Trace ${side.toUpperCase()}: an id has 32 hexadecimal characters.`)
+          }
+          goSearch(writeComparison(ids))
+        }}
+      >
+        <Field label="Trace A" required spellcheck={false} autocomplete="off" value={a} set={setA} />
+        <Field label="Trace B" required spellcheck={false} autocomplete="off" value={b} set={setB} />
+      </Form>
+    </>
+  )
+}
+
+interface HeadProps {
+  readonly slug: string
+  readonly a: Outline
+  readonly b: Outline
+  swap(): void
+}
+
+type Trace = Outline['trace']
+
+/** The totals to compare. A running trace's tokens and cost are not known. */
+const TOTALS: readonly [title: string, of: (trace: Trace) => number | null, format: (value: number) => string][] = [
+  ['Latency', trace => trace.durationMs, formatDuration],
+  ['Tokens', trace => (isRunning(trace) ? null : trace.usage.totalTokens), formatCount],
+  ['Cost', trace => (isRunning(trace) ? null : trace.costUsd), formatCost],
+  ['Spans', trace => trace.spanCount, formatCount],
+  ['Errors', trace => trace.errorCount, formatCount]
+]
+
+const isRunning = ({ status }: Trace) => status === 'running'
+
+function CompareHead({ slug, a, b, swap }: HeadProps) {
+  const { zone } = useStore(preferences)
+  return (
+    <header class="trace-head">
+      <div class="trace-line">
+        <h1 tabIndex={-1}>Compare</h1>
+        <span class="soft small">Times are {zone === 'utc' ? 'UTC' : offsetName(new Date())}</span>
+        <div class="trace-tools">
+          <Button onClick={swap}>Swap A and B</Button>
+        </div>
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}
+      <section class="totals-box" tabIndex={0} aria-label="Totals">
+        <table class="totals">
+          <thead>
+            <Titles of={['Trace', 'Started', 'Model', 'Status', ...numbers(...TOTALS.map(([title]) => title))]} />
+          </thead>
+          <tbody>
+            <Side slug={slug} letter="A" trace={a.trace} zone={zone} />
+            <Side slug={slug} letter="B" trace={b.trace} zone={zone} />
+            <tr class="is-difference">
+              <th scope="row" colSpan={4}>
+                Difference, B less A
+              </th>
+              {TOTALS.map(([title, of, format]) => (
+                <Cell key={title} title={title}>
+                  {formatChange(of(a.trace), of(b.trace), format)}{' '}
+                  <small>{formatShare(of(a.trace), of(b.trace))}</small>
+                </Cell>
+              ))}
+            </tr>
+          </tbody>
+        </table>
+      </section>
+    </header>
+  )
+}
+
+function Side({ slug, letter, trace, zone }: { slug: string; letter: 'A' | 'B'; trace: Trace; zone: Zone }) {
+  return (
+    <tr>
+      <th scope="row">
+        <span class="side">{letter}</span>{' '}
+        <a href={pathOf({ page: 'trace', slug, traceId: trace.id })} title={trace.name}>
+          {asLine(trace.name, 80)}
+        </a>
+      </th>
+      <td data-title="Started">
+        <Moment iso={trace.startedAt} zone={zone} />
+      </td>
+      <td data-title="Model">{trace.model === null ? NONE : asLine(trace.model, 40)}</td>
+      <td data-title="Status">
+        <StatusIcon status={trace.status} />
+      </td>
+      {TOTALS.map(([title, of, format]) => {
+        const value = of(trace)
+        return (
+          <Cell key={title} title={title}>
+            {value === null ? NONE : format(value)}
+          </Cell>
+        )
+      })}
+    </tr>
+  )
+}
+
+function Cell({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <td class="number" data-title={title}>
+      {children}
+    </td>
   )
 }

@@ -1,5 +1,6 @@
-/** Compares two texts by line, and changed lines by word. */
-import { commonRuns } from './sequence.ts'
+/** Compares two texts by line, and changed lines by word. Equal lines far from a change are folded. */
+
+import { commonRuns, type Run } from './sequence.ts'
 
 export interface DiffPiece {
   readonly text: string
@@ -30,14 +31,6 @@ export function diffTexts(before: string | undefined, after: string | undefined)
   return lines
 }
 
-export function diffText(lines: readonly DiffLine[], side: 'before' | 'after'): string {
-  const other = side === 'before' ? 'new' : 'gone'
-  return lines
-    .filter(({ kind }) => kind !== other)
-    .map(line => (line.kind === 'same' ? line.text : line.pieces.map(({ text }) => text).join('')))
-    .join('\n')
-}
-
 /** Adds removed lines and their replacements, paired in order. */
 function addChange(lines: DiffLine[], gone: readonly string[], come: readonly string[]): void {
   const pairs = gone.slice(0, come.length).map((line, i) => diffWords(line, come[i]!))
@@ -63,16 +56,7 @@ function diffWords(before: string, after: string): Pair {
   if (same < ALIKE * Math.max(before.length, after.length)) {
     return { before: whole(before), after: whole(after) }
   }
-  return {
-    before: pieces(
-      a,
-      runs.map(run => [run.a, run.length])
-    ),
-    after: pieces(
-      b,
-      runs.map(run => [run.b, run.length])
-    )
-  }
+  return { before: pieces(a, runs, 'a'), after: pieces(b, runs, 'b') }
 }
 
 function lengthOf(tokens: readonly string[], from: number, to: number): number {
@@ -81,10 +65,10 @@ function lengthOf(tokens: readonly string[], from: number, to: number): number {
   return length
 }
 
-function pieces(tokens: readonly string[], same: readonly (readonly [from: number, length: number])[]): DiffPiece[] {
+function pieces(tokens: readonly string[], runs: readonly Run[], side: 'a' | 'b'): DiffPiece[] {
   const found: DiffPiece[] = []
   let at = 0
-  for (const [from, length] of [...same, [tokens.length, 0] as const]) {
+  for (const { [side]: from, length } of [...runs, { a: tokens.length, b: tokens.length, length: 0 }]) {
     if (from > at) found.push({ text: tokens.slice(at, from).join(''), changed: true })
     if (length > 0) found.push({ text: tokens.slice(from, from + length).join(''), changed: false })
     at = from + length
@@ -102,4 +86,50 @@ function numbered(a: readonly string[], b: readonly string[]): [Int32Array, Int3
     return numbers.size - 1
   }
   return [Int32Array.from(a, number), Int32Array.from(b, number)]
+}
+
+/** Lines `from` to `to` (exclusive), shown or folded. Two shown stretches are never adjacent. */
+export interface Stretch {
+  readonly from: number
+  readonly to: number
+  readonly folded: boolean
+}
+
+const AROUND = 3
+/** Minimum number of lines in a fold. */
+const LEAST_FOLDED = 4
+
+/** Splits lines into shown and folded stretches. `opened` contains the first line of each opened fold. */
+export function stretches(lines: readonly DiffLine[], opened: ReadonlySet<number>): Stretch[] {
+  const found: Stretch[] = []
+  const add = (from: number, to: number, folded: boolean) => {
+    if (from === to) return
+    const last = found.at(-1)
+    if (last !== undefined && !last.folded && !folded) found[found.length - 1] = { ...last, to }
+    else found.push({ from, to, folded })
+  }
+  for (let at = 0; at < lines.length; ) {
+    const isSame = lines[at]!.kind === 'same'
+    let end = at + 1
+    while (end < lines.length && (lines[end]!.kind === 'same') === isSame) end++
+    const from = at === 0 ? at : at + AROUND
+    const to = end === lines.length ? end : end - AROUND
+    if (!isSame || to - from < LEAST_FOLDED || opened.has(from)) add(at, end, false)
+    else {
+      add(at, from, false)
+      add(from, to, true)
+      add(to, end, false)
+    }
+    at = end
+  }
+  return found
+}
+
+export function countChanges(lines: readonly DiffLine[]): { readonly gone: number; readonly come: number } {
+  let [gone, come] = [0, 0]
+  for (const { kind } of lines) {
+    if (kind === 'gone') gone++
+    else if (kind === 'new') come++
+  }
+  return { gone, come }
 }

@@ -3,7 +3,7 @@
 import { at, fetchText } from '../state/api.ts'
 import { type JsonNode, memberAt, nodeAt, parseExactly, sourceOf } from './json-text.ts'
 import type { Message } from './message.ts'
-import { toMessages } from './to-messages.ts'
+import { toMessages } from './message-shapes.ts'
 
 export interface Body {
   readonly text: string

@@ -186,12 +186,10 @@ function readNode(text: string, node: JsonNode): unknown {
   switch (node.kind) {
     case 'array':
       return membersOf(text, node).map(member => readNode(text, member.node))
-    case 'object': {
-      const entries = membersOf(text, node).map(
-        ({ key, node }) => [readString(text, key!), readNode(text, node)] as const
+    case 'object':
+      return Object.fromEntries(
+        membersOf(text, node).map(({ key, node }) => [readString(text, key!), readNode(text, node)])
       )
-      return Object.fromEntries(entries)
-    }
     case 'number':
       return String(Number(source)) === source ? Number(source) : new ExactNumber(source)
     default:

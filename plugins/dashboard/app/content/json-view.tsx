@@ -2,11 +2,11 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { copy } from '../state/toasts.ts'
+import { Icon, LinkButton, MoreButton } from '../ui/controls.tsx'
 import { formatBytes, formatCount, formatCounted } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { guessType, mediaOf, readDataUri } from '../ui/media.ts'
 import { Keeping, Offscreen, useKeeping, useKept } from '../ui/offscreen.tsx'
-import { asLine, cut, isBase64, normalBase64 } from '../ui/text.ts'
+import { asLine, cut, isBase64 } from '../ui/text.ts'
 import {
   folds,
   isHolder,
@@ -173,9 +173,9 @@ function Row({ id, text, row, isActive, toggle, choose, more }: RowProps) {
       </div>
       {left > 0 && (
         <div role="none" style={`--depth: ${depth}`} class="json-more">
-          <button type="button" class="show-all" onClick={more}>
+          <MoreButton onClick={more}>
             {formatCount(Math.min(STEP, left))} more of {formatCount(left)}
-          </button>
+          </MoreButton>
         </div>
       )}
     </>
@@ -216,15 +216,13 @@ function StringValue({ value, name }: { value: string; name: string }) {
   const media = value.startsWith('data:')
     ? readDataUri(value)
     : isBase64(value)
-      ? mediaOf(guessType(value), normalBase64(value))
+      ? mediaOf(guessType(value), value)
       : undefined
   if (media !== undefined) return <MediaView media={media} />
   if (asJson && inner !== undefined) {
     return (
       <div class="inner-json">
-        <button type="button" class="link" onClick={() => setAsJson(false)}>
-          as text
-        </button>
+        <LinkButton onClick={() => setAsJson(false)}>as text</LinkButton>
         <JsonView text={value} node={inner} label="JSON in the text" name={name} />
       </div>
     )
@@ -236,15 +234,9 @@ function StringValue({ value, name }: { value: string; name: string }) {
         <Plain text={shown} />
       </span>
       {shown.length < value.length && (
-        <button type="button" class="show-all" onClick={() => setAll(true)}>
-          Show all {formatBytes(value.length)}
-        </button>
+        <MoreButton onClick={() => setAll(true)}>Show all {formatBytes(value.length)}</MoreButton>
       )}
-      {inner !== undefined && (
-        <button type="button" class="link" onClick={() => setAsJson(true)}>
-          open as JSON
-        </button>
-      )}
+      {inner !== undefined && <LinkButton onClick={() => setAsJson(true)}>open as JSON</LinkButton>}
     </span>
   )
 }

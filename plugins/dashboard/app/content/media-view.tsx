@@ -1,7 +1,7 @@
 /** Images and audio recorded in a trace. Other media are shown as a chip with type and size, and can be saved. */
 import { useState } from 'preact/hooks'
+import { Icon, LinkButton } from '../ui/controls.tsx'
 import { formatBytes } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import type { Media } from '../ui/media.ts'
 
 /** Larger media are shown on request only. */
@@ -23,11 +23,7 @@ export function MediaView({ media, shown = false }: { media: Media; shown?: bool
       <span class="chip">
         {media.type} · {formatBytes(media.bytes)}
         {broken && ' · cannot be drawn'}
-        {media.kind !== 'file' && (
-          <button type="button" class="link" onClick={() => setOpen(!open)}>
-            {open ? 'hide' : 'show'}
-          </button>
-        )}
+        {media.kind !== 'file' && <LinkButton onClick={() => setOpen(!open)}>{open ? 'hide' : 'show'}</LinkButton>}
         <button type="button" class="link" title="Save the file" onClick={() => saveMedia(media, extension)}>
           <Icon name="download" /> save
         </button>

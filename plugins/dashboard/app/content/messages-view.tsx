@@ -1,16 +1,16 @@
 import type { ComponentChildren, VNode } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { copy } from '../state/toasts.ts'
+import { Icon, MoreButton } from '../ui/controls.tsx'
 import { formatBytes, formatCounted } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { Offscreen, useKept } from '../ui/offscreen.tsx'
 import { asLine, utf8Bytes } from '../ui/text.ts'
 import { ExactNumber, writeCompact, writeIndented } from './json-text.ts'
 import { JsonOfText } from './json-view.tsx'
-import { safeAddress } from './markdown/address.ts'
+import { safeAddress } from './markdown/link.ts'
 import { MediaView } from './media-view.tsx'
 import type { Message, MessagePart } from './message.ts'
-import { messagesAsText } from './message-repetition.ts'
+import { messagesAsText } from './message.ts'
 import { LongText } from './text-view.tsx'
 
 interface Props {
@@ -34,16 +34,14 @@ export function Messages({ messages, rendered, folded = 0, earlier = '' }: Props
   return (
     <div class="messages">
       {skipped > 0 && (
-        <button type="button" class="show-all" onClick={() => setUnfolded(true)}>
+        <MoreButton onClick={() => setUnfolded(true)}>
           {formatCounted(skipped, 'message')} as in {asLine(earlier, 60)}
-        </button>
+        </MoreButton>
       )}
       {rest.slice(0, count).map((message, i) => draw(message, skipped + i))}
       {count < rest.length && (
         <div ref={end}>
-          <button type="button" class="show-all" onClick={more}>
-            {formatCounted(rest.length - count, 'more message')}
-          </button>
+          <MoreButton onClick={more}>{formatCounted(rest.length - count, 'more message')}</MoreButton>
         </div>
       )}
     </div>

@@ -1,8 +1,8 @@
-import type { OutlineSpan } from '../contract.ts'
 /**
  * Arranges spans as a tree and the tree as rows. The tree contains each span once, whatever was recorded. A missing
  * parent becomes a group, and a span that is its own ancestor becomes a root.
  */
+import type { OutlineSpan } from '../contract.ts'
 
 export interface Node {
   /** The span's id; for a group, `missing:` and the missing parent's id. */
@@ -24,20 +24,13 @@ export interface Row {
   readonly siblings: number
 }
 
-interface Growing {
-  readonly key: string
-  readonly span: OutlineSpan | undefined
-  readonly missing: string | undefined
-  readonly children: Growing[]
-}
-
 /** Returns the roots. Siblings keep the order of the response, by start time. */
 export function growTree(spans: readonly OutlineSpan[]): Node[] {
-  const nodes = new Map<string, Growing>()
+  const nodes = new Map<string, Node>()
   for (const span of spans) nodes.set(span.id, { key: span.id, span, missing: undefined, children: [] })
   const circular = spansInCircles(spans, nodes)
-  const groups = new Map<string, Growing>()
-  const roots: Growing[] = []
+  const groups = new Map<string, Node>()
+  const roots: Node[] = []
   for (const node of nodes.values()) {
     const parentId = node.span!.parentSpanId
     if (parentId === null || circular.has(node.key)) {

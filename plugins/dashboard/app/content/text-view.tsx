@@ -1,12 +1,14 @@
 /** Shows recorded text unchanged, except that hidden characters are visible and long text is cut. */
+
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
+import { MoreButton } from '../ui/controls.tsx'
 import { formatBytes } from '../ui/format.ts'
 import { Offscreen, useKept } from '../ui/offscreen.tsx'
 import { cut, showHidden, utf8Bytes } from '../ui/text.ts'
-import { MARKDOWN_MOST, readMarkdown } from './markdown/markdown.ts'
+import { MARKDOWN_MOST, readMarkdown } from './markdown/blocks.ts'
 import type { Markdown } from './markdown/nodes.ts'
-import { portionsOf } from './markdown/portions.ts'
+import { portionsOf } from './markdown/nodes.ts'
 
 const MOST_PIECES = 500
 
@@ -36,11 +38,7 @@ export function LongText({ text, rendered, name }: { text: string; rendered: boo
   return (
     <>
       <Words text={shown} rendered={rendered} />
-      {isLong && !all && (
-        <button type="button" class="show-all" onClick={() => setAll(true)}>
-          Show all {formatBytes(utf8Bytes(text))}
-        </button>
-      )}
+      {isLong && !all && <MoreButton onClick={() => setAll(true)}>Show all {formatBytes(utf8Bytes(text))}</MoreButton>}
     </>
   )
 }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
+import { Button, Icon, MainButton } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Icon } from '../ui/icons.tsx'
 import { COLUMNS, chooseColumns, DEFAULT_COLUMNS, moveColumn, scoreColumn } from './columns.ts'
 
 interface Props {
@@ -67,12 +67,8 @@ export function ColumnsDialog({ chosen, scores, onClose, choose }: Props) {
         {said}
       </p>
       <div class="buttons">
-        <button type="button" onClick={() => choose(DEFAULT_COLUMNS)}>
-          As at first
-        </button>
-        <button type="button" class="main" onClick={onClose}>
-          Done
-        </button>
+        <Button onClick={() => choose(DEFAULT_COLUMNS)}>As at first</Button>
+        <MainButton onClick={onClose}>Done</MainButton>
       </div>
     </Dialog>
   )

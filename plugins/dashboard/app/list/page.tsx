@@ -1,10 +1,10 @@
 /** The trace list. The address holds filters, sort order and page; the visitor's preferences hold the columns. */
 
 import { useMemo, useState } from 'preact/hooks'
-import type { ScoreName, TracePage } from '../contract.ts'
-import { at, read } from '../state/api.ts'
+import type { TracePage } from '../contract.ts'
+import { at } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { usePart } from '../state/lazy-part.ts'
+import { styled, usePart } from '../state/lazy-part.ts'
 import { keepPage, knownPage, loadPage } from '../state/list-pages.ts'
 import {
   countFilters,
@@ -16,24 +16,23 @@ import {
   withSort,
   writeQuery
 } from '../state/list-query.ts'
-import { useLoad } from '../state/load.ts'
-import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import { useLoad, useRead } from '../state/load.ts'
+import { goSearch, serverAddress, useArrival, usePlace } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { projectOf } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { styled } from '../state/styles.ts'
+import { copy } from '../state/toasts.ts'
+import { Button, ButtonLink, Icon } from '../ui/controls.tsx'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { formatCounted } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
-import { Problem, Waiting } from '../ui/problem.tsx'
+import { Pending } from '../ui/problem.tsx'
 import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
 import { chooseColumns, DEFAULT_COLUMNS } from './columns.ts'
-import { NoneLeft, NoTraces } from './empty.tsx'
+import { curlOfFirstTrace, otlpVariables } from './first-trace.ts'
 import { useLive } from './live.ts'
-import { useSelection } from './selection.ts'
-import { Selection } from './selection-bar.tsx'
+import { Selection, useSelection } from './selection-bar.tsx'
 import { SortMenuItems, TraceTable } from './trace-table.tsx'
 
 // Traces are rendered without waiting for these modules.
@@ -47,21 +46,18 @@ export function ListPage({ slug }: { slug: string }) {
   const query = readQuery(search)
   const { zone, columns: chosen } = useStore(preferences)
   const base = pathOf({ page: 'traces', slug })
-  const {
-    value: page,
-    error,
-    again
-  } = useLoad(
+  const loaded = useLoad(
     `${slug} ${search}`,
     async signal => {
-      const loaded = await loadPage(slug, query, signal)
-      keepPage(slug, search, loaded)
-      return loaded
+      const answer = await loadPage(slug, query, signal)
+      keepPage(slug, search, answer)
+      return answer
     },
     () => knownPage(slug, search)
   )
-  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
-  const scoreNames = useLoad(`scores ${slug}`, signal => read(at('p/:slug/score-names', { slug }), { signal })).value
+  const page = loaded.value
+  const facets = useRead(at('p/:slug/facets', { slug })).value
+  const scoreNames = useRead(at('p/:slug/score-names', { slug })).value
   const isLoaded = page !== undefined
   const counted = isCounted(query)
   const { part: facetCounts } = usePart(loadCounts, isLoaded)
@@ -149,15 +145,7 @@ export function ListPage({ slug }: { slug: string }) {
           ) : (
             <viewsMenu.ViewsMenu slug={slug} page="traces" search={writeQuery({ ...firstPage(query), cols: names })} />
           )}
-          <Menu
-            end
-            label={
-              <>
-                Sort <Icon name="down" />
-              </>
-            }
-            items={SortMenuItems(query, sort, keptFromRanking(query))}
-          />
+          <Menu end down label="Sort" items={SortMenuItems(query, sort, keptFromRanking(query))} />
           <button type="button" class="plain" onClick={() => setDialog(true)}>
             Columns
           </button>
@@ -177,8 +165,7 @@ export function ListPage({ slug }: { slug: string }) {
           )}
         </div>
       )}
-      {error !== undefined && <Problem error={error} again={again} />}
-      {page === undefined && error === undefined && <Waiting what="traces" />}
+      <Pending of={loaded} what="traces" />
       {isEmpty &&
         (countFilters(query) === 0 && isFirst && query.sort === 'newest' ? (
           <NoTraces slug={slug} keys={pathOf({ page: 'settings', slug, tab: 'keys' })} />
@@ -210,22 +197,17 @@ export function ListPage({ slug }: { slug: string }) {
           />
         </nav>
       )}
-      <Selection slug={slug} traces={traces} selection={selection} changed={again} />
+      <Selection slug={slug} traces={traces} selection={selection} changed={loaded.again} />
       {dialog && columnsDialog !== undefined && (
         <columnsDialog.ColumnsDialog
           chosen={columns.map(({ name }) => name)}
-          scores={namesOf(scoreNames)}
+          scores={(scoreNames ?? []).map(({ name }) => name)}
           choose={choose}
           onClose={() => setDialog(false)}
         />
       )}
     </div>
   )
-}
-
-function namesOf(answer: { readonly names: readonly ScoreName[] } | readonly ScoreName[] | undefined): string[] {
-  const list = answer === undefined ? [] : 'names' in answer ? answer.names : answer
-  return list.map(({ name }) => name)
 }
 
 /** Minimum number of unindexed traces for a notice. Fewer take only a second or two to index. */
@@ -244,15 +226,7 @@ function howFar({ reached, backTo, isFilled, waiting }: NonNullable<TracePage['s
 
 function PageLink({ label, to, base }: { label: string; to: ListQuery | undefined; base: string }) {
   if (to === undefined) return null
-  return (
-    <a class="button" href={`${base}${writeQuery(to)}`}>
-      {label}
-    </a>
-  )
-}
-
-function rows(): HTMLAnchorElement[] {
-  return [...document.querySelectorAll<HTMLAnchorElement>('.traces a.open')]
+  return <ButtonLink href={`${base}${writeQuery(to)}`}>{label}</ButtonLink>
 }
 
 function currentRow(): string | undefined {
@@ -261,9 +235,52 @@ function currentRow(): string | undefined {
 }
 
 function moveRow(by: 1 | -1): void {
-  const links = rows()
+  const links = [...document.querySelectorAll<HTMLAnchorElement>('.traces a.open')]
   const at = links.findIndex(link => link.closest('tr')?.contains(document.activeElement))
   const next = links[at === -1 ? (by === 1 ? 0 : links.length - 1) : at + by]
   next?.focus()
   next?.closest('tr')?.scrollIntoView({ block: 'nearest' })
+}
+
+/** Shown for an empty list: how to record a first trace, or why the list is empty. */
+function NoTraces({ slug, keys }: { slug: string; keys: string }) {
+  const address = serverAddress()
+  return (
+    <div class="empty">
+      <h2>No trace yet</h2>
+      <p>
+        Record one with a key of this project (<a href={keys}>make one here</a>). It appears by itself.
+      </p>
+      <Code text={curlOfFirstTrace(address, new Date())} />
+      <p>Applications that send OpenTelemetry need no code for it, only where and with which key:</p>
+      <Code text={otlpVariables(address)} />
+      <p>
+        The <a href="../docs">guide</a> has more, for TypeScript, Python and others. Where the server runs,{' '}
+        <code>spoor demo --project {slug}</code> records examples.
+      </p>
+    </div>
+  )
+}
+
+function Code({ text }: { text: string }) {
+  return (
+    <div class="code">
+      <Button onClick={() => copy(text, 'Command')}>
+        <Icon name="copy" /> Copy
+      </Button>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}
+      <pre tabIndex={0}>{text}</pre>
+    </div>
+  )
+}
+
+function NoneLeft({ clear }: { clear(): void }) {
+  return (
+    <div class="empty">
+      <h2>No trace is like this</h2>
+      <p>
+        <Button onClick={clear}>Clear the filters</Button>
+      </p>
+    </div>
+  )
 }

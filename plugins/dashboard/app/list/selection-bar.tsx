@@ -1,12 +1,12 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { TraceListItem } from '../contract.ts'
 import { at, errorMessageOf, fetchText, write } from '../state/api.ts'
 import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { save, tell } from '../state/toasts.ts'
+import { Button, ButtonLink, LinkButton } from '../ui/controls.tsx'
 import { Dialog, Form } from '../ui/dialog.tsx'
 import { formatCounted } from '../ui/format.ts'
-import type { Selected } from './selection.ts'
 
 interface Props {
   readonly slug: string
@@ -56,22 +56,14 @@ export function Selection({ slug, traces, selection, changed }: Props) {
   return (
     <div class="selection" role="toolbar" aria-label="Selected traces">
       <strong>{formatCounted(ids.length, 'trace')} selected</strong>
-      {ids.length === 2 && (
-        <a class="button" href={pairAddress(slug, chosen)}>
-          Compare
-        </a>
-      )}
-      <button type="button" onClick={download}>
-        Download
-      </button>
+      {ids.length === 2 && <ButtonLink href={pairAddress(slug, chosen)}>Compare</ButtonLink>}
+      <Button onClick={download}>Download</Button>
       {may(slug, 'owner') && (
         <button type="button" class="danger" onClick={() => setAsking(true)}>
           Delete
         </button>
       )}
-      <button type="button" class="link" onClick={selection.clear}>
-        Clear
-      </button>
+      <LinkButton onClick={selection.clear}>Clear</LinkButton>
       {asking && (
         <Dialog title={`Delete ${formatCounted(ids.length, 'trace')}?`} onClose={() => setAsking(false)}>
           <Form
@@ -97,4 +89,43 @@ export function Selection({ slug, traces, selection, changed }: Props) {
       )}
     </div>
   )
+}
+
+interface Selected {
+  readonly ids: ReadonlySet<string>
+  select(id: string, range: boolean): void
+  all(on: boolean): void
+  clear(): void
+}
+
+/** Selection of rows, limited to the rows shown. */
+export function useSelection(traces: readonly TraceListItem[]): Selected {
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set())
+  const last = useRef<string | undefined>(undefined)
+  useEffect(() => {
+    const shown = new Set(traces.map(({ id }) => id))
+    setIds(before =>
+      [...before].every(id => shown.has(id)) ? before : new Set([...before].filter(id => shown.has(id)))
+    )
+  }, [traces])
+  return {
+    ids,
+    select(id, range) {
+      const order = traces.map(trace => trace.id)
+      const [from, to] = [order.indexOf(last.current ?? id), order.indexOf(id)]
+      const touched = range && from !== -1 ? order.slice(Math.min(from, to), Math.max(from, to) + 1) : [id]
+      last.current = id
+      setIds(before => {
+        const next = new Set(before)
+        const on = !before.has(id)
+        for (const each of touched) {
+          if (on) next.add(each)
+          else next.delete(each)
+        }
+        return next
+      })
+    },
+    all: on => setIds(on ? new Set(traces.map(({ id }) => id)) : new Set()),
+    clear: () => setIds(new Set())
+  }
 }

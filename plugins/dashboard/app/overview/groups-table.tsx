@@ -9,7 +9,6 @@ import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 
 interface Props {
-  readonly title: string
   readonly by: 'model' | 'name'
   readonly answer: TotalsAnswer
   readonly query: ListQuery
@@ -20,8 +19,9 @@ interface Props {
 
 const FIRST_ROWS = 8
 
-export function GroupsTable({ title, by, answer, query, list, whole, setWhole }: Props) {
+export function GroupsTable({ by, answer, query, list, whole, setWhole }: Props) {
   const heading = useId()
+  const title = `By ${by}`
   const { groups, other } = answer
   /** The last group sums all groups that are not listed separately. */
   const rest = other > 0 ? groups.at(-1) : undefined
@@ -76,8 +76,8 @@ function Cells({ group: { total }, share }: { group: Group; share: number }) {
     <>
       <td class="number">
         <span class="share" aria-hidden="true">
-          <span style={{ inlineSize: `${(share * 100).toFixed(1)}%` }}>
-            <span style={{ inlineSize: `${((rate ?? 0) * 100).toFixed(1)}%` }} />
+          <span class="tone-1" style={{ inlineSize: `${(share * 100).toFixed(1)}%` }}>
+            <span class="tone-bad" style={{ inlineSize: `${((rate ?? 0) * 100).toFixed(1)}%` }} />
           </span>
         </span>
         <span class="count">{formatCount(traces)}</span>

@@ -1,23 +1,24 @@
 /** The overview of a project: numbers over time, by model and by name. The address holds the selection. */
 
 import type { ComponentChildren } from 'preact'
-import { hasSteps, wholeOf } from '../charts/series.ts'
-import type { Path } from '../contract.ts'
+import { hasSteps, stepsBetween, wholeOf } from '../charts/series.ts'
+import type { Path, ProjectAnswer, SeriesAnswer } from '../contract.ts'
 import { type ApiPath, at, read } from '../state/api.ts'
-import { COUNTED_FILTERS, type ListQuery, withTime } from '../state/list-query.ts'
-import { type Loaded, useInterval, useLoad } from '../state/load.ts'
+import { COUNTED_FILTERS, type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
+import { type Loaded, useInterval, useLoad, useRead } from '../state/load.ts'
+import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
-import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { CHART_RANGES } from '../state/time-range.ts'
+import { Button, ButtonLink } from '../ui/controls.tsx'
+import { Moment } from '../ui/facts.tsx'
 import { FilterBar } from '../ui/filter-bar.tsx'
-import { Problem, Waiting } from '../ui/problem.tsx'
-import { offsetOf } from '../ui/time.ts'
+import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
+import { Pending } from '../ui/problem.tsx'
+import { offsetName, offsetOf, type Zone, zoneName } from '../ui/time.ts'
 import { ViewsMenu } from '../ui/views-menu.tsx'
-import { Coverage } from './coverage.tsx'
-import { Empty } from './empty.tsx'
 import { GroupsTable } from './groups-table.tsx'
 import { ScoreLines } from './score-lines.tsx'
 import { TimeCharts } from './time-charts.tsx'
@@ -52,7 +53,7 @@ export function OverviewPage({ slug }: { slug: string }) {
     {},
     { ...query, filters: env ? { env } : {} }
   )
-  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
+  const facets = useRead(at('p/:slug/facets', { slug })).value
   useInterval(query.to === undefined ? RENEW_MS : 0, () => {
     for (const each of [series, models, names, scores]) each.again()
   })
@@ -63,7 +64,14 @@ export function OverviewPage({ slug }: { slug: string }) {
     const others = tables.filter(each => each !== name)
     goSearch(writeOverview(query, on ? [...others, name] : others), { replace: true })
   }
-  const table = (name: string) => ({ whole: tables.includes(name), setWhole: (whole: boolean) => show(name, whole) })
+  const groupsBy = (by: 'model' | 'name', groups: typeof models) => {
+    const table = { whole: tables.includes(`${by}s`), setWhole: (whole: boolean) => show(`${by}s`, whole) }
+    return (
+      <Shown of={groups} what={`the ${by}s`}>
+        {answer => <GroupsTable by={by} answer={answer} query={query} list={list} {...table} />}
+      </Shown>
+    )
+  }
   return (
     <div class="overview">
       <div class="head">
@@ -108,30 +116,8 @@ export function OverviewPage({ slug }: { slug: string }) {
                       <ScoreLines answer={answer} query={query} zone={zone} page={pathOf({ page: 'scores', slug })} />
                     )}
                   </Shown>
-                  <Shown of={models} what="the models">
-                    {answer => (
-                      <GroupsTable
-                        title="By model"
-                        by="model"
-                        answer={answer}
-                        query={query}
-                        list={list}
-                        {...table('models')}
-                      />
-                    )}
-                  </Shown>
-                  <Shown of={names} what="the names">
-                    {answer => (
-                      <GroupsTable
-                        title="By name"
-                        by="name"
-                        answer={answer}
-                        query={query}
-                        list={list}
-                        {...table('names')}
-                      />
-                    )}
-                  </Shown>
+                  {groupsBy('model', models)}
+                  {groupsBy('name', names)}
                 </div>
               )}
             </>
@@ -149,11 +135,84 @@ interface ShownProps<T> {
 }
 
 /** Shows the response once it has arrived. If a refresh fails, the previous response stays visible beside the error. */
-function Shown<T>({ of: { value, error, again }, what, children }: ShownProps<T>) {
+function Shown<T>({ of, what, children }: ShownProps<T>) {
   return (
     <>
-      {error !== undefined && <Problem error={error} again={again} />}
-      {value === undefined ? error === undefined && <Waiting what={what} /> : children(value)}
+      <Pending of={of} what={what} />
+      {of.value !== undefined && children(of.value)}
     </>
+  )
+}
+
+interface CoverageProps {
+  readonly slug: string
+  readonly answer: SeriesAnswer
+  readonly query: ListQuery
+  readonly zone: Zone
+  readonly list: string
+}
+
+/** Shows which traces the numbers cover (ended ones, how far back, which days) and the stored volume. */
+function Coverage({ slug, answer, query, zone, list }: CoverageProps) {
+  const stored = useRead(at('p/:slug', { slug })).value
+  const { running, countedFrom, step, offset, before, from } = answer
+  const times = zone === 'utc' ? 'Times are UTC' : `Times are local, ${offsetName(new Date())}`
+  return (
+    <p class="overview-facts">
+      <span>Traces that have ended, by when they started.</span>
+      {running > 0 && (
+        <a href={`${list}${writeQuery(narrowed(withTime(query, stepsBetween(answer)), { status: 'running' }))}`}>
+          {formatCount(running)} running
+        </a>
+      )}
+      {before !== null && (
+        <span>
+          {before.traces === 0 ? 'There is nothing of the period before.' : '± is against the period before.'}
+        </span>
+      )}
+      <span>
+        {step === 'day' && offset !== offsetOf(zone) ? `${times}; days are those of ${zoneName(offset)}.` : `${times}.`}
+      </span>
+      {countedFrom !== null && Date.parse(countedFrom) > Date.parse(from) && (
+        <b title="What is older is still being counted">
+          Counted back to <Moment iso={countedFrom} zone={zone} />
+        </b>
+      )}
+      {stored !== undefined && <Storage project={stored} />}
+    </p>
+  )
+}
+
+function Storage({ project }: { project: ProjectAnswer }) {
+  const { slug, estimatedBytes, storage } = project
+  const { limitBytes, level } = storage
+  const share = limitBytes === 0 ? 1 : estimatedBytes / limitBytes
+  return (
+    <a class={level === 'ok' ? 'stored' : 'stored is-error'} href={pathOf({ page: 'settings', slug, tab: 'project' })}>
+      {formatBytes(estimatedBytes)} of {formatLimit(limitBytes)} stored ({formatPercent(share)})
+      {level !== 'ok' && <b>: {level === 'critical' ? 'full' : 'nearly full'}</b>}
+    </a>
+  )
+}
+
+interface EmptyProps {
+  readonly query: ListQuery
+  readonly list: string
+  longest(): void
+  clear(): void
+}
+
+/** Shown if no trace matches, with links that widen the selection. */
+function Empty({ query, list, longest, clear }: EmptyProps) {
+  const isFiltered = Object.keys(query.filters).length > 0
+  return (
+    <div class="empty">
+      <h2>No trace{isFiltered && ' like this'} ended in this time</h2>
+      <p class="buttons">
+        {query.range !== '1y' && <Button onClick={longest}>Look at a year</Button>}
+        {isFiltered && <Button onClick={clear}>Clear the filters</Button>}
+        <ButtonLink href={list}>To the traces</ButtonLink>
+      </p>
+    </div>
   )
 }

@@ -4,12 +4,11 @@ import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
 import { type ChartProps, type ChartSeries, LineChart, StackChart } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
-import { rateOf, stepsBetween, wholeOf } from '../charts/series.ts'
+import { changeOf, rateOf, stepsBetween, wholeOf } from '../charts/series.ts'
 import type { SeriesAnswer } from '../contract.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
 import { formatCost, formatCount, formatCounted, formatDuration, formatPercent } from '../ui/format.ts'
 import type { Zone } from '../ui/time.ts'
-import { TotalNumber } from './change.tsx'
 
 export interface Showing {
   readonly tables: readonly string[]
@@ -146,4 +145,49 @@ function shapeOf(answer: SeriesAnswer, zone: Zone) {
     cost: [{ name: 'cost', tone: 1, values: whole.costUsd }]
   } satisfies Record<string, readonly ChartSeries[]>
   return { axis: timeAxis(answer, zone), total, before, series }
+}
+
+interface TotalProps {
+  readonly value: number | null
+  readonly before: number | null | undefined
+  format(value: number): string
+  /** Label of the number, if several are shown side by side. */
+  readonly name?: string
+  /** Whether to show the change in percentage points, for shares. */
+  readonly points?: boolean
+}
+
+/** A number and its change from the previous period. */
+function TotalNumber({ value, before, format, name, points = false }: TotalProps) {
+  if (value === null) return null
+  return (
+    <span class="total">
+      {name !== undefined && <span class="soft">{name} </span>}
+      <b>{format(value)}</b>
+      {before !== null && before !== undefined && (
+        <span class="soft small" title={`${format(before)} in the period before`}>
+          {' '}
+          {points ? pointsBetween(value, before) : ratioBetween(value, before)}
+        </span>
+      )}
+    </span>
+  )
+}
+
+/** Returns an empty string if the previous value was zero, because no ratio exists. */
+function ratioBetween(value: number, before: number): string {
+  const change = changeOf(value, before)
+  if (change === null) return value === before ? '±0' : ''
+  // From a tenfold value on, a factor is easier to read than a percentage.
+  if (change >= 9) return `×${Math.round(change + 1)}`
+  return signed(change, formatPercent(Math.abs(change)))
+}
+
+function pointsBetween(value: number, before: number): string {
+  const change = (value - before) * 100
+  return signed(change, `${Math.abs(change).toFixed(1)} points`, 0.05)
+}
+
+function signed(change: number, size: string, least = 0.0005): string {
+  return Math.abs(change) < least ? '±0' : `${change > 0 ? '+' : '−'}${size}`
 }

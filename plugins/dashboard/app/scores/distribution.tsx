@@ -1,14 +1,14 @@
 /** The distribution of a score's values and sources. Each number links to the traces that it counts. */
 
+import { type Axis, placesAxis } from '../charts/axis.ts'
 import { BarChart } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
-import { SHOWN_SOURCES, type Source } from '../charts/score-series.ts'
+import { SHOWN_SOURCES, type Source } from '../charts/series.ts'
 import type { ScoreOverTime } from '../contract.ts'
-import { type ScorePageQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
-import { formatCount, formatPercent } from '../ui/format.ts'
+import { type ScorePageQuery, type ScorePicks, withPicks, withTable, writeScoreQuery } from '../state/score-query.ts'
+import { formatCount, formatPercent, formatScore } from '../ui/format.ts'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
-import { barsOf, histogramAxis } from './score-bars.ts'
 
 interface Props {
   readonly score: ScoreOverTime
@@ -28,10 +28,7 @@ export function Distribution({ score, query, base, change }: Props) {
     <Figure
       title="Values"
       asTable={query.table !== undefined}
-      setAsTable={asTable => {
-        const { table: _, ...rest } = query
-        change(asTable ? { ...rest, table: '1' } : rest)
-      }}
+      setAsTable={asTable => change(withTable(query, asTable))}
       chart={BarChart}
       places="Values"
       of={{
@@ -91,4 +88,37 @@ function Shares({ title, first, rows }: { title: string; first: string; rows: re
       </table>
     </section>
   )
+}
+
+interface Bar {
+  readonly name: string
+  readonly count: number
+  /** Undefined for the bar that sums several values. */
+  readonly picks: ScorePicks | undefined
+}
+
+const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0)
+
+/** Returns a numeric score's histogram, or any other score's values, most frequent first. */
+function barsOf({ dataType, histogram, shares, other }: ScoreOverTime): Bar[] {
+  if (dataType === 'numeric') {
+    return histogram.map(({ from, to, count }) =>
+      from === to
+        ? { name: formatScore(from), count, picks: { value: String(from) } }
+        : { name: `${formatScore(from)} – ${formatScore(to)}`, count, picks: { min: String(from), below: String(to) } }
+    )
+  }
+  const values = Object.entries(shares).map(([value, counts]) => ({
+    name: dataType === 'boolean' ? formatScore(value === 'true') : value,
+    count: sum(counts),
+    picks: { value }
+  }))
+  const rest = sum(other)
+  return rest === 0 ? values : [...values, { name: 'other values', count: rest, picks: undefined }]
+}
+
+/** Builds the axis of a histogram. Each bar has its full name; ticks show where bars start. */
+function histogramAxis(bars: readonly Bar[]): Axis {
+  const names = bars.map(({ name }) => name)
+  return { ...placesAxis(names.map(name => name.split(' – ')[0]!)), names }
 }

@@ -2,29 +2,39 @@
 
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
-import { at, read } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
-import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import type { Facets, ScoreName } from '../contract.ts'
+import { at } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
+import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
-import { readScoreQuery, type ScorePageQuery, seriesQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
+import {
+  readScoreQuery,
+  type ScorePageQuery,
+  seriesQuery,
+  withChoice,
+  withPicks,
+  writeScoreQuery
+} from '../state/score-query.ts'
 import { useStore } from '../state/store.ts'
+import { CHART_RANGES, DEFAULT_RANGE, rangeName } from '../state/time-range.ts'
+import { ButtonLink } from '../ui/controls.tsx'
+import { ChosenFilter } from '../ui/filter-bar.tsx'
 import { formatCount } from '../ui/format.ts'
-import { Problem, Waiting } from '../ui/problem.tsx'
-import { offsetOf } from '../ui/time.ts'
-import { DisagreementTable } from './disagreement.tsx'
+import { Menu } from '../ui/menu.tsx'
+import { Pending } from '../ui/problem.tsx'
+import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
 import { Distribution, Sources } from './distribution.tsx'
-import { ScoreBar } from './score-bar.tsx'
 import { ScoreChart } from './score-chart.tsx'
-import { ScoredTraces } from './scored-traces.tsx'
+import { DisagreementTable, ScoredTraces } from './score-tables.tsx'
 
 export function ScoresPage({ slug }: { slug: string }) {
   const query = readScoreQuery(usePlace().search)
   const { zone } = useStore(preferences)
-  const path = at('p/:slug/score-series', { slug }, seriesQuery(query, offsetOf(zone)))
-  const { value: series, error, again } = useLoad(path, signal => read(path, { signal }))
-  const names = useLoad(`scores ${slug}`, signal => read(at('p/:slug/score-names', { slug }), { signal })).value
-  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
+  const loaded = useRead(at('p/:slug/score-series', { slug }, seriesQuery(query, offsetOf(zone))))
+  const series = loaded.value
+  const names = useRead(at('p/:slug/score-names', { slug })).value
+  const facets = useRead(at('p/:slug/facets', { slug })).value
   useArrival(series !== undefined)
   const base = pathOf({ page: 'scores', slug })
   const change = (next: ScorePageQuery) => goSearch(writeScoreQuery(next))
@@ -35,15 +45,14 @@ export function ScoresPage({ slug }: { slug: string }) {
         <h1 tabIndex={-1}>{query.name === undefined ? 'Scores' : `Score ${query.name}`}</h1>
         {query.name !== undefined && (
           <div class="head-end">
-            <a class="button" href={`${base}${writeScoreQuery(withPicks({ ...query, name: '' }, {}))}`}>
+            <ButtonLink href={`${base}${writeScoreQuery(withPicks({ ...query, name: '' }, {}))}`}>
               All scores
-            </a>
+            </ButtonLink>
           </div>
         )}
       </div>
       <ScoreBar query={query} names={names ?? []} facets={facets} zone={zone} change={change} />
-      {error !== undefined && <Problem error={error} again={again} />}
-      {series === undefined && error === undefined && <Waiting what="scores" />}
+      <Pending of={loaded} what="scores" />
       {series !== undefined && series.newest !== null && (
         <p class="soft">Of this time the newest {formatCount(series.newest)} scores are counted.</p>
       )}
@@ -86,6 +95,57 @@ export function ScoresPage({ slug }: { slug: string }) {
           )}
         </div>
       )}
+    </div>
+  )
+}
+
+interface Props {
+  readonly query: ScorePageQuery
+  readonly names: readonly ScoreName[]
+  readonly facets: Facets | undefined
+  readonly zone: Zone
+  change(query: ScorePageQuery): void
+}
+
+const nameOfRange = (range: string): string => (range === '1y' ? 'Last year' : rangeName(range))
+
+/** Selects the score, environment and time range of the page. */
+function ScoreBar({ query, names, facets, zone, change }: Props) {
+  const { range: _, from, to, ...rest } = withChoice(query, {})
+  const now = new Date()
+  const word = (iso: string | undefined, other: string) => (iso === undefined ? other : shortTime(iso, zone, now))
+  const isRange = from === undefined && to === undefined
+  const range = query.range ?? DEFAULT_RANGE
+  const { value: __, min: ___, below: ____, source: _____, ...wide } = { ...rest, ...(query.range && { range }) }
+  const time = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
+  return (
+    <div class="filters">
+      <search class="is-open" aria-label="Choose scores">
+        <ChosenFilter
+          label="Score"
+          any="all"
+          value={query.name}
+          values={[query.name, ...names.map(({ name }) => name)]}
+          set={name => change({ ...wide, ...time, name })}
+        />
+        <ChosenFilter
+          label="Environment"
+          value={query.env}
+          values={[query.env, ...(facets?.environments ?? [])]}
+          set={env => change({ ...withChoice(query, { env }) })}
+        />
+      </search>
+      <Menu
+        end
+        class="time"
+        down
+        label={isRange ? nameOfRange(range) : `${word(from, 'the first')} – ${word(to, 'now')}`}
+        items={CHART_RANGES.map(each => ({
+          label: nameOfRange(each),
+          checked: isRange && each === range,
+          act: () => change({ ...rest, range: each })
+        }))}
+      />
     </div>
   )
 }

@@ -4,7 +4,7 @@ import type { Axis } from '../charts/axis.ts'
 import { type ChartProps, type ChartSeries, LineChart, StackChart, type Tone } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
 import type { ScoreOverTime, ScoreSeries } from '../contract.ts'
-import { type ScorePageQuery, withStep, writeScoreQuery } from '../state/score-query.ts'
+import { type ScorePageQuery, withStep, withTable, writeScoreQuery } from '../state/score-query.ts'
 import { formatCount, formatCounted, formatPercent, formatScore } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 
@@ -66,10 +66,7 @@ export function ScoreChart({ score, series, axis, query, base, title, href, wide
         <span class="soft">{[formatCounted(score.count, 'score'), averageOf(score)].filter(Boolean).join(', ')}</span>
       }
       asTable={query.table !== undefined}
-      setAsTable={asTable => {
-        const { table: _, ...rest } = query
-        change(asTable ? { ...rest, table: '1' } : rest)
-      }}
+      setAsTable={asTable => change(withTable(query, asTable))}
       chart={isNumeric ? LineChart : StackChart}
       of={of}
       lines={isNumeric}

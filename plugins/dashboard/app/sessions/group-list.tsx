@@ -1,19 +1,22 @@
 /** A project's sessions or users, most recently seen first. */
 
-import { useState } from 'preact/hooks'
-import type { SessionPage, UserPage } from '../contract.ts'
+import type { Group, SessionPage, UserPage } from '../contract.ts'
 import { at, read } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
-import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import { useLoad, useRead } from '../state/load.ts'
+import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { formatCounted } from '../ui/format.ts'
-import { Problem, Waiting } from '../ui/problem.tsx'
-import { shortTime } from '../ui/time.ts'
-import { GroupTable } from './group-table.tsx'
+import { DAY_RANGE_CHOICES } from '../state/time-range.ts'
+import { ButtonLink } from '../ui/controls.tsx'
+import { Day, Moment } from '../ui/facts.tsx'
+import { ChosenFilter, TypedFilter } from '../ui/filter-bar.tsx'
+import { formatCost, formatCount, formatCounted, NONE } from '../ui/format.ts'
+import { Pending } from '../ui/problem.tsx'
+import { LinkedRows, numbers } from '../ui/table.tsx'
+import { asLine } from '../ui/text.ts'
+import { shortTime, type Zone } from '../ui/time.ts'
 import { type GroupKind, type GroupQuery, readGroupQuery, writeGroupQuery } from './groups.ts'
-import { RangeChoice } from './range-choice.tsx'
 
 const WORDS = {
   sessions: { title: 'Sessions', one: 'session', field: 'sessionId' },
@@ -40,8 +43,8 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
     },
     () => pages.get(key)
   )
-  const facets = useLoad(`facets ${slug}`, signal => read(at('p/:slug/facets', { slug }), { signal })).value
-  const { value: page, error, again } = loaded
+  const facets = useRead(at('p/:slug/facets', { slug })).value
+  const { value: page } = loaded
   useArrival(page !== undefined)
   const change = (next: GroupQuery) => goSearch(writeGroupQuery(next))
   const { after: _, ...first } = query
@@ -54,23 +57,17 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       </div>
       <div class="filters">
         <search class="is-open" aria-label={`Filter the ${kind}`}>
-          <PrefixFilter
+          <TypedFilter
+            label="Begins with"
             value={query.prefix ?? ''}
             set={prefix => change({ ...(query.env && { env: query.env }), prefix })}
           />
-          <label class={`filter ${query.env === undefined ? '' : 'is-set'}`}>
-            <span>Environment</span>
-            <select value={query.env ?? ''} onChange={event => change({ ...first, env: event.currentTarget.value })}>
-              <option value="">any</option>
-              {[...new Set([...(facets?.environments ?? []), ...(query.env === undefined ? [] : [query.env])])].map(
-                each => (
-                  <option key={each} value={each}>
-                    {each}
-                  </option>
-                )
-              )}
-            </select>
-          </label>
+          <ChosenFilter
+            label="Environment"
+            value={query.env}
+            values={[...(facets?.environments ?? []), query.env]}
+            set={env => change({ ...first, env })}
+          />
           {kind === 'users' && <RangeChoice range={query.range} set={range => change({ ...first, range })} />}
           {isFiltered && (
             <button
@@ -86,8 +83,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       {kind === 'sessions' && query.env !== undefined && (
         <p class="soft">Each {one} that has a trace in this environment; the numbers are those of all its traces.</p>
       )}
-      {error !== undefined && <Problem error={error} again={again} />}
-      {page === undefined && error === undefined && <Waiting what={kind} />}
+      <Pending of={loaded} what={kind} />
       {page !== undefined && 'countedFrom' in page && page.countedFrom !== null && (
         <p class="soft">
           Traces are counted back to {shortTime(page.countedFrom, zone, new Date())} so far; older ones follow.
@@ -115,15 +111,11 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
           <span class="soft" role="status">
             {formatCounted(page.groups.length, one)} on this page
           </span>
-          {query.after !== undefined && (
-            <a class="button" href={`${base}${writeGroupQuery(first)}`}>
-              First page
-            </a>
-          )}
+          {query.after !== undefined && <ButtonLink href={`${base}${writeGroupQuery(first)}`}>First page</ButtonLink>}
           {page.nextCursor !== null && (
-            <a class="button" href={`${base}${writeGroupQuery({ ...query, after: page.nextCursor })}`}>
+            <ButtonLink href={`${base}${writeGroupQuery({ ...query, after: page.nextCursor })}`}>
               seen earlier →
-            </a>
+            </ButtonLink>
           )}
         </nav>
       )}
@@ -131,27 +123,82 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
   )
 }
 
-function PrefixFilter({ value, set }: { value: string; set(value: string): void }) {
-  const [text, setText] = useState<{ of: string; now: string }>({ of: value, now: value })
-  const shown = text.of === value ? text.now : value
-  const commit = (next: string) => {
-    if (next !== value) set(next)
-  }
+interface TableProps {
+  readonly slug: string
+  readonly kind: GroupKind
+  readonly groups: readonly Group[]
+  readonly zone: Zone
+}
+
+export function GroupTable({ slug, kind, groups, zone }: TableProps) {
+  const title = kind === 'sessions' ? 'Sessions' : 'Users'
+  const now = new Date()
+  const hrefOf = (id: string) =>
+    pathOf(kind === 'sessions' ? { page: 'session', slug, sessionId: id } : { page: 'user', slug, userId: id })
   return (
-    <label class={`filter ${value === '' ? '' : 'is-set'}`}>
-      <span>Begins with</span>
-      <input
-        type="search"
-        value={shown}
-        placeholder="any"
-        spellcheck={false}
-        autocomplete="off"
-        onInput={event => {
-          setText({ of: value, now: event.currentTarget.value })
-          if (event.currentTarget.value === '') commit('')
-        }}
-        onChange={event => commit(event.currentTarget.value.trim())}
-      />
+    <LinkedRows
+      class="groups"
+      label={title}
+      titles={[
+        title.slice(0, -1),
+        ...numbers('Traces', 'Errors', 'Tokens', 'Cost'),
+        'First',
+        { title: 'Last', is: 'sorted' }
+      ]}
+    >
+      {groups.map(({ id, traces, isMore = false, errors, inputTokens, outputTokens, costUsd, firstAt, lastAt }) => (
+        <tr key={id}>
+          <td class="of-name">
+            <a id={`g-${id}`} class="open" href={hrefOf(id)} title={id}>
+              {asLine(id, 80)}
+            </a>
+          </td>
+          <td
+            class="number"
+            data-label="Traces"
+            title={isMore ? `The newest ${formatCount(traces)} are added up` : undefined}
+          >
+            {formatCount(traces)}
+            {isMore && '+'}
+          </td>
+          <td class="number" data-label="Errors">
+            {errors === 0 ? <span class="soft">{NONE}</span> : <span class="is-error">{formatCount(errors)}</span>}
+          </td>
+          <td class="number" data-label="Tokens">
+            {formatCount(inputTokens + outputTokens)}
+          </td>
+          <td class="number" data-label="Cost">
+            {costUsd === null ? <span class="soft">{NONE}</span> : formatCost(costUsd)}
+          </td>
+          <td data-label="First">
+            {kind === 'users' ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}
+          </td>
+          <td data-label="Last">
+            <Moment iso={lastAt} zone={zone} now={now} />
+          </td>
+        </tr>
+      ))}
+    </LinkedRows>
+  )
+}
+
+/** The server's default. */
+const USUAL = '30d'
+
+const NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': 'year' } as const
+
+/** Selects the time range over which users' totals are computed. */
+export function RangeChoice({ range = USUAL, set }: { range?: string | undefined; set(range: string): void }) {
+  return (
+    <label class={`filter ${range === USUAL ? '' : 'is-set'}`}>
+      <span>Added up over the last</span>
+      <select value={range} onChange={event => set(event.currentTarget.value)}>
+        {DAY_RANGE_CHOICES.map(each => (
+          <option key={each} value={each}>
+            {NAMES[each]}
+          </option>
+        ))}
+      </select>
     </label>
   )
 }

@@ -1,13 +1,13 @@
 import { useLayoutEffect } from 'preact/hooks'
-import { ApiError, at, read } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
-import { useArrival } from '../state/place.ts'
+import { ApiError, at } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
+import { useArrival } from '../state/navigation.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
+import { ButtonLink, Icon } from '../ui/controls.tsx'
 import { Fact } from '../ui/facts.tsx'
 import { formatCount, formatDuration } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { Problem } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { ConversationView, useConversation } from './conversation-view.tsx'
@@ -21,11 +21,7 @@ export function SessionsPage({ slug }: { slug: string }) {
 export function SessionView({ slug, sessionId }: { slug: string; sessionId: string }) {
   const { zone } = useStore(preferences)
   const query = new URLSearchParams({ id: sessionId })
-  const {
-    value: sums,
-    error,
-    again
-  } = useLoad(`session ${slug} ${sessionId}`, signal => read(at('p/:slug/session', { slug }, query), { signal }))
+  const { value: sums, error, again } = useRead(at('p/:slug/session', { slug }, query))
   const loading = useConversation(slug, sessionId)
   const { loaded } = loading
   useArrival(loaded !== undefined)
@@ -50,9 +46,9 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
           {asLine(sessionId, 160)}
         </h1>
         <div class="head-end">
-          <a class="button" href={`${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ session: sessionId })}`}>
+          <ButtonLink href={`${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ session: sessionId })}`}>
             As a list
-          </a>
+          </ButtonLink>
         </div>
       </div>
       {isNowhere ? (

@@ -1,21 +1,19 @@
-import { ApiError, at, read } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
-import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import { ApiError, at } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
+import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { Icon } from '../ui/icons.tsx'
+import { ButtonLink, Icon } from '../ui/controls.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime } from '../ui/time.ts'
 import { TraceRowList } from '../ui/trace-rows.tsx'
 import { GroupFacts } from './group-facts.tsx'
-import { GroupList } from './group-list.tsx'
-import { GroupTable } from './group-table.tsx'
+import { GroupList, GroupTable, RangeChoice } from './group-list.tsx'
 import { readGroupQuery, writeGroupQuery } from './groups.ts'
-import { RangeChoice } from './range-choice.tsx'
 
-const NEWEST = 20
+const NEWEST = '20'
 
 export function UsersPage({ slug }: { slug: string }) {
   return <GroupList slug={slug} kind="users" />
@@ -25,14 +23,8 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
   const { zone } = useStore(preferences)
   const { range } = readGroupQuery(usePlace().search)
   const asked = new URLSearchParams({ id: userId, ...(range !== undefined && { range }) })
-  const {
-    value: user,
-    error,
-    again
-  } = useLoad(`user ${slug} ${asked}`, signal => read(at('p/:slug/user', { slug }, asked), { signal }))
-  const newest = useLoad(`user ${slug} ${userId}`, signal =>
-    read(at('p/:slug/traces', { slug }, new URLSearchParams({ userId, limit: String(NEWEST) })), { signal })
-  )
+  const { value: user, error, again } = useRead(at('p/:slug/user', { slug }, asked))
+  const newest = useRead(at('p/:slug/traces', { slug }, new URLSearchParams({ userId, limit: NEWEST })))
   useArrival(user !== undefined)
   const isNowhere = error instanceof ApiError && error.status === 404
   const list = `${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ user: userId })}`
@@ -46,9 +38,7 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
           {asLine(userId, 160)}
         </h1>
         <div class="head-end">
-          <a class="button" href={list}>
-            All traces
-          </a>
+          <ButtonLink href={list}>All traces</ButtonLink>
         </div>
       </div>
       {isNowhere ? (

@@ -2,15 +2,16 @@
 
 import { useState } from 'preact/hooks'
 import type { Key } from '../contract.ts'
-import { type ApiPath, at, errorMessageOf, isAway, read, write } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { type ApiPath, at, errorMessageOf, isAway, write } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import { copy } from '../state/toasts.ts'
-import { Dialog, Form, Secret } from '../ui/dialog.tsx'
-import { Field } from '../ui/field.tsx'
+import { LinkButton, MainButton } from '../ui/controls.tsx'
+import { Dialog, Field, Form, Secret } from '../ui/dialog.tsx'
+import { Moment } from '../ui/facts.tsx'
 import { NONE } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
-import { fullTime, shortTime, type Zone } from '../ui/time.ts'
-import { Listing } from './listing.tsx'
+import type { Zone } from '../ui/time.ts'
+import { Listing, RowAction } from './listing.tsx'
 
 type Asked = { what: 'create' } | { what: 'rotate' | 'revoke'; key: Key } | { what: 'show'; secret: string }
 
@@ -30,7 +31,7 @@ const EXPIRIES = [
 
 export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
   const path = at('p/:slug/keys', { slug })
-  const loaded = useLoad(path, signal => read(path, { signal }))
+  const loaded = useRead(path)
   const [asked, setAsked] = useState<Asked | undefined>()
   const [all, setAll] = useState(false)
   const close = () => setAsked(undefined)
@@ -70,9 +71,7 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
     <section>
       <div class="head">
         <p class="soft">Applications record and read with a key. Whoever has it can do what its scopes say.</p>
-        <button type="button" class="main" onClick={() => setAsked({ what: 'create' })}>
-          Create a key
-        </button>
+        <MainButton onClick={() => setAsked({ what: 'create' })}>Create a key</MainButton>
       </div>
       <Listing
         loaded={loaded}
@@ -86,9 +85,9 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
       </Listing>
       {keys.length > active.length && (
         <p class="more">
-          <button type="button" class="link" onClick={() => setAll(!all)}>
+          <LinkButton onClick={() => setAll(!all)}>
             {all ? 'Show the active ones only' : `Show ${keys.length - active.length} that ended`}
-          </button>
+          </LinkButton>
         </p>
       )}
       {asked?.what === 'create' && <CreateKey onClose={close} create={body => issue(path, LOST_CREATION, body)} />}
@@ -114,9 +113,7 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
           <p>It is shown now and never again. Put it where your application reads it.</p>
           <Secret label="Key" value={asked.secret} onCopy={() => void copy(asked.secret, 'Key')} />
           <div class="buttons">
-            <button type="button" class="main" onClick={close}>
-              I have it
-            </button>
+            <MainButton onClick={close}>I have it</MainButton>
           </div>
         </Dialog>
       )}
@@ -127,13 +124,7 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
 function KeyRow({ of: key, zone, ask }: { of: Key; zone: Zone; ask(asked: Asked): void }) {
   const now = new Date()
   const time = (iso: string | null, none: string) =>
-    iso === null ? (
-      <span class="soft">{none}</span>
-    ) : (
-      <time dateTime={iso} title={fullTime(iso, zone)}>
-        {shortTime(iso, zone, now)}
-      </time>
-    )
+    iso === null ? <span class="soft">{none}</span> : <Moment iso={iso} zone={zone} now={now} />
   const name = asLine(key.label, 60) || key.keyId
   return (
     <tr class={key.state === 'active' ? '' : 'is-over'}>
@@ -150,22 +141,8 @@ function KeyRow({ of: key, zone, ask }: { of: Key; zone: Zone; ask(asked: Asked)
       <td>
         {key.state === 'active' && (
           <>
-            <button
-              type="button"
-              class="link"
-              aria-label={`Rotate ${name}`}
-              onClick={() => ask({ what: 'rotate', key })}
-            >
-              Rotate
-            </button>{' '}
-            <button
-              type="button"
-              class="link"
-              aria-label={`Revoke ${name}`}
-              onClick={() => ask({ what: 'revoke', key })}
-            >
-              Revoke
-            </button>
+            <RowAction label="Rotate" name={`Rotate ${name}`} act={() => ask({ what: 'rotate', key })} />{' '}
+            <RowAction label="Revoke" name={`Revoke ${name}`} act={() => ask({ what: 'revoke', key })} />
           </>
         )}
       </td>

@@ -33,3 +33,12 @@ export function Listing({ loaded: { value, error, again }, what, columns, none, 
     </table>
   )
 }
+
+/** A button in a row. `name`, which says what the row is, is for screen readers. */
+export function RowAction({ label, name, act }: { label: string; name: string; act(): unknown }) {
+  return (
+    <button type="button" class="link" aria-label={name} onClick={() => void act()}>
+      {label}
+    </button>
+  )
+}

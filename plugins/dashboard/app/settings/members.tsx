@@ -2,14 +2,15 @@
 
 import { useState } from 'preact/hooks'
 import type { ProjectMember, Role } from '../contract.ts'
-import { at, errorMessageOf, read, write } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { at, errorMessageOf, write } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import { copy, tell } from '../state/toasts.ts'
-import { Dialog, Form, Secret } from '../ui/dialog.tsx'
-import { Field } from '../ui/field.tsx'
+import { MainButton } from '../ui/controls.tsx'
+import { Dialog, Field, Form, Secret } from '../ui/dialog.tsx'
+import { Moment } from '../ui/facts.tsx'
 import { asLine } from '../ui/text.ts'
-import { ago, fullTime, type Zone } from '../ui/time.ts'
-import { Listing } from './listing.tsx'
+import { ago, type Zone } from '../ui/time.ts'
+import { Listing, RowAction } from './listing.tsx'
 
 type Asked =
   | { what: 'invite' }
@@ -24,7 +25,7 @@ const ROLES: readonly { role: Role; may: string }[] = [
 
 export function Members({ slug, zone }: { slug: string; zone: Zone }) {
   const path = at('p/:slug/members', { slug })
-  const loaded = useLoad(path, signal => read(path, { signal }))
+  const loaded = useRead(path)
   const { again } = loaded
   const [asked, setAsked] = useState<Asked | undefined>()
   const close = () => setAsked(undefined)
@@ -50,9 +51,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
     <section>
       <div class="head">
         <p class="soft">They see all projects of this account.</p>
-        <button type="button" class="main" onClick={() => setAsked({ what: 'invite' })}>
-          Invite
-        </button>
+        <MainButton onClick={() => setAsked({ what: 'invite' })}>Invite</MainButton>
       </div>
       <Listing loaded={loaded} what="the members" columns={['Member', 'Role', 'Last here']}>
         {loaded.value?.members.map(member => (
@@ -78,28 +77,16 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
               {member.seenAt === null ? (
                 <span class="soft">never</span>
               ) : (
-                <time dateTime={member.seenAt} title={fullTime(member.seenAt, zone)}>
-                  {ago(member.seenAt, Date.now())}
-                </time>
+                <Moment iso={member.seenAt} zone={zone} text={ago(member.seenAt, Date.now())} />
               )}
             </td>
             <td>
-              <button
-                type="button"
-                class="link"
-                aria-label={`Sign-in link for ${member.email}`}
-                onClick={() => void makeLink(member)}
-              >
-                Sign-in link
-              </button>{' '}
-              <button
-                type="button"
-                class="link"
-                aria-label={`Remove ${member.email}`}
-                onClick={() => setAsked({ what: 'remove', member })}
-              >
-                Remove
-              </button>
+              <RowAction label="Sign-in link" name={`Sign-in link for ${member.email}`} act={() => makeLink(member)} />{' '}
+              <RowAction
+                label="Remove"
+                name={`Remove ${member.email}`}
+                act={() => setAsked({ what: 'remove', member })}
+              />
             </td>
           </tr>
         ))}
@@ -136,9 +123,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
           </p>
           <Secret label="Link" value={asked.link} onCopy={() => void copy(asked.link, 'Link')} />
           <div class="buttons">
-            <button type="button" class="main" onClick={close}>
-              Done
-            </button>
+            <MainButton onClick={close}>Done</MainButton>
           </div>
         </Dialog>
       )}

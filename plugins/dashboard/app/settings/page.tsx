@@ -1,10 +1,19 @@
-import { useArrival } from '../state/place.ts'
+import { useState } from 'preact/hooks'
+import { at, errorMessageOf, write } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
+import { useArrival } from '../state/navigation.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf, SETTINGS, type SettingsTab } from '../state/route.ts'
-import { may, session } from '../state/session.ts'
+import { loadSession, may, session } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { Password, SignedInPlaces } from './account.tsx'
+import { tell } from '../state/toasts.ts'
+import { LinkButton } from '../ui/controls.tsx'
+import { Field, Form } from '../ui/dialog.tsx'
+import { Moment } from '../ui/facts.tsx'
+import { asLine } from '../ui/text.ts'
+import { ago, type Zone } from '../ui/time.ts'
 import { KeySettings } from './keys.tsx'
+import { Listing } from './listing.tsx'
 import { Members } from './members.tsx'
 import { ProjectSettings } from './project.tsx'
 import { Views } from './views.tsx'
@@ -61,4 +70,103 @@ export function AccountPage() {
       <SignedInPlaces zone={zone} />
     </div>
   )
+}
+
+/** The user's own settings: password and sessions. */
+function Password() {
+  const known = useStore(session)
+  const user = known?.user
+  const [current, setCurrent] = useState('')
+  const [password, setPassword] = useState('')
+  const has = user?.hasPassword === true
+  if (known?.signIn.onlyOidc) return null
+  return (
+    <section class="short">
+      <h2>{has ? 'Change your password' : 'Set a password'}</h2>
+      <p class="soft">{has ? 'It ends your sessions elsewhere.' : 'With one you can sign in without a link.'}</p>
+      <Form
+        submit={has ? 'Change' : 'Set'}
+        onSubmit={async () => {
+          await write('POST', at('password', {}), { body: { ...(has && { current }), password } })
+          setCurrent('')
+          setPassword('')
+          tell(has ? 'Password changed' : 'Password set')
+          await loadSession()
+        }}
+      >
+        {/* Password managers store the address with the password. */}
+        <input
+          class="unseen"
+          type="text"
+          autocomplete="username"
+          tabIndex={-1}
+          aria-hidden="true"
+          readOnly
+          value={user?.email ?? ''}
+        />
+        {has && (
+          <Field
+            label="Password so far"
+            type="password"
+            required
+            autocomplete="current-password"
+            value={current}
+            set={setCurrent}
+          />
+        )}
+        <Field
+          label="New password"
+          type="password"
+          required
+          minLength={12}
+          autocomplete="new-password"
+          value={password}
+          set={setPassword}
+          note="At least 12 characters."
+        />
+      </Form>
+    </section>
+  )
+}
+
+function SignedInPlaces({ zone }: { zone: Zone }) {
+  const loaded = useRead(at('sessions', {}))
+  const end = async (id: string) => {
+    try {
+      await write('DELETE', at('sessions/:sessionId', { sessionId: id }))
+      tell('Signed out there')
+    } catch (error) {
+      tell(errorMessageOf(error), true)
+    }
+    loaded.again()
+  }
+  return (
+    <section>
+      <h2>Where you are signed in</h2>
+      <Listing loaded={loaded} what="your sessions" columns={['Browser', 'Last seen', 'By']}>
+        {loaded.value?.sessions.map(place => (
+          <tr key={place.id}>
+            <td title={place.agent}>
+              {browserOf(place.agent)}
+              {place.current && <span class="soft"> (this one)</span>}
+            </td>
+            <td data-title="Last seen">
+              <Moment iso={place.seenAt} zone={zone} text={ago(place.seenAt, Date.now())} />
+            </td>
+            <td data-title="By">{place.means === 'oidc' ? 'provider' : place.means}</td>
+            <td>{!place.current && <LinkButton onClick={() => void end(place.id)}>Sign out</LinkButton>}</td>
+          </tr>
+        ))}
+      </Listing>
+    </section>
+  )
+}
+
+/** Returns the approximate browser and operating system of a User-Agent. */
+function browserOf(agent: string): string {
+  const browser = /(Firefox|Edg|OPR|Chrome|Safari)\/?[\d.]*/.exec(agent.replace(/HeadlessChrome/, 'Chrome'))?.[1]
+  const system = /(Windows|Macintosh|Android|iPhone|iPad|Linux)/.exec(agent)?.[1]
+  const names: Readonly<Record<string, string>> = { Edg: 'Edge', OPR: 'Opera', Macintosh: 'macOS' }
+  const parts = [browser, system].flatMap(part => (part === undefined ? [] : [names[part] ?? part]))
+  return parts.length === 0 ? asLine(agent, 60) || 'unknown' : parts.join(', ')
 }

@@ -1,18 +1,17 @@
 import { useState } from 'preact/hooks'
 import type { ProjectAnswer } from '../contract.ts'
-import { at, read, write } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { at, write } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import { loadSession, may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
-import { Form } from '../ui/dialog.tsx'
-import { Field } from '../ui/field.tsx'
+import { Field, Form } from '../ui/dialog.tsx'
 import { formatBytes, formatCount, formatLimit, formatPercent, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { fullTime, type Zone } from '../ui/time.ts'
 
 export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
   const path = at('p/:slug', { slug })
-  const { value, error, again } = useLoad(path, signal => read(path, { signal }))
+  const { value, error, again } = useRead(path)
   const [typed, setTyped] = useState<string | undefined>()
   if (error !== undefined) return <Problem error={error} again={again} />
   if (value === undefined) return <Waiting what="the project" />

@@ -7,10 +7,9 @@ import { changeView, removeView, useViews } from '../state/saved-views.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
 import { addressOf, describeQuery, MOST_NAME, VIEW_PAGES } from '../state/views.ts'
-import { Dialog, Form } from '../ui/dialog.tsx'
-import { Field } from '../ui/field.tsx'
+import { Dialog, Field, Form } from '../ui/dialog.tsx'
 import { asLine } from '../ui/text.ts'
-import { Listing } from './listing.tsx'
+import { Listing, RowAction } from './listing.tsx'
 
 type Asked = { readonly what: 'rename' | 'delete'; readonly view: View }
 
@@ -90,22 +89,13 @@ function Acts({ view, slug, ask, share }: ActsProps) {
   const name = asLine(view.name, MOST_NAME)
   return (
     <>
-      <button type="button" class="link" aria-label={`Rename ${name}`} onClick={() => ask({ what: 'rename', view })}>
-        Rename
-      </button>{' '}
-      {may(slug, 'member') && (
-        <button
-          type="button"
-          class="link"
-          aria-label={view.shared ? `Make mine: ${name}` : `Share ${name}`}
-          onClick={() => share(view)}
-        >
-          {view.shared ? 'Make mine' : 'Share'}
-        </button>
+      <RowAction label="Rename" name={`Rename ${name}`} act={() => ask({ what: 'rename', view })} />{' '}
+      {!may(slug, 'member') ? null : view.shared ? (
+        <RowAction label="Make mine" name={`Make mine: ${name}`} act={() => share(view)} />
+      ) : (
+        <RowAction label="Share" name={`Share ${name}`} act={() => share(view)} />
       )}{' '}
-      <button type="button" class="link" aria-label={`Delete ${name}`} onClick={() => ask({ what: 'delete', view })}>
-        Delete
-      </button>
+      <RowAction label="Delete" name={`Delete ${name}`} act={() => ask({ what: 'delete', view })} />
     </>
   )
 }

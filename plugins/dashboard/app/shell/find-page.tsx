@@ -1,7 +1,7 @@
 /** Redirects to a trace by its id alone, as found in logs and alerts, if the visitor may see its project. */
 import { useEffect, useState } from 'preact/hooks'
 import { at, read } from '../state/api.ts'
-import { go, useArrival, usePlace } from '../state/place.ts'
+import { go, useArrival, usePlace } from '../state/navigation.ts'
 import { pathOf } from '../state/route.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 

@@ -1,22 +1,21 @@
 /** The frame of every page: navigation, preferences and the user's account. */
+
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { usePart } from '../state/lazy-part.ts'
-import { go, usePlace } from '../state/place.ts'
+import { styled, usePart } from '../state/lazy-part.ts'
+import { go, usePlace } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { type Page, pathOf } from '../state/route.ts'
-import { session } from '../state/session.ts'
+import { session, signOut } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { styled } from '../state/styles.ts'
 import { dismiss, toasts } from '../state/toasts.ts'
+import { Icon } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Icon } from '../ui/icons.tsx'
-import { Menu } from '../ui/menu.tsx'
+import { Menu, type MenuItem } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
 import { offsetName } from '../ui/time.ts'
-import { AccountMenu, type Link } from './account-menu.tsx'
 import { SignInForm } from './sign-in-form.tsx'
 
 const loadCommandBox = () => styled(import('./command-box.tsx'))
@@ -45,24 +44,19 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
   })
   const projects = known?.projects ?? []
   const current = projects.find(project => project.slug === slug)
-  const links: Link[] =
+  const link = (label: string, to: Page, ...inside: Page['page'][]): Link => {
+    return { label, to, active: [to.page, ...inside].includes(page.page) }
+  }
+  const links =
     slug === undefined
       ? []
       : [
-          { label: 'Overview', to: { page: 'overview', slug }, active: page.page === 'overview' },
-          {
-            label: 'Traces',
-            to: { page: 'traces', slug },
-            active: page.page === 'traces' || page.page === 'trace' || page.page === 'compare'
-          },
-          {
-            label: 'Sessions',
-            to: { page: 'sessions', slug },
-            active: page.page === 'sessions' || page.page === 'session'
-          },
-          { label: 'Users', to: { page: 'users', slug }, active: page.page === 'users' || page.page === 'user' },
-          { label: 'Scores', to: { page: 'scores', slug }, active: page.page === 'scores' },
-          { label: 'Settings', to: { page: 'settings', slug, tab: 'keys' }, active: page.page === 'settings' }
+          link('Overview', { page: 'overview', slug }),
+          link('Traces', { page: 'traces', slug }, 'trace', 'compare'),
+          link('Sessions', { page: 'sessions', slug }, 'session'),
+          link('Users', { page: 'users', slug }, 'user'),
+          link('Scores', { page: 'scores', slug }),
+          link('Settings', { page: 'settings', slug, tab: 'keys' })
         ]
   return (
     <>
@@ -76,11 +70,8 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
         {projects.length > 0 && (
           <Menu
             class="projects"
-            label={
-              <>
-                <span class="clip">{asLine(current?.name ?? slug ?? 'Projects', 80)}</span> <Icon name="down" />
-              </>
-            }
+            down
+            label={<span class="clip">{asLine(current?.name ?? slug ?? 'Projects', 80)}</span>}
             items={projects.map(project => ({
               label: asLine(project.name, 80),
               note: project.slug,
@@ -187,5 +178,62 @@ function SignInAgain() {
       <p>Your session has ended. Sign in to go on where you are.</p>
       <SignInForm />
     </Dialog>
+  )
+}
+
+interface Link {
+  readonly label: string
+  readonly to: Page
+  readonly active: boolean
+}
+
+/** The account menu: account, colours, times and keyboard shortcuts. */
+function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): void }) {
+  const known = useStore(session)
+  const { theme, keys, zone } = useStore(preferences)
+  const themes = (['system', 'light', 'dark'] as const).map(
+    (each): MenuItem => ({
+      label: each === 'system' ? 'Colours of the system' : each === 'light' ? 'Light' : 'Dark',
+      checked: theme === each,
+      act: () => prefer({ theme: each })
+    })
+  )
+  const user = known?.user
+  return (
+    <Menu
+      class="mine"
+      end
+      name={user ? `You: ${user.email}` : 'Options'}
+      label={
+        user ? (
+          <>
+            <span class="initial wide-only" aria-hidden="true">
+              {[...(user.name || user.email)][0]?.toUpperCase()}
+            </span>
+            {/* On a narrow screen, this menu also contains the pages. */}
+            <span class="narrow-only">
+              <Icon name="menu" />
+            </span>
+          </>
+        ) : (
+          <Icon name="menu" />
+        )
+      }
+      items={[
+        ...links.map(({ label, to }) => ({ label, href: pathOf(to), narrow: true })),
+        ...(user ? [{ label: user.name || user.email, note: user.email, href: 'account' }] : []),
+        ...(user ? (['line'] as const) : []),
+        ...themes,
+        'line',
+        {
+          label: zone === 'utc' ? 'Show local times' : 'Show times in UTC',
+          act: () => prefer({ zone: zone === 'utc' ? 'local' : 'utc' }),
+          narrow: true
+        },
+        { label: 'Keyboard', key: '?', act: openHelp },
+        { label: keys ? 'Turn single keys off' : 'Turn single keys on', act: () => prefer({ keys: !keys }) },
+        ...(user ? (['line', { label: 'Sign out', act: () => void signOut() }] as const) : [])
+      ]}
+    />
   )
 }

@@ -2,7 +2,8 @@
  * Requests to the server. Reads wait for an unreachable server and an expired session, and are then retried. Writes
  * wait only for a sign-in and report any other failure at once.
  */
-import type { Answer, Method, Parameters, Path } from '../contract.ts'
+
+import type { Answer, Method, Outline, Parameters, Path } from '../contract.ts'
 import { createStore } from './store.ts'
 
 export class ApiError extends Error {
@@ -164,4 +165,14 @@ function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
 
 export function errorMessageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
+}
+
+/** Loads an outline. The address must not name a version, because the server may then report no change. */
+export async function fetchOutline(
+  address: ApiPath<'p/:slug/traces/:traceId/outline'>,
+  signal: AbortSignal
+): Promise<Outline> {
+  const answer = await read(address, { signal })
+  if ('unchanged' in answer) throw new Error('The server sent no outline.')
+  return answer
 }

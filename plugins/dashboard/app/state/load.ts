@@ -1,5 +1,7 @@
 /** Loads data for a component. A value is kept while the same key is reloaded, and dropped when the key changes. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import type { Answer, Path } from '../contract.ts'
+import { type ApiPath, read } from './api.ts'
 
 export interface Loaded<T> {
   readonly value: T | undefined
@@ -38,6 +40,11 @@ export function useLoad<T>(
   const again = useCallback(() => setTurn(before => before + 1), [])
   const error = current ? answers.error : undefined
   return { value, error, loading: key !== undefined && value === undefined && error === undefined, again }
+}
+
+/** Loads the response at an address. */
+export function useRead<P extends Path>(address: ApiPath<P>): Loaded<Answer<'GET', P>> {
+  return useLoad(address, signal => read(address, { signal }))
 }
 
 /** Calls a function every `ms`, except in a hidden tab, and at once when the tab becomes visible. 0 disables calls. */

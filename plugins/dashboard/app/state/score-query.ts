@@ -74,6 +74,11 @@ export function withPicks(query: ScorePageQuery, picks: ScorePicks): ScorePageQu
 
 export const hasPicks = (query: ScorePageQuery): boolean => PICKS.some(name => query[name] !== undefined)
 
+/** Returns the query with charts shown as tables, or as charts. */
+export function withTable({ table: _, ...rest }: ScorePageQuery, asTable: boolean): ScorePageQuery {
+  return asTable ? { ...rest, table: '1' } : rest
+}
+
 /** Returns the query limited to one time step. */
 export function withStep(
   query: ScorePageQuery,

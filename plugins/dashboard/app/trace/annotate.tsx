@@ -2,8 +2,8 @@
 
 import { useId, useState } from 'preact/hooks'
 import type { DataType, Score } from '../contract.ts'
-import { at, read, write } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { at, write } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import { tell } from '../state/toasts.ts'
 import { Dialog, Form } from '../ui/dialog.tsx'
 import { asLine } from '../ui/text.ts'
@@ -25,8 +25,7 @@ const TYPES: readonly { type: DataType; label: string }[] = [
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 
 export function Annotate({ slug, traceId, span, scores, onClose, changed }: Props) {
-  const names = at('p/:slug/score-names', { slug })
-  const known = useLoad(names, signal => read(names, { signal })).value ?? []
+  const known = useRead(at('p/:slug/score-names', { slug })).value ?? []
   const [name, setName] = useState('')
   const [type, setType] = useState<DataType>('numeric')
   const [value, setValue] = useState('')

@@ -4,21 +4,20 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'
 import { ancestorsOf, firstSpan, foldable, growTree, visibleRows } from '../content/span-tree.ts'
 import type { Outline } from '../contract.ts'
-import { at, errorMessageOf, read } from '../state/api.ts'
+import { at, errorMessageOf, fetchOutline, read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { neighbourOf } from '../state/list-pages.ts'
 import { writeQuery } from '../state/list-query.ts'
 import { useInterval, useLoad } from '../state/load.ts'
-import { fetchOutline } from '../state/outline.ts'
-import { go, goSearch, useArrival, usePlace } from '../state/place.ts'
+import { go, goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { formatCounted } from '../ui/format.ts'
-import { Problem, Waiting } from '../ui/problem.tsx'
+import { Pending, Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { describeLeftOut } from './left-out.ts'
 import { findMarks, readPattern } from './search.ts'
@@ -248,10 +247,8 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
               next={nextHit}
             />
           </div>
-          {view === 'log' && log.error !== undefined ? (
-            <Problem error={log.error} again={log.again} />
-          ) : view === 'log' && log.part === undefined ? (
-            <Waiting what="the log" />
+          {view === 'log' && log.part === undefined ? (
+            <Pending of={log} what="the log" />
           ) : view === 'log' && log.part !== undefined ? (
             <log.part.LogView
               slug={slug}

@@ -3,10 +3,11 @@ import type { Outline, Score } from '../contract.ts'
 import { at, errorMessageOf, write } from '../state/api.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
+import { Button, Icon, LinkButton } from '../ui/controls.tsx'
+import { Moment } from '../ui/facts.tsx'
 import { formatScore } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { asLine } from '../ui/text.ts'
-import { fullTime, shortTime, type Zone } from '../ui/time.ts'
+import type { Zone } from '../ui/time.ts'
 
 interface Props {
   readonly slug: string
@@ -42,9 +43,9 @@ export function TraceScores({ slug, outline, spanId, zone, annotate, select, cha
     <div class="score-list">
       {may(slug, 'member') && (
         <p>
-          <button type="button" onClick={annotate}>
+          <Button onClick={annotate}>
             Annotate <kbd>a</kbd>
-          </button>
+          </Button>
         </p>
       )}
       {shown.length === 0 && (
@@ -74,16 +75,11 @@ export function TraceScores({ slug, outline, spanId, zone, annotate, select, cha
               {SOURCES[score.source] ?? score.source}
               {score.author && ` by ${asLine(score.author, 80)}`}
               {score.evaluatorId !== null && ` ${asLine(score.evaluatorId, 60)}`} ·{' '}
-              <time dateTime={score.createdAt} title={fullTime(score.createdAt, zone)}>
-                {shortTime(score.createdAt, zone, now)}
-              </time>
+              <Moment iso={score.createdAt} zone={zone} now={now} />
               {spanId === undefined && score.spanId !== null && (
                 <>
                   {' '}
-                  · on{' '}
-                  <button type="button" class="link" onClick={() => select(score.spanId!)}>
-                    {asLine(nameOf(score.spanId), 60)}
-                  </button>
+                  · on <LinkButton onClick={() => select(score.spanId!)}>{asLine(nameOf(score.spanId), 60)}</LinkButton>
                 </>
               )}
             </p>

@@ -3,8 +3,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Outline } from '../contract.ts'
 import { at, errorMessageOf, read } from '../state/api.ts'
+import { Icon } from '../ui/controls.tsx'
 import { formatCounted } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { Finder } from './finder.ts'
 
 interface Props {

@@ -1,21 +1,24 @@
 /** Shows everything recorded for a span or for the trace itself. */
 
-import { useEffect, useRef } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { type Body, conversationOf, knownBody, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
 import { countMembers, type JsonNode, memberAt, membersOf, readString, sourceOf } from '../content/json-text.ts'
 import { JsonView } from '../content/json-view.tsx'
-import { foldedCount } from '../content/message-repetition.ts'
+import { foldedCount } from '../content/message.ts'
 import { Messages } from '../content/messages-view.tsx'
+import { Plain } from '../content/text-view.tsx'
 import type { Outline, OutlineSpan } from '../contract.ts'
 import { useLoad } from '../state/load.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
+import { Icon, StatusIcon } from '../ui/controls.tsx'
+import { Moment } from '../ui/facts.tsx'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
-import { StatusIcon } from '../ui/icons.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
-import { asLine } from '../ui/text.ts'
-import { clockTime, fullTime, type Zone } from '../ui/time.ts'
-import { FailureNote } from './failure-note.tsx'
+import { asLine, cut } from '../ui/text.ts'
+import { clockTime, type Zone } from '../ui/time.ts'
+import { failureOf } from './failure.ts'
 import { TraceScores } from './scores.tsx'
 
 export const TABS = ['messages', 'json', 'attributes', 'events', 'scores'] as const
@@ -188,7 +191,6 @@ function useNext(slug: string, outline: Outline, span: OutlineSpan | undefined, 
 
 function PanelHead({ outline, span, zone }: { outline: Outline; span: OutlineSpan | undefined; zone: Zone }) {
   const { trace } = outline
-  const heading = useRef<HTMLHeadingElement>(null)
   const shown = span ?? trace
   const usage = shown.usage
   const facts = [
@@ -202,7 +204,7 @@ function PanelHead({ outline, span, zone }: { outline: Outline; span: OutlineSpa
   ].filter(fact => fact !== undefined)
   return (
     <header class="panel-head">
-      <h2 ref={heading}>
+      <h2>
         <span class="clip" title={shown.name}>
           {asLine(shown.name, 200)}
         </span>
@@ -213,9 +215,7 @@ function PanelHead({ outline, span, zone }: { outline: Outline; span: OutlineSpa
         {facts.map(fact => (
           <span key={fact}>{fact}</span>
         ))}
-        <time dateTime={shown.startedAt} title={fullTime(shown.startedAt, zone)}>
-          {clockTime(shown.startedAt, zone, true)}
-        </time>
+        <Moment iso={shown.startedAt} zone={zone} text={clockTime(shown.startedAt, zone, true)} />
       </p>
     </header>
   )
@@ -236,10 +236,10 @@ function Conversations({ body, rendered, earlier, running }: ConversationsProps)
   if (none) return <p class="soft">{running ? 'Nothing has come yet.' : 'Neither input nor output was recorded.'}</p>
   return (
     <>
-      <Half title="Input" text={body.text} node={body.input} is={input !== undefined}>
+      <Half title="Input" text={body.text} node={body.input}>
         {input && <Messages messages={input} rendered={rendered} folded={folded} earlier={earlier?.name ?? ''} />}
       </Half>
-      <Half title="Output" text={body.text} node={body.output} is={output !== undefined}>
+      <Half title="Output" text={body.text} node={body.output}>
         {output && <Messages messages={output} rendered={rendered} />}
       </Half>
     </>
@@ -250,22 +250,18 @@ interface HalfProps {
   readonly title: string
   readonly text: string
   readonly node: JsonNode | undefined
-  /** Whether to show the children; otherwise the value is shown as JSON. */
-  readonly is: boolean
-  // biome-ignore lint/suspicious/noExplicitAny: what components may hold.
-  readonly children: any
+  /** If undefined, the value is shown as JSON. */
+  readonly children?: ComponentChildren
 }
 
-function Half({ title, text, node, is, children }: HalfProps) {
+function Half({ title, text, node, children }: HalfProps) {
   return (
     <section class="half">
       <h3>{title}</h3>
       {node === undefined ? (
         <p class="soft">{NONE}</p>
-      ) : is ? (
-        children
       ) : (
-        <JsonView text={text} node={node} label={title} />
+        (children ?? <JsonView text={text} node={node} label={title} />)
       )}
     </section>
   )
@@ -274,12 +270,8 @@ function Half({ title, text, node, is, children }: HalfProps) {
 function Raw({ body }: { body: Body }) {
   return (
     <>
-      <Half title="Input" text={body.text} node={body.input} is={false}>
-        {null}
-      </Half>
-      <Half title="Output" text={body.text} node={body.output} is={false}>
-        {null}
-      </Half>
+      <Half title="Input" text={body.text} node={body.input} />
+      <Half title="Output" text={body.text} node={body.output} />
     </>
   )
 }
@@ -300,15 +292,12 @@ function Events({ body, zone }: { body: Body; zone: Zone }) {
     <ol class="events">
       {members.map(({ index, node }) => {
         const [name, at, attributes] = ['name', 'timestamp', 'attributes'].map(key => memberAt(text, node, key))
+        const iso = at?.kind === 'string' ? readString(text, at) : undefined
         const isEmpty = attributes === undefined || attributes.kind !== 'object' || countMembers(text, attributes) === 0
         return (
           <li key={index}>
             <p>
-              {at?.kind === 'string' && (
-                <time dateTime={readString(text, at)} title={fullTime(readString(text, at), zone)}>
-                  {clockTime(readString(text, at), zone, true)}
-                </time>
-              )}{' '}
+              {iso !== undefined && <Moment iso={iso} zone={zone} text={clockTime(iso, zone, true)} />}{' '}
               <b>
                 {name === undefined
                   ? ''
@@ -353,4 +342,25 @@ export function useHighlights(find: ((text: string) => [number, number][]) | und
       registry.delete('found')
     }
   }, [find, key])
+}
+
+/** Maximum length shown. Stack traces can have any length, and Events shows them in full. */
+const MOST = 2000
+
+/** Shows why a span failed, above everything else recorded for it. */
+function FailureNote({ body }: { body: Body }) {
+  const failure = failureOf(body.text, body.attributes, body.events)
+  if (failure === undefined) return null
+  const { type, message } = failure
+  return (
+    <div class="failure" role="note" aria-label="Why it failed">
+      <Icon name="error" />
+      <p>
+        {type !== '' && <b>{asLine(type, 120)}</b>}
+        {type !== '' && message !== '' && ': '}
+        <Plain text={cut(message, MOST)} />
+        {message.length > MOST && '…'}
+      </p>
+    </div>
+  )
 }

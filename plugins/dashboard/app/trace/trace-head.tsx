@@ -3,25 +3,25 @@
 import { useState } from 'preact/hooks'
 import { conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
 import { sourceOf, writeIndented } from '../content/json-text.ts'
-import { messagesAsText } from '../content/message-repetition.ts'
+import { messagesAsText } from '../content/message.ts'
 import type { Outline } from '../contract.ts'
 import { at, errorMessageOf, fetchText, write } from '../state/api.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { type Filter, narrowed, readQuery, writeQuery } from '../state/list-query.ts'
-import { go, serverAddress } from '../state/place.ts'
+import { go, serverAddress } from '../state/navigation.ts'
 import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { copy, tell } from '../state/toasts.ts'
+import { Button, Icon, StatusIcon } from '../ui/controls.tsx'
 import { Dialog, Form } from '../ui/dialog.tsx'
-import { Fact } from '../ui/facts.tsx'
+import { Fact, Moment } from '../ui/facts.tsx'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
-import { Icon, StatusIcon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
 import { ago, fullTime, shortTime, type Zone } from '../ui/time.ts'
 
-const loadMetadataDialog = () => import('./metadata-dialog.tsx')
-const loadCompareDialog = () => import('./compare-dialog.tsx')
+const loadMetadataDialog = () => import('./trace-dialogs.tsx')
+const loadCompareDialog = () => import('./trace-dialogs.tsx')
 
 interface Props {
   readonly slug: string
@@ -74,31 +74,11 @@ export function TraceHead(props: Props) {
         <div class="trace-tools">
           {list !== undefined && (
             <>
-              <button
-                type="button"
-                class="plain"
-                title="Previous trace of the list (k)"
-                aria-label="Previous trace of the list"
-                onClick={() => neighbour(-1)}
-              >
-                <Icon name="left" />
-              </button>
-              <button
-                type="button"
-                class="plain"
-                title="Next trace of the list (j)"
-                aria-label="Next trace of the list"
-                onClick={() => neighbour(1)}
-              >
-                <Icon name="right" />
-              </button>
+              <StepButton icon="left" label="Previous trace of the list" shortcut="k" step={() => neighbour(-1)} />
+              <StepButton icon="right" label="Next trace of the list" shortcut="j" step={() => neighbour(1)} />
             </>
           )}
-          {may(slug, 'member') && (
-            <button type="button" onClick={annotate}>
-              Annotate
-            </button>
-          )}
+          {may(slug, 'member') && <Button onClick={annotate}>Annotate</Button>}
           <Menu
             end
             label={
@@ -203,9 +183,7 @@ export function TraceHead(props: Props) {
         <Fact name="Size">{formatBytes(trace.estimatedBytes)}</Fact>
         {trace.metadataUpdatedAt !== null && (
           <Fact name="Metadata edited">
-            <time dateTime={trace.metadataUpdatedAt} title={fullTime(trace.metadataUpdatedAt, zone)}>
-              {shortTime(trace.metadataUpdatedAt, zone, new Date(now))}
-            </time>
+            <Moment iso={trace.metadataUpdatedAt} zone={zone} now={new Date(now)} />
           </Fact>
         )}
       </dl>
@@ -244,6 +222,15 @@ export function TraceHead(props: Props) {
   )
 }
 
+function StepButton(props: { icon: 'left' | 'right'; label: string; shortcut: string; step(): void }) {
+  const { icon, label, shortcut, step } = props
+  return (
+    <button type="button" class="plain" title={`${label} (${shortcut})`} aria-label={label} onClick={step}>
+      <Icon name={icon} />
+    </button>
+  )
+}
+
 /** Shows the delay between a trace's end and its storage. */
 function Ingested({ trace, zone }: { trace: Outline['trace']; zone: Zone }) {
   const { ingestedAt, endedAt } = trace
@@ -253,9 +240,7 @@ function Ingested({ trace, zone }: { trace: Outline['trace']; zone: Zone }) {
   if (late < 0) return null
   return (
     <Fact name="Ingested">
-      <time dateTime={ingestedAt} title={fullTime(ingestedAt, zone)}>
-        {formatDuration(late)} after its end
-      </time>
+      <Moment iso={ingestedAt} zone={zone} text={`${formatDuration(late)} after its end`} />
     </Fact>
   )
 }

@@ -4,8 +4,8 @@ import { useRef, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'
 import type { Row } from '../content/span-tree.ts'
 import type { Outline, OutlineSpan } from '../contract.ts'
+import { Icon, LinkButton } from '../ui/controls.tsx'
 import { formatDuration, shortId } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { asLine } from '../ui/text.ts'
 import { useShown, useVirtual } from '../ui/virtual-rows.ts'
 import { barOf, ticks, type WaterfallFrame } from './waterfall.ts'
@@ -238,11 +238,7 @@ function Axis({ frame, origin, zoomed, zoom }: AxisProps) {
     <div class="axis">
       <span class="axis-name">
         Span
-        {zoomed && (
-          <button type="button" class="link" onClick={() => zoom(undefined)}>
-            whole time
-          </button>
-        )}
+        {zoomed && <LinkButton onClick={() => zoom(undefined)}>whole time</LinkButton>}
       </span>
       <span class="row-time">Took</span>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: zooming is a help for the eye alone. */}
@@ -272,11 +268,7 @@ function Axis({ frame, origin, zoomed, zoom }: AxisProps) {
           // A label near the end does not fit.
           if (share > 0.9) return null
           return (
-            <span
-              key={ms}
-              class={share > 0.9 ? 'is-last' : ''}
-              style={{ insetInlineStart: `${(share * 100).toFixed(2)}%` }}
-            >
+            <span key={ms} style={{ insetInlineStart: `${(share * 100).toFixed(2)}%` }}>
               {ms === 0 ? '0' : formatTick(ms)}
             </span>
           )

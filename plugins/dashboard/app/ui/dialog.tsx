@@ -1,8 +1,9 @@
-/** Modal dialogs. The browser keeps the focus inside and restores it afterwards. */
+/** Modal dialogs and their forms. The browser keeps the focus inside a dialog and restores it afterwards. */
+
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { errorMessageOf } from '../state/api.ts'
-import { Icon } from './icons.tsx'
+import { Button, Icon } from './controls.tsx'
 
 interface DialogProps {
   readonly title: string
@@ -91,11 +92,7 @@ export function Form({ children, submit, danger = false, disabled = false, onCan
         </p>
       )}
       <div class="buttons">
-        {onCancel && (
-          <button type="button" onClick={onCancel}>
-            Cancel
-          </button>
-        )}
+        {onCancel && <Button onClick={onCancel}>Cancel</Button>}
         <button type="submit" class={danger ? 'danger' : 'main'} disabled={disabled || state === 'busy'}>
           {submit}
         </button>
@@ -112,10 +109,37 @@ export function Secret({ label, value, onCopy }: { label: string; value: string;
       <label for={id}>{label}</label>
       <div class="joined">
         <input id={id} class="mono" readOnly value={value} onFocus={event => event.currentTarget.select()} />
-        <button type="button" onClick={onCopy}>
+        <Button onClick={onCopy}>
           <Icon name="copy" /> Copy
-        </button>
+        </Button>
       </div>
     </div>
+  )
+}
+
+interface FieldProps {
+  readonly label: string
+  readonly value: string
+  set(value: string): void
+  readonly note?: ComponentChildren
+  readonly type?: 'text' | 'email' | 'password'
+  readonly autocomplete?: 'off' | 'username' | 'current-password' | 'new-password'
+  readonly inputMode?: 'email'
+  readonly required?: boolean
+  readonly readOnly?: boolean
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly placeholder?: string
+  readonly spellcheck?: boolean
+  readonly autoFocus?: boolean
+}
+
+export function Field({ label, value, note, set, ...rest }: FieldProps) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input {...(rest as object)} value={value} onInput={event => set(event.currentTarget.value)} />
+      {note !== undefined && <small>{note}</small>}
+    </label>
   )
 }

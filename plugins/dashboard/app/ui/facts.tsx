@@ -1,5 +1,9 @@
-/** Named facts: values, times and days. */
+/** Named facts: values, times, days and scores. */
+
 import type { ComponentChildren } from 'preact'
+import type { ScoreSummary } from '../contract.ts'
+import { formatScore } from './format.ts'
+import { asLine } from './text.ts'
 import { dayName, fullTime, shortTime, type Zone } from './time.ts'
 
 export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
@@ -11,10 +15,18 @@ export function Fact({ name, children }: { name: string; children: ComponentChil
   )
 }
 
-export function Moment({ iso, zone, now }: { iso: string; zone: Zone; now: Date }) {
+interface MomentProps {
+  readonly iso: string
+  readonly zone: Zone
+  readonly now?: Date
+  readonly text?: string
+}
+
+/** A time with the full time as its title. By default, the text is the time in short. */
+export function Moment({ iso, zone, now = new Date(), text = shortTime(iso, zone, now) }: MomentProps) {
   return (
     <time dateTime={iso} title={fullTime(iso, zone)}>
-      {shortTime(iso, zone, now)}
+      {text}
     </time>
   )
 }
@@ -25,5 +37,13 @@ export function Day({ iso }: { iso: string }) {
     <time dateTime={iso.slice(0, 10)} title={`${iso.slice(0, 10)}, UTC`}>
       {dayName(iso)}
     </time>
+  )
+}
+
+export function ScoreChip({ name, score }: { name?: string; score: ScoreSummary }) {
+  return (
+    <span class="score">
+      {name !== undefined && <span class="soft">{name}</span>} {asLine(formatScore(score.value), 24)}
+    </span>
   )
 }

@@ -7,8 +7,8 @@ import { countFilters, FILTER_NAMES, type Filter, type ListQuery, narrowed, with
 import { preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
 import { LIST_RANGES, rangeName } from '../state/time-range.ts'
+import { Icon } from './controls.tsx'
 import { formatCount } from './format.ts'
-import { Icon } from './icons.tsx'
 import { Menu } from './menu.tsx'
 import { shortTime } from './time.ts'
 
@@ -92,7 +92,7 @@ export function FilterBar({ query, facets, counts, settings, only = FILTER_NAMES
               key={filter}
               label={LABELS[filter]}
               value={value}
-              values={values}
+              values={values.includes(value) ? values : [value, ...values]}
               counted={counted}
               set={next => set(filter, next)}
             />
@@ -138,19 +138,21 @@ function withCount(value: string, counted: Counted): string {
 
 interface ChosenProps {
   readonly label: string
-  readonly value: string
-  readonly values: readonly string[]
-  readonly counted: Counted
+  readonly any?: string
+  readonly value: string | undefined
+  /** Repeated and empty values are left out. */
+  readonly values: readonly (string | undefined)[]
+  readonly counted?: Counted
   set(value: string): void
 }
 
-function ChosenFilter({ label, value, values, counted, set }: ChosenProps) {
-  const shown = value === '' || values.includes(value) ? values : [value, ...values]
+export function ChosenFilter({ label, any = 'any', value = '', values, counted, set }: ChosenProps) {
+  const shown = [...new Set(values)].filter(each => each !== undefined && each !== '') as string[]
   return (
     <label class={`filter ${value === '' ? '' : 'is-set'}`}>
       <span>{label}</span>
       <select value={value} onChange={event => set(event.currentTarget.value)}>
-        <option value="">any</option>
+        <option value="">{any}</option>
         {shown.map(each => (
           <option key={each} value={each}>
             {withCount(each, counted)}
@@ -164,13 +166,13 @@ function ChosenFilter({ label, value, values, counted, set }: ChosenProps) {
 interface TypedProps {
   readonly label: string
   readonly value: string
-  readonly off: boolean
-  readonly known: readonly string[] | undefined
-  readonly counted: Counted
+  readonly off?: boolean
+  readonly known?: readonly string[] | undefined
+  readonly counted?: Counted
   set(value: string): void
 }
 
-function TypedFilter({ label, value, off, known, counted, set }: TypedProps) {
+export function TypedFilter({ label, value, off = false, known, counted, set }: TypedProps) {
   const [text, setText] = useState(value)
   const list = useId()
   useEffect(() => setText(value), [value])
@@ -247,11 +249,8 @@ function TimeMenu({
       <Menu
         end
         class="time"
-        label={
-          <>
-            {label} <Icon name="down" />
-          </>
-        }
+        down
+        label={label}
         items={[
           ...(ranges === undefined
             ? [{ label: 'All time', checked: label === 'All time', act: () => change(withTime(query, {})) }]

@@ -1,22 +1,16 @@
 /** Images and audio from data URIs only; nothing is fetched from other sites. */
 
-export type Media =
-  | { readonly kind: 'image' | 'audio'; readonly type: string; readonly data: string; readonly bytes: number }
-  | { readonly kind: 'file'; readonly type: string; readonly bytes: number; readonly data: string }
+export interface Media {
+  readonly kind: 'image' | 'audio' | 'file'
+  readonly type: string
+  readonly data: string
+  readonly bytes: number
+}
 
 const IMAGES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
-const SOUNDS = new Set([
-  'audio/mpeg',
-  'audio/mp3',
-  'audio/wav',
-  'audio/x-wav',
-  'audio/wave',
-  'audio/ogg',
-  'audio/webm',
-  'audio/flac',
-  'audio/aac',
-  'audio/mp4'
-])
+const SOUNDS = new Set(
+  ['mpeg', 'mp3', 'wav', 'x-wav', 'wave', 'ogg', 'webm', 'flac', 'aac', 'mp4'].map(format => `audio/${format}`)
+)
 const DATA_URI = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)?((?:;[a-z0-9-]+=[^;,]*)*);base64,/i
 const PAYLOAD = /^[A-Za-z0-9+/\s]*={0,2}\s*$/
 
@@ -35,9 +29,8 @@ export function mediaOf(type: string, base64: string): Media | undefined {
   if (!PAYLOAD.test(payload.slice(0, 4096))) return undefined
   const bytes = Math.floor((payload.length * 3) / 4)
   const data = `data:${mime};base64,${payload}`
-  if (IMAGES.has(mime)) return { kind: 'image', type: mime, data, bytes }
-  if (SOUNDS.has(mime)) return { kind: 'audio', type: mime, data, bytes }
-  return { kind: 'file', type: mime, data, bytes }
+  const kind = IMAGES.has(mime) ? 'image' : SOUNDS.has(mime) ? 'audio' : 'file'
+  return { kind, type: mime, data, bytes }
 }
 
 const SIGNATURES: readonly (readonly [start: string, type: string])[] = [

@@ -1,6 +1,7 @@
 /** A button with a menu in the ARIA pattern: arrow keys move, Escape and Tab close. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { Icon } from './controls.tsx'
 
 export interface MenuItem {
   readonly label: ComponentChildren
@@ -18,6 +19,8 @@ export interface MenuItem {
 
 interface MenuProps {
   readonly label: ComponentChildren
+  /** Whether an arrow down follows the label. */
+  readonly down?: boolean
   /** Name for screen readers, if the label is an icon. */
   readonly name?: string
   readonly items: readonly (MenuItem | 'line')[]
@@ -26,7 +29,7 @@ interface MenuProps {
   readonly end?: boolean
 }
 
-export function Menu({ label, name, items, class: kind = '', end = false }: MenuProps) {
+export function Menu({ label, down = false, name, items, class: kind = '', end = false }: MenuProps) {
   const [open, setOpen] = useState(false)
   const root = useRef<HTMLDivElement>(null)
   const id = useId()
@@ -40,12 +43,8 @@ export function Menu({ label, name, items, class: kind = '', end = false }: Menu
   // A layout effect, because an Escape pressed before it runs would leave the page.
   useLayoutEffect(() => {
     if (!open) return
-    focusOn(
-      Math.max(
-        0,
-        entries().findIndex(entry => entry.getAttribute('aria-checked') === 'true')
-      )
-    )
+    const checked = entries().findIndex(entry => entry.getAttribute('aria-checked') === 'true')
+    focusOn(Math.max(0, checked))
     const outside = (event: Event) => {
       if (!root.current?.contains(event.target as Element)) setOpen(false)
     }
@@ -100,6 +99,8 @@ export function Menu({ label, name, items, class: kind = '', end = false }: Menu
         }}
       >
         {label}
+        {down && ' '}
+        {down && <Icon name="down" />}
       </button>
       {open && (
         <div class={`menu-list ${end ? 'at-end' : ''}`} id={id} role="menu" tabIndex={-1} onKeyDown={press}>

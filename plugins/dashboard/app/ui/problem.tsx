@@ -1,5 +1,6 @@
 import { ApiError, errorMessageOf } from '../state/api.ts'
 import { copy } from '../state/toasts.ts'
+import { Button } from './controls.tsx'
 
 export function Problem({ error, again }: { error: unknown; again?: () => void }) {
   const requestId = error instanceof ApiError ? error.requestId : undefined
@@ -7,11 +8,7 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
     <div class="problem" role="alert">
       <p>{errorMessageOf(error)}</p>
       <p class="buttons">
-        {again && (
-          <button type="button" onClick={again}>
-            Try again
-          </button>
-        )}
+        {again && <Button onClick={again}>Try again</Button>}
         {requestId !== undefined && (
           <button
             type="button"
@@ -25,6 +22,17 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
       </p>
     </div>
   )
+}
+
+interface PendingProps {
+  readonly of: { readonly value?: unknown; readonly error: unknown; again(): void }
+  readonly what: string
+}
+
+/** Shows an error of loading or, until something is loaded, that it is loading. */
+export function Pending({ of: { value, error, again }, what }: PendingProps) {
+  if (error !== undefined) return <Problem error={error} again={again} />
+  return value === undefined ? <Waiting what={what} /> : null
 }
 
 /** Shows that something is loading. Styles delay the message, so that fast responses never show it. */

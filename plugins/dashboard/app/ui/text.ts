@@ -89,8 +89,3 @@ export function isBase64(text: string): boolean {
   // Letters alone, such as 'aaaa…', are ordinary text.
   return /\d/.test(text.slice(0, 256)) && /[A-Z]/.test(text.slice(0, 256)) && BASE64.test(text)
 }
-
-/** Converts base64 to the alphabet of data URIs, with + and /. */
-export function normalBase64(text: string): string {
-  return text.replace(/-/g, '+').replace(/_/g, '/')
-}

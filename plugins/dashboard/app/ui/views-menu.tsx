@@ -8,9 +8,7 @@ import { changeView, saveView, useViews } from '../state/saved-views.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
 import { addressOf, inOrder, MOST_NAME, VIEW_PAGES, type ViewPage } from '../state/views.ts'
-import { Dialog, Form } from './dialog.tsx'
-import { Field } from './field.tsx'
-import { Icon } from './icons.tsx'
+import { Dialog, Field, Form } from './dialog.tsx'
 import { Menu, type MenuItem } from './menu.tsx'
 import { asLine } from './text.ts'
 
@@ -37,15 +35,7 @@ export function ViewsMenu({ slug, page, search }: Props) {
   }
   return (
     <>
-      <Menu
-        end
-        label={
-          <>
-            Views <Icon name="down" />
-          </>
-        }
-        items={items}
-      />
+      <Menu end down label="Views" items={items} />
       {saving && (
         <SaveDialog
           slug={slug}

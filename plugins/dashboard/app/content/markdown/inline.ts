@@ -4,9 +4,8 @@
  * step takes linear time.
  */
 import { readDataUri } from '../../ui/media.ts'
-import { safeAddress } from './address.ts'
 import { type Mark, matchMarks } from './emphasis.ts'
-import { type Bracket, type Definitions, targetAt } from './link.ts'
+import { type Bracket, type Definitions, safeAddress, targetAt } from './link.ts'
 import type { Markdown } from './nodes.ts'
 
 /** Marks nested deeper than this are ignored, but their content is drawn. */

@@ -4,9 +4,16 @@ import fc from 'fast-check'
 import t from 'tap'
 import * as server from '../../../../../lib/rollups/period.ts'
 import { placesAxis, timeAxis } from '../../../../../plugins/dashboard/app/charts/axis.ts'
-import { linePaths, stackedSums, stackPaths } from '../../../../../plugins/dashboard/app/charts/paths.ts'
 import { changeOf, rateOf, stepsBetween } from '../../../../../plugins/dashboard/app/charts/series.ts'
-import { placeOf, shortValue, type Unit, valueAxis } from '../../../../../plugins/dashboard/app/charts/value-axis.ts'
+import {
+  linePaths,
+  placeOf,
+  shortValue,
+  stackedSums,
+  stackPaths,
+  type Unit,
+  valueAxis
+} from '../../../../../plugins/dashboard/app/charts/value-axis.ts'
 import type { View } from '../../../../../plugins/dashboard/app/contract.ts'
 import { sharesOf, summaryOf } from '../../../../../plugins/dashboard/app/overview/score-summary.ts'
 import { isCounted, readQuery } from '../../../../../plugins/dashboard/app/state/list-query.ts'

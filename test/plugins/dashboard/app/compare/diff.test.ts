@@ -1,10 +1,14 @@
 /** How one text became another. */
 import fc from 'fast-check'
 import t from 'tap'
-import { countChanges, stretches } from '../../../../../plugins/dashboard/app/compare/fold-lines.ts'
 import { readable } from '../../../../../plugins/dashboard/app/compare/readable-json.ts'
 import { commonRuns, type Run } from '../../../../../plugins/dashboard/app/compare/sequence.ts'
-import { type DiffLine, diffText, diffTexts } from '../../../../../plugins/dashboard/app/compare/text-diff.ts'
+import {
+  countChanges,
+  type DiffLine,
+  diffTexts,
+  stretches
+} from '../../../../../plugins/dashboard/app/compare/text-diff.ts'
 import { compareAddress, idIn, readComparison } from '../../../../../plugins/dashboard/app/state/comparison.ts'
 import { runs } from '../../../../torture/orders.ts'
 
@@ -79,6 +83,14 @@ const lines = fc
     maxLength: 30
   })
   .map(list => list.join('\n'))
+
+function diffText(lines: readonly DiffLine[], side: 'before' | 'after'): string {
+  const other = side === 'before' ? 'new' : 'gone'
+  return lines
+    .filter(({ kind }) => kind !== other)
+    .map(line => (line.kind === 'same' ? line.text : line.pieces.map(({ text }) => text).join('')))
+    .join('\n')
+}
 
 t.test('the difference has both texts in it', async () => {
   fc.assert(

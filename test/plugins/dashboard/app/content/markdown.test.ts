@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { safeAddress } from '../../../../../plugins/dashboard/app/content/markdown/address.ts'
-import { readMarkdown } from '../../../../../plugins/dashboard/app/content/markdown/markdown.ts'
+import { readMarkdown } from '../../../../../plugins/dashboard/app/content/markdown/blocks.ts'
+import { safeAddress } from '../../../../../plugins/dashboard/app/content/markdown/link.ts'
 import type { Markdown } from '../../../../../plugins/dashboard/app/content/markdown/nodes.ts'
-import { portionsOf } from '../../../../../plugins/dashboard/app/content/markdown/portions.ts'
+import { portionsOf } from '../../../../../plugins/dashboard/app/content/markdown/nodes.ts'
 import { guessType, mediaOf, readDataUri } from '../../../../../plugins/dashboard/app/ui/media.ts'
 
 const PIXEL =

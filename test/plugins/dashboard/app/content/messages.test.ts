@@ -1,12 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Message } from '../../../../../plugins/dashboard/app/content/message.ts'
-import {
-  countRepeated,
-  foldedCount,
-  messagesAsText
-} from '../../../../../plugins/dashboard/app/content/message-repetition.ts'
-import { besidesMessages, toMessages } from '../../../../../plugins/dashboard/app/content/to-messages.ts'
+import { countRepeated, foldedCount, messagesAsText } from '../../../../../plugins/dashboard/app/content/message.ts'
+import { toMessages } from '../../../../../plugins/dashboard/app/content/message-shapes.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk'
 
@@ -52,7 +48,6 @@ t.test('OpenAI: chat', async t => {
   t.same(input(conversation), drawn)
   t.same(input({ model: 'gpt', messages: conversation, temperature: 0 }), drawn)
   t.same(input(JSON.stringify(conversation)), drawn, 'as a string')
-  t.same(besidesMessages({ model: 'gpt', messages: conversation, tools: [] }), ['model', 'tools'])
   t.same(
     output({
       id: 'x',
@@ -334,7 +329,6 @@ t.test('odd messages do not break it', async t => {
       t.ok(
         messages === undefined || messages.every(({ role, parts }) => typeof role === 'string' && Array.isArray(parts))
       )
-      besidesMessages(value)
     }),
     { numRuns: 2000 }
   )

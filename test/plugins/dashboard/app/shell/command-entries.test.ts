@@ -7,12 +7,13 @@ import {
   knownEntries,
   matching,
   nameEntry,
+  readRecent,
   sessionEntry,
   tagEntry,
   traceEntry,
-  userEntry
+  userEntry,
+  writeRecent
 } from '../../../../../plugins/dashboard/app/shell/command-entries.ts'
-import { readRecent, writeRecent } from '../../../../../plugins/dashboard/app/shell/recent-entries.ts'
 
 const all = knownEntries({
   slug: 'shop',

@@ -1,5 +1,7 @@
-/** Icons in a 16 × 16 grid. Text beside each icon, or its label, carries the same meaning. */
+/** Icons and buttons. Text beside each icon, or its label, carries the same meaning. */
+import type { ComponentChildren } from 'preact'
 
+/** In a 16 × 16 grid. */
 const PATHS = {
   ok: 'M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13ZM7 10.9 4.3 8.2l1.1-1L7 8.7l3.7-3.7 1 1.1Z',
   error: 'M8 1.2 15.3 14H.7Zm-.8 4.6.2 4h1.2l.2-4Zm.8 5.1a.9.9 0 1 0 0 1.8.9.9 0 0 0 0-1.8Z',
@@ -20,7 +22,7 @@ const PATHS = {
   filter: 'M1.500 3h13v1.600l-5 5V14l-3-1.600V9.600l-5-5Z',
   live: 'M8 5.500a2.500 2.500 0 1 1 0 5 2.500 2.500 0 0 1 0-5Z'
 } as const
-export type IconName = keyof typeof PATHS
+type IconName = keyof typeof PATHS
 
 export function Icon({ name, class: kind = '' }: { name: IconName; class?: string }) {
   return (
@@ -37,5 +39,32 @@ export function StatusIcon({ status, quiet = false }: { status: string; quiet?: 
       <Icon name={name} />
       <span class={quiet ? 'unseen' : ''}>{status}</span>
     </span>
+  )
+}
+
+interface ButtonProps {
+  readonly onClick: () => unknown
+  readonly children: ComponentChildren
+}
+
+const buttonOf =
+  (kind?: string) =>
+  ({ onClick, children }: ButtonProps) => (
+    <button type="button" class={kind} onClick={() => void onClick()}>
+      {children}
+    </button>
+  )
+export const Button = buttonOf()
+export const MainButton = buttonOf('main')
+export const LinkButton = buttonOf('link')
+/** Shows more of what is cut or folded. */
+export const MoreButton = buttonOf('show-all')
+
+/** A link that looks like a button. */
+export function ButtonLink({ href, children }: { href: string; children: ComponentChildren }) {
+  return (
+    <a class="button" href={href}>
+      {children}
+    </a>
   )
 }

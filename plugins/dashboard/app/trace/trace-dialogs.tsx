@@ -1,11 +1,19 @@
-/** Edits metadata. Fields are added or replaced, as the API merges them. Numbers keep the digits as typed. */
+/** Dialogs of a trace: metadata, and the trace to compare with. */
+
 import { useState } from 'preact/hooks'
 import { memberAt, membersOf, nodeAt, parseExactly, readString, sourceOf, writeIndented } from '../content/json-text.ts'
+import type { TraceListItem } from '../contract.ts'
 import { at, write } from '../state/api.ts'
+import { compareAddress, idIn, isTraceId } from '../state/comparison.ts'
+import { useRead } from '../state/load.ts'
+import { go } from '../state/navigation.ts'
 import { tell } from '../state/toasts.ts'
-import { Dialog, Form } from '../ui/dialog.tsx'
+import { Dialog, Field, Form } from '../ui/dialog.tsx'
+import { Problem, Waiting } from '../ui/problem.tsx'
+import { asLine } from '../ui/text.ts'
+import { fullTime, type Zone } from '../ui/time.ts'
 
-interface Props {
+interface MetadataProps {
   readonly slug: string
   readonly traceId: string
   /** The current metadata as a JSON string. */
@@ -14,7 +22,8 @@ interface Props {
   changed(): void
 }
 
-export function MetadataDialog({ slug, traceId, text, onClose, changed }: Props) {
+/** Edits metadata. Fields are added or replaced, as the API merges them. Numbers keep the digits as typed. */
+export function MetadataDialog({ slug, traceId, text, onClose, changed }: MetadataProps) {
   const [before] = useState(() => writeIndented(parseExactly(text)))
   const [after, setAfter] = useState(before)
   const save = async () => {
@@ -67,4 +76,52 @@ export function metadataChanges(before: string, after: string): string | undefin
 /** Removes the whitespace between values. */
 function squeeze(text: string): string {
   return text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1')
+}
+
+interface CompareProps {
+  readonly slug: string
+  readonly trace: TraceListItem
+  readonly zone: Zone
+  onClose(): void
+}
+
+/** Selects the trace to compare with: the previous trace of the same name, or any trace by id. */
+export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
+  const [id, setId] = useState('')
+  // `to` is inclusive, so the first results include the trace itself.
+  const query = new URLSearchParams({ name: trace.name, to: trace.startedAt, limit: '5' })
+  const { value, error, again } = useRead(at('p/:slug/traces', { slug }, query))
+  const before = value?.traces.find(each => each.id !== trace.id)
+  const to = (other: string) => compareAddress(slug, { a: other, b: trace.id })
+  return (
+    <Dialog title="Compare with…" onClose={onClose}>
+      {error !== undefined ? (
+        <Problem error={error} again={again} />
+      ) : value === undefined ? (
+        <Waiting what="the trace before" />
+      ) : before === undefined ? (
+        <p class="soft">There is no earlier trace of this name.</p>
+      ) : (
+        <p>
+          <a href={to(before.id)} onClick={onClose}>
+            The one before, of {fullTime(before.startedAt, zone)}
+          </a>
+          <br />
+          <span class="soft">{asLine(trace.name, 60)}</span>
+        </p>
+      )}
+      <Form
+        submit="Compare"
+        onCancel={onClose}
+        onSubmit={() => {
+          const other = idIn(id)
+          if (!isTraceId(other)) throw new Error('An id has 32 hexadecimal characters.')
+          onClose()
+          go(to(other))
+        }}
+      >
+        <Field label="Or with the trace of this id" spellcheck={false} autocomplete="off" value={id} set={setId} />
+      </Form>
+    </Dialog>
+  )
 }

@@ -1,2 +1,0 @@
-export const SHOWN_SOURCES = { api: 'API', annotation: 'people', eval: 'evaluators' } as const
-export type Source = keyof typeof SHOWN_SOURCES
