@@ -123,7 +123,7 @@ t.test('a trace is what its spans make together, in whatever order and portions 
         rest = rest.slice(cut)
       }
       store.export(rest)
-      // What is summed has a model of its own (test/lib/trace/span-usage.test.ts).
+      // The sums have a model of their own (test/lib/trace/span-usage.test.ts).
       const { costUsd, inputTokens, outputTokens, totalTokens, ...fields } = store.trace
       const { documentBytes, estimatedBytes, bodyHash, patched, ...trace } = fields
       assert.deepEqual(trace, meaning(spans))
