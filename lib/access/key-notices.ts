@@ -13,11 +13,7 @@ const RETRY_MS = 500
  * Calls `onChange` for every notice, and after every reconnect because notices in between are lost. Calls
  * `onOtherSecret` if KEY_DIGEST_SECRET was replaced. Retries the connection forever, even if the first attempt failed.
  */
-export function listenForKeyChanges(
-  { connect, limit }: Database,
-  onChange: () => void,
-  onOtherSecret: () => void
-): { close(): Promise<void> } {
+export function listenForKeyChanges({ connect, limit }: Database, onChange: () => void, onOtherSecret: () => void) {
   let isClosed = false
   let listening: Sql | undefined
   const onNotice = (_channel: string, notice: string) => {

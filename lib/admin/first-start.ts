@@ -40,11 +40,7 @@ export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>,
  * Creates the owner account, the project `default` and one key with every scope if the database, embedded or external,
  * has no project. Also creates the first user, if there is none, and a sign-in link.
  */
-export async function prepareFirstStart(
-  database: Database,
-  keyPrefix: string,
-  links: Links = 'first'
-): Promise<FirstStart> {
+export async function prepareFirstStart(database: Database, keyPrefix: string, links: Links = 'first') {
   if (database.digestSecret === undefined) return hindered('KEY_DIGEST_SECRET is not set')
   const { connect, limit } = database
   const making = { keyPrefix, digestSecret: database.digestSecret }

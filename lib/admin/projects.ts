@@ -40,11 +40,7 @@ export interface ProjectRequest {
 
 const SLUG = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-export async function createProject(
-  sql: Sql,
-  defaultLimitBytes: number,
-  request: ProjectRequest
-): Promise<DescribedProject> {
+export async function createProject(sql: Sql, defaultLimitBytes: number, request: ProjectRequest) {
   const name = checkText('the name', request.name, 1, 200)
   const slug = request.slug ?? slugOf(name)
   checkSlug(slug)

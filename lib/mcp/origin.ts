@@ -35,11 +35,7 @@ export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' 
     if (typeof origin !== 'string' || !(allowedOrigins.includes(origin) || isOwn(origin, request.localPort))) {
       throw new Refusal('forbidden', 'Pages of this origin may not call this address.')
     }
-    return {
-      'Access-Control-Allow-Origin': origin,
-      'Access-Control-Expose-Headers': EXPOSED_HEADERS,
-      Vary: 'Origin'
-    }
+    return { 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': EXPOSED_HEADERS, Vary: 'Origin' }
   }
 }
 

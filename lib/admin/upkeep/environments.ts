@@ -72,11 +72,7 @@ export interface BackfillResult {
 }
 
 /** Applies a plan in batches. Finished batches stay committed, so a new plan after an interruption covers the rest. */
-export async function applyBackfill(
-  sql: Sql,
-  plan: BackfillPlan,
-  options: BackfillOptions = {}
-): Promise<BackfillResult> {
+export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: BackfillOptions = {}) {
   const { projectId, selection, relabelling, upToSeq } = plan
   if (plan.changing === 0) return { matched: sum(await countEnvironments(sql, projectId, selection)), changed: 0 }
   const detail = { ...selection, ...relabelling, planned: plan.changing, traces: 0 }

@@ -52,10 +52,5 @@ export async function applyProjectDeletion(
     projectId,
     detail: { slug: project, traces }
   })
-  return {
-    traces,
-    spans: pruned.spans + late.spans,
-    storedBytes: pruned.storedBytes + late.storedBytes,
-    kept: 0
-  }
+  return { traces, spans: pruned.spans + late.spans, storedBytes: pruned.storedBytes + late.storedBytes, kept: 0 }
 }

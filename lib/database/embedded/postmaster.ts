@@ -215,11 +215,7 @@ export async function removeStaleFile(dataDir: string, user: ClusterUser | undef
 /**
  * Removes the socket's lock file if it was copied along with its folder, because postgres would trust the pid in it.
  */
-export async function removeCopiedLock(
-  socketDir: string,
-  dataDir: string,
-  user: ClusterUser | undefined
-): Promise<void> {
+export async function removeCopiedLock(socketDir: string, dataDir: string, user: ClusterUser | undefined) {
   const path = join(socketDir, `${SOCKET_NAME}.lock`)
   const [, folder = ''] = (await readUnlinked(path))?.split('\n') ?? []
   if (!(await isSameFolder(folder.trim(), dataDir))) await removeAs(user, [path])

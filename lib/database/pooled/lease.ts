@@ -29,11 +29,7 @@ export interface Query {
 }
 
 /** Creates a lease. Calls `onLost` when the connection has closed. */
-export function makeLease(
-  connect: Connect,
-  statementTimeoutMs: number | undefined,
-  onLost: (lease: Lease) => void
-): Lease {
+export function makeLease(connect: Connect, statementTimeoutMs: number | undefined, onLost: (lease: Lease) => void) {
   const sql = connect(() => {
     lose(lease)
     onLost(lease)

@@ -240,12 +240,7 @@ async function decode(bytes: Buffer, encoding: ContentCoding, limit: number): Pr
 }
 
 /** Decodes the bytes into existing memory. Returns undefined if the result exceeds the limit. */
-async function decodeLarge(
-  bytes: Buffer,
-  encoding: ContentCoding,
-  limit: number,
-  decoded: LargeBytes
-): Promise<Buffer | undefined> {
+async function decodeLarge(bytes: Buffer, encoding: ContentCoding, limit: number, decoded: LargeBytes) {
   const decoder = CHUNKED_DECODERS[encoding](bytes, { chunkSize: CHUNK_BYTES })
   decoder.end(bytes)
   try {

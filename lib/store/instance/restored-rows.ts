@@ -39,10 +39,7 @@ export async function beginRestore(
   return { backup, into, accounts, projects, users }
 }
 
-async function numbered<T extends { readonly id: number }>(
-  items: readonly T[],
-  insert: (item: T) => Promise<number>
-): Promise<Map<number, number>> {
+async function numbered<T extends { readonly id: number }>(items: readonly T[], insert: (item: T) => Promise<number>) {
   const numbers = new Map<number, number>()
   for (const item of items) numbers.set(item.id, await insert(item))
   return numbers

@@ -61,11 +61,7 @@ export async function readProject(sql: Sql, id: number): Promise<ProjectRow | un
 /**
  * Like `readProject`, for requests. Queries both servers concurrently if the project's tables are on another server.
  */
-export async function readProjectNear(
-  sql: Pick<SqlAccess, 'read' | 'readOf' | 'isApart'>,
-  id: number,
-  client: Client
-): Promise<ProjectRow | undefined> {
+export async function readProjectNear(sql: Pick<SqlAccess, 'read' | 'readOf' | 'isApart'>, id: number, client: Client) {
   if (!sql.isApart(id)) return sql.read(each => readProject(each, id), client)
   // The other server is queried first because it takes longer.
   const [[holdings], [row]] = await Promise.all([

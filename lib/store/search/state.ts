@@ -37,11 +37,7 @@ export async function isSearched(sql: Sql, projectId: number): Promise<boolean> 
 }
 
 /** Reads a project's search state. Search must be on for the project. */
-export async function readSearchState(
-  sql: Sql,
-  projectId: number,
-  names: TableNames = SCHEMA_NAMES
-): Promise<SearchState> {
+export async function readSearchState(sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES) {
   const fills = sql.unsafe(names.search_fills)
   const [row] = await sql<[SearchState]>`
     select (select back_to from ${fills} where project_id = ${projectId}) as "backTo",

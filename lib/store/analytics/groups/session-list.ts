@@ -69,12 +69,7 @@ const sumsOf = (from: string) => `
   ) s
   order by last.started_at desc, last.id desc`
 
-export async function listSessions(
-  sql: Sql,
-  projectId: number,
-  query: SessionQuery,
-  mostLookedAt = MOST_LOOKED_AT
-): Promise<SessionListPage> {
+export async function listSessions(sql: Sql, projectId: number, query: SessionQuery, mostLookedAt = MOST_LOOKED_AT) {
   const { prefix, environment, limit, after } = query
   const order = TRACE_ORDERS.newest
   const edge = edgeBelow(order, after, undefined)
@@ -129,11 +124,7 @@ async function edgeOfWalk(sql: Sql, projectId: number, edge: Edge, length: numbe
 }
 
 /** Reads the sums of the given sessions that exist, ordered by their last trace, newest first. */
-export async function readSessionSums(
-  sql: Sql,
-  projectId: number,
-  ids: readonly string[]
-): Promise<SessionGroupSums[]> {
+export async function readSessionSums(sql: Sql, projectId: number, ids: readonly string[]) {
   const rows = await sql.unsafe<Row[]>(
     sumsOf(`(
       select l.* from unnest($2::text[]) as asked (session) cross join lateral (

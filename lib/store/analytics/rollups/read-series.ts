@@ -19,12 +19,7 @@ const stepAt = (sql: Sql, { from, step }: Period) =>
   sql`floor((extract(epoch from start)::float8 * 1000 - ${from}::float8) / ${STEPS[step]}::float8)::int`
 
 /** Reads the sums of the matching traces per step. */
-export async function readSeries(
-  sql: Sql,
-  projectId: number,
-  period: Period,
-  filters: ChartFilters
-): Promise<StepSums[]> {
+export async function readSeries(sql: Sql, projectId: number, period: Period, filters: ChartFilters) {
   return sql<StepSums[]>`
     select ${stepAt(sql, period)} as at, ${sql.unsafe(ADDED)}
     from (${sumsOf(sql, projectId, { period, filters })}) s group by 1`
@@ -44,13 +39,7 @@ export interface SeriesTotals {
   readonly others: number
 }
 
-export async function readTotals(
-  sql: Sql,
-  projectId: number,
-  period: Period,
-  split: Split,
-  filters: ChartFilters
-): Promise<SeriesTotals> {
+export async function readTotals(sql: Sql, projectId: number, period: Period, split: Split, filters: ChartFilters) {
   const key = sql(split)
   // A row without a name sums the names beyond the limits of lib/rollups/room.ts.
   const isRest = split === 'name' ? sql`name is null` : sql`false`

@@ -24,12 +24,7 @@ export type ChartField = keyof ChartFilters
 const MOST_TRACES = 20_000
 
 /** Whether a period has few enough traces to read each one. */
-export async function hasFewTraces(
-  sql: Sql,
-  projectId: number,
-  { from, to }: Period,
-  most = MOST_TRACES
-): Promise<boolean> {
+export async function hasFewTraces(sql: Sql, projectId: number, { from, to }: Period, most = MOST_TRACES) {
   const [row] = await sql<[{ traces: number }]>`
     select count(*) as traces from (
       select from traces where project_id = ${projectId} and ${between(sql, 'started_at', from, to)}

@@ -84,11 +84,7 @@ type Row = { readonly examined: number } & (
   | { readonly traceSeq: null }
 )
 
-export async function readDisagreement(
-  sql: Sql,
-  projectId: number,
-  query: ScoresQuery & { readonly name: string }
-): Promise<Disagreement> {
+export async function readDisagreement(sql: Sql, projectId: number, query: ScoresQuery & { readonly name: string }) {
   const values: (string | number)[] = [projectId]
   const bind = (value: string | number) => `$${values.push(value)}`
   const rows = await sql.unsafe<Row[]>(
