@@ -44,8 +44,8 @@ export default command({
 async function migrateAndLook(database: Database, log: Logger) {
   const [{ describeNewer, readSchemaState }, { findLeftBehind }, { migrateSchema }] = await Promise.all([
     import('../../lib/database/migrate.ts'),
-    import('../../lib/cluster/left-behind.ts'),
-    import('../../lib/cluster/schema.ts')
+    import('../../lib/cluster/distribution.ts'),
+    import('../../lib/cluster/distribution.ts')
   ])
   const applied = await migrateSchema(database, log)
   const sql = database.connect({ applicationName: 'migrate' })
@@ -70,7 +70,7 @@ async function distribute(env: NodeJS.ProcessEnv, shards: number | undefined, ap
   const [{ applyDistribution, readDistributionPlan }, { acquireLock }, { migrateSchema }] = await Promise.all([
     import('../../lib/cluster/distribute.ts'),
     import('../../lib/database/migrate.ts'),
-    import('../../lib/cluster/schema.ts')
+    import('../../lib/cluster/distribution.ts')
   ])
   if (readConfig(env).databaseUrl === undefined) {
     throw new AdminError('the embedded database is on one machine for good: set DATABASE_URL to a coordinator of Citus')

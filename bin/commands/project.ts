@@ -5,8 +5,8 @@ import type { Recount } from '../../lib/admin/upkeep/recount.ts'
 import { AdminError } from '../../lib/admin-error.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase, withKnownSchema } from '../database.ts'
+import { readAnswer } from '../terminal/input.ts'
 import { interruptible } from '../terminal/interrupt.ts'
-import { readAnswer } from '../terminal/secret.ts'
 import { table } from '../terminal/table.ts'
 import { counted, relativeTime, size, tracesDone } from '../terminal/words.ts'
 
@@ -86,7 +86,7 @@ export const isolate = command({
     const isolation = await withDatabase(env, async ({ sql }) => {
       // Loaded here because --help does not need it.
       const [{ isolate }, { requireProject }] = await Promise.all([
-        import('../../lib/cluster/isolation.ts'),
+        import('../../lib/cluster/shards.ts'),
         import('../../lib/admin/projects.ts')
       ])
       return isolate(sql, await requireProject(sql, slug), apply)

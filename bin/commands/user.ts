@@ -3,7 +3,7 @@ import * as people from '../../lib/admin/people.ts'
 import { findServer, listenAddress } from '../../lib/health/running-server.ts'
 import { command } from '../command.ts'
 import { withDatabase } from '../database.ts'
-import { readSecret } from '../terminal/secret.ts'
+import { readSecret } from '../terminal/input.ts'
 import { table } from '../terminal/table.ts'
 import { counted, relativeTime } from '../terminal/words.ts'
 

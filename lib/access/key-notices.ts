@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Database } from '../database/database.ts'
 import { openOnce } from '../database/pooled/single-connection.ts'
+import { SECRET_REPLACED } from '../store/projects/digest-secret.ts'
 import { listenToKeys } from '../store/projects/keys.ts'
-import { SECRET_REPLACED } from '../store/projects/secret-fingerprint.ts'
 
 /** Pause before reconnecting after a connection ended or could not be opened. */
 const RETRY_MS = 500

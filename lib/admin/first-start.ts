@@ -11,7 +11,7 @@ import { digestToken, makeToken } from '../people/tokens.ts'
 import { insertLink } from '../store/people/links.ts'
 import { findOperator, hasUsers, insertFirstUser } from '../store/people/users.ts'
 import { isOtherSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
-import { hasProjects, insertFirstProject } from '../store/projects/first-project.ts'
+import { hasProjects, insertFirstProject } from '../store/projects/projects.ts'
 import { type KeyMaking, makeKey } from './keys.ts'
 
 export interface FirstStart {

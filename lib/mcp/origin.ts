@@ -21,9 +21,7 @@ const PREFLIGHT_HEADERS = {
 
 type Guarded = Pick<RequestOf<unknown>, 'headers' | 'localPort'>
 
-/**
- * Returns the guard, which runs before the key check. It returns headers for allowed origins and rejects other origins.
- */
+/** Returns the guard, which runs before the key check, returns headers for allowed origins, and rejects others. */
 export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' | 'allowedOrigins'>) {
   const publicOrigin = baseUrl === undefined ? undefined : new URL(baseUrl).origin
   const isOwn = (origin: string, port: number) =>

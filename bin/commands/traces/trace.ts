@@ -34,7 +34,7 @@ export const remove = command({
       const [{ applyPruning, planPruning }, { reclaimRoom }, { measureDatabase }] = await Promise.all([
         import('../../../lib/admin/upkeep/pruning.ts'),
         import('../../../lib/store/trace/pruning.ts'),
-        import('../../../lib/store/server/database-size.ts')
+        import('../../../lib/store/server/properties.ts')
       ])
       const plan = await planPruning(sql, request)
       const { traces, spans, bytes } = plan

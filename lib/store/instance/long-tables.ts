@@ -86,9 +86,7 @@ export async function setAuthors(sql: Sql, projectId: number, authors: readonly 
     where c.project_id = ${projectId} and c.trace_seq = t.seq and c.id = a.score_id`
 }
 
-/**
- * Stores audit entries unchanged. A restore beside existing rows maps their ids and omits ids unknown to the backup.
- */
+/** Stores audit entries unchanged. A restore beside existing rows maps their ids and omits ids not in the backup. */
 export async function insertAudit(sql: Sql, entries: readonly StoredAuditEntry[], restoration: Restoration) {
   const { into, accounts, projects, users } = restoration
   const number = (numbers: Numbers, id: number | null) => (into && id !== null ? (numbers.get(id) ?? null) : id)

@@ -13,9 +13,8 @@ import type {
   BackupSecret,
   InstanceHead
 } from './backup-head.ts'
-import { nextId } from './next-id.ts'
 import type { Restoration } from './restoration.ts'
-import { admitUsers, type BackupUser, insertUser } from './users.ts'
+import { admitUsers, type BackupUser, insertUser, nextId } from './users.ts'
 
 /**
  * Creates the accounts, projects and users. Users get no passwords or memberships yet, so nobody can sign in. A user

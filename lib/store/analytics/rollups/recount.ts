@@ -10,10 +10,9 @@ import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { LEVELS, levelArray, levelsOf } from '../../../rollups/levels.ts'
 import { inTransaction } from '../../transactions.ts'
-import { environmentKeyInSql } from './environment-key.ts'
 import { DAY_LEVELS, forgetFortnights, fortnightLevelOf, fortnightOf } from './fortnights.ts'
 import { lockRollups } from './lock.ts'
-import { ANYTHING, dayOf, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
+import { ANYTHING, dayOf, environmentKeyInSql, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
 import { forgetUsersOf } from './users.ts'
 
 const { hour, day } = LEVELS

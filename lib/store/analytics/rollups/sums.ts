@@ -6,10 +6,9 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
 import { LEVELS, type RollupGroup } from '../../../rollups/levels.ts'
-import { hasUtcDays, type Period } from '../../../rollups/period.ts'
-import { FORTNIGHT, type PeriodPiece, piecesOf } from '../../../rollups/pieces.ts'
+import { FORTNIGHT, hasUtcDays, type Period, type PeriodPiece, piecesOf } from '../../../rollups/period.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
-import { environmentKeyInSql } from './environment-key.ts'
+import { environmentKeyInSql } from './news.ts'
 
 export interface ChartFilters {
   readonly status?: string | undefined

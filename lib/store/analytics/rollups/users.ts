@@ -6,8 +6,7 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
-import { environmentKeyInSql } from './environment-key.ts'
-import { dayOf } from './news.ts'
+import { dayOf, environmentKeyInSql } from './news.ts'
 
 const USER_AMOUNTS = AMOUNTS.filter(name => name !== 'latency')
 
