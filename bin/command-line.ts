@@ -184,7 +184,10 @@ function messageOf(error: unknown, env: NodeJS.ProcessEnv): string {
   return (message || String(code ?? error.name)).replace(/\s*\n\s*/g, ' ')
 }
 
-/** Returns a function that writes a chunk of output that is too long for memory. Resolves when more can be written; rejects if nobody reads. */
+/**
+ * Returns a function that writes a chunk of output that is too long for memory. The function resolves when more can be
+ * written, and rejects if nobody reads.
+ */
 function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void> {
   let isWatched = false
   return bytes => {

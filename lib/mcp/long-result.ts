@@ -62,7 +62,7 @@ function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, byt
 /** Enough for two traces of the usual maximum size, as structured content and text. A single result may be larger. */
 const MOST_BYTES = 32 * 1024 * 1024
 
-/** Limits the size of a message's results. A batch may have 50 calls, whose results stay in memory until it is answered. */
+/** Limits the size of a message's results. The results of up to 50 calls stay in memory until a batch is answered. */
 export class Gathered {
   readonly #most: number
   #bytes = 0
