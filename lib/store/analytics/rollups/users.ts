@@ -20,8 +20,8 @@ export async function foldUsers(sql: Sql, projectId: number, rowIds: string): Pr
 }
 
 /**
- * Takes each row's project from the news, not from $1, so that in a cluster the project's node runs the entire
- * statement (test/fixtures/statements/lint.ts).
+ * Takes each row's project from the news, not from $1, so that the project's server runs the entire statement
+ * (test/fixtures/statements/lint.ts).
  */
 const ADD_USERS = `
   insert into user_sums as u (project_id, list, start, ${USER_AMOUNTS.join(', ')})
