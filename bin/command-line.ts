@@ -3,7 +3,7 @@
  * incorrect usage, 130 or 143 interrupted. An error is one line on stderr.
  */
 import { parseArgs } from 'node:util'
-import { InputError } from '../lib/admin-error.ts'
+import { AdminError, InputError } from '../lib/admin-error.ts'
 import { VARIABLES } from '../lib/config.ts'
 import { visibleLines } from '../lib/log-text.ts'
 import { EnvironmentError } from '../lib/trace/environment.ts'
@@ -11,11 +11,14 @@ import { VERSION } from '../lib/version.ts'
 import { type Call, type Command, type Flags, UsageError } from './command.ts'
 import { commandHelp, overview, usageLine } from './terminal/help.ts'
 import { Interrupted } from './terminal/interrupt.ts'
-import { nearest } from './terminal/nearest.ts'
 import { Progress, type Terminal } from './terminal/progress.ts'
-import { type Output, streamTo } from './terminal/stream.ts'
 
 export type Commands = Readonly<Record<string, Command>>
+
+interface Output {
+  write(bytes: string | Uint8Array, done?: (error?: Error | null) => void): unknown
+  on?(event: 'error', listener: (error: Error) => void): unknown
+}
 
 /** A command line's environment: a process, or a test. */
 export interface Surroundings {
@@ -179,4 +182,52 @@ function messageOf(error: unknown, env: NodeJS.ProcessEnv): string {
   const { code } = error as { code?: unknown }
   const message = error.message || (error instanceof AggregateError ? error.errors.map(String).join('; ') : '')
   return (message || String(code ?? error.name)).replace(/\s*\n\s*/g, ' ')
+}
+
+/**
+ * Returns a function that writes a chunk of output that is too long for memory. The function resolves when more can be
+ * written, and rejects if nobody reads.
+ */
+function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void> {
+  let isWatched = false
+  return bytes => {
+    // The callback gets the same error, but without a listener the error would end the process.
+    if (!isWatched) output.on?.('error', () => {})
+    isWatched = true
+    return new Promise((resolve, reject) => {
+      output.write(bytes, error => {
+        if (error) reject(new AdminError(`stdout does not take more (${error.message}): the output is not whole`))
+        else resolve()
+      })
+    })
+  }
+}
+
+/** Returns the name most similar to a mistyped one; undefined if none is similar. */
+export function nearest(typed: string, names: readonly string[]): string | undefined {
+  let best: string | undefined
+  // Two transposed letters count as two replacements, so the limit is one higher.
+  let least = Math.ceil(typed.length / 3) + 1
+  for (const name of names) {
+    const distance = editDistance(typed, name)
+    if (distance < least) {
+      least = distance
+      best = name
+    }
+  }
+  return best
+}
+
+/** Returns the number of letters to insert, delete or replace to turn one string into the other (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const replaced = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1)
+      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1))
+    }
+    row = next
+  }
+  return row[to.length]!
 }

@@ -36,7 +36,7 @@ export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly progress: Progress
 }
 
-export interface CommandUsage<F extends Flags = Flags, P extends string = string> {
+interface Usage<F extends Flags, P extends string> {
   /** Parameter names in capitals, in order. */
   readonly parameters: readonly P[]
   /** Makes the last parameter optional. All other parameters are required. */
@@ -48,13 +48,23 @@ export interface CommandUsage<F extends Flags = Flags, P extends string = string
   readonly examples: readonly string[]
 }
 
-export interface Command<F extends Flags = Flags, P extends string = string> {
+interface Described<F extends Flags, P extends string> {
   readonly summary: string
-  readonly usage: CommandUsage<F, P>
   run(call: Call<F, P>): Promise<void>
 }
 
-/** Infers the types of `run` from the usage. */
-export function command<const F extends Flags, const P extends string = never>(command: Command<F, P>): Command {
-  return command as unknown as Command
+export interface Command extends Described<Flags, string> {
+  readonly usage: Usage<Flags, string>
+}
+
+type Definition<F extends Flags, P extends string> = Described<F, P> &
+  Omit<Usage<F, P>, 'parameters' | 'flags'> &
+  Partial<Usage<F, P>>
+
+/** Makes a command. Infers the types of `run` from the parameters and the flags, of which there may be none. */
+export function command<const F extends Flags = Readonly<Record<never, never>>, const P extends string = never>(
+  definition: Definition<F, P>
+): Command {
+  const { summary, run, ...usage } = definition
+  return { summary, run, usage: { parameters: [], flags: {}, ...usage } } as unknown as Command
 }

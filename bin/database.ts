@@ -10,6 +10,9 @@ import { classifyFailure } from '../lib/database/failure.ts'
 import { describeDenial, isDenial } from '../lib/health/obstacles.ts'
 import type { Logger } from '../lib/log.ts'
 
+/** Heap, in MiB, of threads that read export lines. A line holds a whole trace, far larger than a request may be. */
+export const RESTORE_HEAP_MIB = 4096
+
 export interface DatabaseSession {
   readonly config: Config
   readonly database: Database
@@ -24,10 +27,7 @@ export interface DatabaseSession {
  * Runs `work` on one connection to a database whose schema has everything this version needs. A newer schema is
  * accepted, because migrations only add.
  */
-export async function withDatabase<T>(
-  env: NodeJS.ProcessEnv,
-  work: (session: DatabaseSession) => Promise<T>
-): Promise<T> {
+export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: DatabaseSession) => Promise<T>) {
   return withAnyDatabase(env, async session => {
     await requireSchema(session.sql)
     return work(session)
@@ -35,10 +35,7 @@ export async function withDatabase<T>(
 }
 
 /** Like withDatabase, but rejects a newer schema, for commands that copy or delete all tables and must know them. */
-export async function withKnownSchema<T>(
-  env: NodeJS.ProcessEnv,
-  work: (session: DatabaseSession) => Promise<T>
-): Promise<T> {
+export async function withKnownSchema<T>(env: NodeJS.ProcessEnv, work: (session: DatabaseSession) => Promise<T>) {
   return withAnyDatabase(env, async session => {
     await requireSchema(session.sql)
     await refuseNewer(session.sql)
@@ -61,10 +58,7 @@ export async function withAnyDatabase<T>(
 }
 
 /** Like withKnownSchema, but creates an embedded database and a missing schema. */
-export async function withNewDatabase<T>(
-  env: NodeJS.ProcessEnv,
-  work: (session: DatabaseSession) => Promise<T>
-): Promise<T> {
+export async function withNewDatabase<T>(env: NodeJS.ProcessEnv, work: (session: DatabaseSession) => Promise<T>) {
   const config = readConfig(env)
   return openFor(config, async (database, log) => {
     const { migrate, readSchemaState } = await import('../lib/database/migrate.ts')

@@ -18,11 +18,7 @@ export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** Ways to combine several processes' gauges: the sum, the greatest or the least value. */
 type Across = 'sum' | 'max' | 'min'
-const ACROSS: Readonly<Record<Across, string>> = {
-  sum: 'the sum',
-  max: 'the greatest',
-  min: 'the least'
-}
+const ACROSS: Readonly<Record<Across, string>> = { sum: 'the sum', max: 'the greatest', min: 'the least' }
 
 /** prom-client gauges whose names end like counters' names, which promtool rejects. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
@@ -33,66 +29,62 @@ export type Way = 'native' | 'otlp' | 'import'
 /** `left_out` counts messages whose span did not arrive in time. They are also counted in `messages`. */
 type LogRecordKind = 'messages' | 'unplaced' | 'left_out' | 'others'
 
-interface ProjectCounts {
-  readonly requests: Counter<'project'>
-  readonly bytes: Counter<'project'>
-  readonly refusals: Counter<'project' | 'code'>
-}
-
-export interface MetricsOptions {
-  readonly projects?: boolean
-}
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]
 
 export class Metrics {
   readonly #registry = new Registry()
-  readonly #requests: Counter<'route' | 'status'>
-  readonly #duration: Histogram<'route'>
-  readonly #refusals: Counter<'code'>
-  readonly #refusedSpans: Counter<'reason'>
-  readonly #idle: Counter
-  readonly #traces: Counter<'way'>
-  readonly #spans: Counter<'way'>
-  readonly #logRecords: Counter<'kind'>
-  readonly #batches: Histogram
-  readonly #commits: Histogram
-  readonly #projects: ProjectCounts | undefined
+  readonly #requests = this.#counter(
+    'spoor_http_requests_total',
+    'Requests answered, by route and status.',
+    'route',
+    'status'
+  )
+  readonly #duration = new Histogram({
+    name: 'spoor_http_request_duration_seconds',
+    help: 'Time from a request’s headers to its answer, by route.',
+    labelNames: ['route'],
+    buckets: [...SECONDS, 2.5, 10],
+    registers: [this.#registry]
+  })
+  readonly #refusals = this.#counter('spoor_refusals_total', 'Requests refused, by error code.', 'code')
+  readonly #traces = this.#counter(
+    'spoor_traces_recorded_total',
+    'New traces that were stored, by way: native (the API and its tools), otlp, import.',
+    'way'
+  )
+  readonly #spans = this.#counter('spoor_spans_recorded_total', 'New spans that were stored, by way.', 'way')
+  readonly #idle = this.#counter(
+    'spoor_idle_completed_total',
+    'Traces of OpenTelemetry that were completed because nothing came to them for a while.'
+  )
+  readonly #refusedSpans = this.#counter(
+    'spoor_refused_spans_total',
+    'Spans of exports in OTLP that were not stored, by reason; too_many: usage and cost of them count.',
+    'reason'
+  )
+  readonly #logRecords = this.#counter(
+    'spoor_log_records_total',
+    'Log records that came in OTLP: messages of model calls, those unplaced or left_out without a span, and others.',
+    'kind'
+  )
+  readonly #batches = new Histogram({
+    name: 'spoor_batch_operations',
+    help: 'Operations written by one statement.',
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128],
+    registers: [this.#registry]
+  })
+  readonly #commits = new Histogram({
+    name: 'spoor_batch_duration_seconds',
+    help: 'Time of one batch: looking, deciding, writing and committing.',
+    buckets: [...SECONDS, 5, 30],
+    registers: [this.#registry]
+  })
+  readonly #projects
   #others: (() => Promise<readonly Snapshot[]>) | undefined
 
-  constructor({ projects = false }: MetricsOptions = {}) {
-    const registers = [this.#registry]
+  constructor({ projects = false }: { readonly projects?: boolean } = {}) {
     collectDefaultMetrics({ register: this.#registry })
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name)
-    this.#requests = new Counter({
-      name: 'spoor_http_requests_total',
-      help: 'Requests answered, by route and status.',
-      labelNames: ['route', 'status'],
-      registers
-    })
-    this.#duration = new Histogram({
-      name: 'spoor_http_request_duration_seconds',
-      help: 'Time from a request’s headers to its answer, by route.',
-      labelNames: ['route'],
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-      registers
-    })
-    this.#refusals = new Counter({
-      name: 'spoor_refusals_total',
-      help: 'Requests refused, by error code.',
-      labelNames: ['code'],
-      registers
-    })
-    this.#traces = new Counter({
-      name: 'spoor_traces_recorded_total',
-      help: 'New traces that were stored, by way: native (the API and its tools), otlp, import.',
-      labelNames: ['way'],
-      registers
-    })
-    this.#spans = new Counter({
-      name: 'spoor_spans_recorded_total',
-      help: 'New spans that were stored, by way.',
-      labelNames: ['way'],
-      registers
-    })
     for (const way of ['native', 'otlp', 'import'] satisfies Way[]) {
       this.#traces.inc({ way }, 0)
       this.#spans.inc({ way }, 0)
@@ -102,38 +94,28 @@ export class Metrics {
       help: 'Always 1; the labels are the versions.',
       labelNames: ['version', 'node'],
       aggregator: 'max',
-      registers
+      registers: [this.#registry]
     }).set({ version: VERSION, node: process.version }, 1)
-    this.#idle = new Counter({
-      name: 'spoor_idle_completed_total',
-      help: 'Traces of OpenTelemetry that were completed because nothing came to them for a while.',
-      registers
-    })
-    this.#refusedSpans = new Counter({
-      name: 'spoor_refused_spans_total',
-      help: 'Spans of exports in OTLP that were not stored, by reason; too_many: usage and cost of them count.',
-      labelNames: ['reason'],
-      registers
-    })
-    this.#logRecords = new Counter({
-      name: 'spoor_log_records_total',
-      help: 'Log records that came in OTLP: messages of model calls, those unplaced or left_out without a span, and others.',
-      labelNames: ['kind'],
-      registers
-    })
-    this.#batches = new Histogram({
-      name: 'spoor_batch_operations',
-      help: 'Operations written by one statement.',
-      buckets: [1, 2, 4, 8, 16, 32, 64, 128],
-      registers
-    })
-    this.#commits = new Histogram({
-      name: 'spoor_batch_duration_seconds',
-      help: 'Time of one batch: looking, deciding, writing and committing.',
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30],
-      registers
-    })
-    this.#projects = projects ? countsByProject(registers) : undefined
+    this.#projects = projects
+      ? {
+          requests: this.#counter(
+            'spoor_project_requests_total',
+            'Requests answered, by the id of the project.',
+            'project'
+          ),
+          bytes: this.#counter('spoor_project_answer_bytes_total', 'Bytes of the bodies of these answers.', 'project'),
+          refusals: this.#counter(
+            'spoor_project_refusals_total',
+            'Requests refused, by the id of the project and error code.',
+            'project',
+            'code'
+          )
+        }
+      : undefined
+  }
+
+  #counter<L extends string = never>(name: string, help: string, ...labelNames: L[]): Counter<L> {
+    return new Counter({ name, help, labelNames, registers: [this.#registry] })
   }
 
   /** `route` is the operation's name, or the path of a route without an operation. */
@@ -220,30 +202,6 @@ export class Metrics {
     if (this.#others === undefined) return { type, text: await this.#registry.metrics() }
     const all = AggregatorRegistry.aggregate([...(await this.#others())])
     return { type, text: await all.metrics() }
-  }
-}
-
-function countsByProject(registers: Registry[]): ProjectCounts {
-  const labelNames = ['project'] as const
-  return {
-    requests: new Counter({
-      name: 'spoor_project_requests_total',
-      help: 'Requests answered, by the id of the project.',
-      labelNames,
-      registers
-    }),
-    bytes: new Counter({
-      name: 'spoor_project_answer_bytes_total',
-      help: 'Bytes of the bodies of these answers.',
-      labelNames,
-      registers
-    }),
-    refusals: new Counter({
-      name: 'spoor_project_refusals_total',
-      help: 'Requests refused, by the id of the project and error code.',
-      labelNames: ['project', 'code'],
-      registers
-    })
   }
 }
 

@@ -6,13 +6,9 @@ import { relativeTime } from '../terminal/words.ts'
 
 export const create = command({
   summary: 'Make an account, which owns projects',
-  usage: {
-    parameters: ['NAME'],
-    flags: {
-      trial: { type: 'boolean', about: 'limit the account to TRIAL_TRACES traces' }
-    },
-    examples: ['account create "Research"', 'account create visitors --trial --json']
-  },
+  parameters: ['NAME'],
+  flags: { trial: { type: 'boolean', about: 'limit the account to TRIAL_TRACES traces' } },
+  examples: ['account create "Research"', 'account create visitors --trial --json'],
   async run({ parameters, flags, env, print }) {
     const account = await withDatabase(env, ({ sql }) =>
       createAccount(sql, parameters.NAME, flags.trial ? 'trial' : 'owner')
@@ -23,7 +19,7 @@ export const create = command({
 
 export const list = command({
   summary: 'List the accounts',
-  usage: { parameters: [], flags: {}, examples: ['account list', 'account list --json'] },
+  examples: ['account list', 'account list --json'],
   async run({ env, print }) {
     const accounts = await withDatabase(env, ({ sql }) => listAccounts(sql))
     const rows = accounts.map(a => [a.id, a.name, a.kind, a.trialUsed, relativeTime(a.createdAt)])
@@ -33,7 +29,8 @@ export const list = command({
 
 export const rename = command({
   summary: 'Give an account another name',
-  usage: { parameters: ['ID', 'NAME'], flags: {}, examples: ['account rename 1 "Research"'] },
+  parameters: ['ID', 'NAME'],
+  examples: ['account rename 1 "Research"'],
   async run({ parameters, env, print }) {
     const account = await withDatabase(env, ({ sql }) => renameAccount(sql, parameters.ID, parameters.NAME))
     print(account, `account ${account.id} is called ${account.name}`)
@@ -42,12 +39,9 @@ export const rename = command({
 
 export const remove = command({
   summary: 'Delete an account that has no projects',
-  usage: {
-    parameters: ['ID'],
-    flags: {},
-    details: 'Its members stay users, without it.',
-    examples: ['account delete 2']
-  },
+  parameters: ['ID'],
+  details: 'Its members stay users, without it.',
+  examples: ['account delete 2'],
   async run({ parameters, env, print }) {
     const account = await withDatabase(env, ({ sql }) => deleteAccount(sql, parameters.ID))
     print(account, `account ${account.id} (${account.name}) is deleted`)

@@ -3,20 +3,17 @@ import { completionScript, SHELLS } from '../terminal/completion-scripts.ts'
 
 export default command({
   summary: 'Print a script that completes commands and flags in bash, zsh or fish',
-  usage: {
-    parameters: ['SHELL'],
-    lastIsOptional: true,
-    flags: {},
-    details: [
-      'bash (also if none is named): eval "$(spoor completion)"; for every one to come, put that line into ~/.bashrc.',
-      'zsh: eval "$(spoor completion zsh)", in ~/.zshrc behind compinit. fish: spoor completion fish | source.'
-    ].join('\n'),
-    examples: [
-      'completion > ~/.local/share/bash-completion/completions/spoor',
-      'completion zsh > ~/.zfunc/_spoor',
-      'completion fish > ~/.config/fish/completions/spoor.fish'
-    ]
-  },
+  parameters: ['SHELL'],
+  lastIsOptional: true,
+  details: [
+    'bash (also if none is named): eval "$(spoor completion)"; for every one to come, put that line into ~/.bashrc.',
+    'zsh: eval "$(spoor completion zsh)", in ~/.zshrc behind compinit. fish: spoor completion fish | source.'
+  ].join('\n'),
+  examples: [
+    'completion > ~/.local/share/bash-completion/completions/spoor',
+    'completion zsh > ~/.zfunc/_spoor',
+    'completion fish > ~/.config/fish/completions/spoor.fish'
+  ],
   async run({ parameters, print }) {
     const shell = SHELLS.find(shell => shell === (parameters.SHELL ?? 'bash'))
     if (shell === undefined) {

@@ -4,31 +4,28 @@ import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { interruptible } from '../terminal/interrupt.ts'
 import { parseTimes, TIME_FLAGS } from '../terminal/times.ts'
-import { bar, count, counted } from '../terminal/words.ts'
+import { count, counted, tracesDone } from '../terminal/words.ts'
 
 export const backfill = command({
   summary: 'Give stored traces an environment, where none was recorded',
-  usage: {
-    parameters: [],
-    flags: {
-      project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
-      environment: { type: 'string', value: 'E', required: true, about: 'the label, or `unassigned`' },
-      key: { type: 'string', value: 'KEYID', about: 'only traces that were recorded with this key' },
-      tag: { type: 'string', value: 'T', about: 'only traces that carry this tag' },
-      ...TIME_FLAGS,
-      overwrite: { type: 'boolean', about: 'change traces, too, that have an environment or are unassigned' },
-      apply: { type: 'boolean', about: 'do it; without, it is only counted' }
-    },
-    details: [
-      'Conditions combine: a trace must fit them all. Nothing is ever deleted. It works in small batches while the',
-      'server goes on; what is done when it is interrupted stays done, and the same command does the rest.'
-    ].join('\n'),
-    examples: [
-      'environment backfill --project default --environment production',
-      'environment backfill --project default --environment staging --tag nightly --to 2026-01-31T23:59:59Z --apply',
-      'environment backfill --project default --environment production --key 4fT0qLm2XbC8vNwZ --overwrite --apply'
-    ]
+  flags: {
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
+    environment: { type: 'string', value: 'E', required: true, about: 'the label, or `unassigned`' },
+    key: { type: 'string', value: 'KEYID', about: 'only traces that were recorded with this key' },
+    tag: { type: 'string', value: 'T', about: 'only traces that carry this tag' },
+    ...TIME_FLAGS,
+    overwrite: { type: 'boolean', about: 'change traces, too, that have an environment or are unassigned' },
+    apply: { type: 'boolean', about: 'do it; without, it is only counted' }
   },
+  details: [
+    'Conditions combine: a trace must fit them all. Nothing is ever deleted. It works in small batches while the',
+    'server goes on; what is done when it is interrupted stays done, and the same command does the rest.'
+  ].join('\n'),
+  examples: [
+    'environment backfill --project default --environment production',
+    'environment backfill --project default --environment staging --tag nightly --to 2026-01-31T23:59:59Z --apply',
+    'environment backfill --project default --environment production --key 4fT0qLm2XbC8vNwZ --overwrite --apply'
+  ],
   async run({ flags, env, print, progress }) {
     const { project, environment, key: keyId, tag, overwrite, apply } = flags
     const request = { project, environment, keyId, tag: await parseTag(tag), ...parseTimes(flags), overwrite }
@@ -41,8 +38,7 @@ export const backfill = command({
         return
       }
       progress.say(summarise(plan))
-      const onProgress = (changed: number) =>
-        progress.show(() => `${bar(changed, plan.changing)}  ${count(changed)} of ${counted(plan.changing, 'trace')}`)
+      const onProgress = (changed: number) => progress.show(() => tracesDone(changed, plan.changing))
       const { matched, changed } = await interruptible(signal => applyBackfill(sql, plan, { onProgress, signal }))
       progress.clear()
       const label = plan.relabelling.environment

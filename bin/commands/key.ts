@@ -19,29 +19,26 @@ const EXPIRIES: Readonly<Record<string, number | undefined>> = { '30d': 30, '90d
 
 export const create = command({
   summary: 'Make an API key and show it, once',
-  usage: {
-    parameters: [],
-    flags: {
-      project: { type: 'string', value: 'SLUG', required: true, about: 'the project that the key acts on' },
-      label: { type: 'string', value: 'L', about: 'what the key is for, in your words' },
-      scopes: {
-        type: 'string',
-        value: 'a,b',
-        about: `of ${SCOPES.join(', ')}; ${DEFAULT_SCOPES.join(',')} if not given`
-      },
-      environment: { type: 'string', value: 'E', about: 'the label stamped on its traces; none if not given' },
-      expires: {
-        type: 'string',
-        value: Object.keys(EXPIRIES).join('|'),
-        about: 'when it stops working; never if not given'
-      }
+  flags: {
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project that the key acts on' },
+    label: { type: 'string', value: 'L', about: 'what the key is for, in your words' },
+    scopes: {
+      type: 'string',
+      value: 'a,b',
+      about: `of ${SCOPES.join(', ')}; ${DEFAULT_SCOPES.join(',')} if not given`
     },
-    examples: [
-      'key create --project default',
-      'key create --project default --label ci --scopes traces:write --environment staging --expires 90d',
-      'key create --project default --json | jq -r .key'
-    ]
+    environment: { type: 'string', value: 'E', about: 'the label stamped on its traces; none if not given' },
+    expires: {
+      type: 'string',
+      value: Object.keys(EXPIRIES).join('|'),
+      about: 'when it stops working; never if not given'
+    }
   },
+  examples: [
+    'key create --project default',
+    'key create --project default --label ci --scopes traces:write --environment staging --expires 90d',
+    'key create --project default --json | jq -r .key'
+  ],
   async run({ flags, env, print }) {
     const request = {
       project: flags.project,
@@ -57,15 +54,12 @@ export const create = command({
 
 export const list = command({
   summary: 'List the keys: everything but their secrets',
-  usage: {
-    parameters: [],
-    flags: {
-      project: { type: 'string', value: 'SLUG', about: 'of this project only' },
-      expiring: { type: 'string', value: '30d', about: 'only working keys that expire within so many days' },
-      unused: { type: 'string', value: '90d', about: 'only working keys that were not used for so many days' }
-    },
-    examples: ['key list', 'key list --project default --json', 'key list --expiring 30d', 'key list --unused 90d']
+  flags: {
+    project: { type: 'string', value: 'SLUG', about: 'of this project only' },
+    expiring: { type: 'string', value: '30d', about: 'only working keys that expire within so many days' },
+    unused: { type: 'string', value: '90d', about: 'only working keys that were not used for so many days' }
   },
+  examples: ['key list', 'key list --project default --json', 'key list --expiring 30d', 'key list --unused 90d'],
   async run({ flags, env, print }) {
     const selection = {
       expiringDays: requireDays('expiring', flags.expiring),
@@ -78,12 +72,9 @@ export const list = command({
 
 export const rotate = command({
   summary: 'Replace a key: revoke it, and show a new one once',
-  usage: {
-    parameters: ['KEYID'],
-    flags: {},
-    details: 'The new key has the same label, scopes, environment and expiry; it has an id of its own.',
-    examples: ['key rotate 4fT0qLm2XbC8vNwZ', 'key rotate 4fT0qLm2XbC8vNwZ --json']
-  },
+  parameters: ['KEYID'],
+  details: 'The new key has the same label, scopes, environment and expiry; it has an id of its own.',
+  examples: ['key rotate 4fT0qLm2XbC8vNwZ', 'key rotate 4fT0qLm2XbC8vNwZ --json'],
   async run({ parameters, env, print }) {
     const key = await withDatabase(env, ({ sql, making }) => rotateKey(sql, making, parameters.KEYID))
     print(key, `revoked key ${parameters.KEYID}\n${shownOnce(key)}`)
@@ -92,20 +83,14 @@ export const rotate = command({
 
 export const revoke = command({
   summary: 'Make a key useless, everywhere and for good',
-  usage: {
-    parameters: ['KEYID'],
-    lastIsOptional: true,
-    flags: {
-      project: {
-        type: 'string',
-        value: 'SLUG',
-        about: 'with --all instead of KEYID: the project whose keys are meant'
-      },
-      all: { type: 'boolean', about: 'every key of the project' }
-    },
-    details: 'What was recorded with it stays as it is.',
-    examples: ['key revoke 4fT0qLm2XbC8vNwZ', 'key revoke --project default --all']
+  parameters: ['KEYID'],
+  lastIsOptional: true,
+  flags: {
+    project: { type: 'string', value: 'SLUG', about: 'with --all instead of KEYID: the project whose keys are meant' },
+    all: { type: 'boolean', about: 'every key of the project' }
   },
+  details: 'What was recorded with it stays as it is.',
+  examples: ['key revoke 4fT0qLm2XbC8vNwZ', 'key revoke --project default --all'],
   async run({ parameters, flags, env, print }) {
     const keyId = parameters.KEYID as string | undefined
     const { project, all } = flags
@@ -123,12 +108,9 @@ export const revoke = command({
 
 export const setEnvironment = command({
   summary: 'Change the label that a key stamps on its traces',
-  usage: {
-    parameters: ['KEYID', 'E'],
-    flags: {},
-    details: 'E is a label, or `unassigned` for none. Traces that are stored keep what they have.',
-    examples: ['key set-environment 4fT0qLm2XbC8vNwZ production', 'key set-environment 4fT0qLm2XbC8vNwZ unassigned']
-  },
+  parameters: ['KEYID', 'E'],
+  details: 'E is a label, or `unassigned` for none. Traces that are stored keep what they have.',
+  examples: ['key set-environment 4fT0qLm2XbC8vNwZ production', 'key set-environment 4fT0qLm2XbC8vNwZ unassigned'],
   async run({ parameters, env, print }) {
     const key = await withDatabase(env, ({ sql }) => setKeyEnvironment(sql, parameters.KEYID, parameters.E))
     print(key, `key ${key.keyId} now records in ${key.environment ?? 'no environment (unassigned)'}`)
@@ -137,15 +119,12 @@ export const setEnvironment = command({
 
 export const replaceSecret = command({
   summary: 'Go on with another KEY_DIGEST_SECRET: revoke every key',
-  usage: {
-    parameters: [],
-    flags: { apply: { type: 'boolean', about: 'do it; without, say how many keys would stop working' } },
-    details: [
-      'For a secret that was lost or seen. Stop the servers, set the new KEY_DIGEST_SECRET here and where they run, start',
-      'them again when this is done, and make new keys. What was recorded stays as it is.'
-    ].join('\n'),
-    examples: ['key replace-secret', 'key replace-secret --apply']
-  },
+  flags: { apply: { type: 'boolean', about: 'do it; without, say how many keys would stop working' } },
+  details: [
+    'For a secret that was lost or seen. Stop the servers, set the new KEY_DIGEST_SECRET here and where they run, start',
+    'them again when this is done, and make new keys. What was recorded stays as it is.'
+  ].join('\n'),
+  examples: ['key replace-secret', 'key replace-secret --apply'],
   async run({ flags, env, print }) {
     const replacement = await withDatabase(env, ({ sql, making }) => replaceKeySecret(sql, making, flags.apply))
     print(replacement, describeReplacement(replacement))

@@ -11,21 +11,18 @@ import { counted, size } from '../terminal/words.ts'
 
 export default command({
   summary: 'Bring the schema of the database up to this version, or spread it over the nodes of a cluster',
-  usage: {
-    parameters: [],
-    flags: {
-      distributed: { type: 'boolean', about: 'spread the tables of traces over the nodes of a Citus cluster' },
-      shards: { type: 'string', value: 'N', about: 'with --distributed: in how many shards (default: 32)' },
-      apply: { type: 'boolean', about: 'with --distributed: do it; without, say what would be done' }
-    },
-    details: [
-      '`spoor serve` brings the schema up to date by itself, unless AUTO_MIGRATE=false. An embedded database is made if need be.',
-      '',
-      '--distributed takes a database of PostgreSQL with Citus, a new one or one that is full. Stop every server before:',
-      'traces move to the nodes table by table. What an interruption leaves undone, the same command does.'
-    ].join('\n'),
-    examples: ['migrate', 'migrate --json', 'migrate --distributed', 'migrate --distributed --shards 64 --apply']
+  flags: {
+    distributed: { type: 'boolean', about: 'spread the tables of traces over the nodes of a Citus cluster' },
+    shards: { type: 'string', value: 'N', about: 'with --distributed: in how many shards (default: 32)' },
+    apply: { type: 'boolean', about: 'with --distributed: do it; without, say what would be done' }
   },
+  details: [
+    '`spoor serve` brings the schema up to date by itself, unless AUTO_MIGRATE=false. An embedded database is made if need be.',
+    '',
+    '--distributed takes a database of PostgreSQL with Citus, a new one or one that is full. Stop every server before:',
+    'traces move to the nodes table by table. What an interruption leaves undone, the same command does.'
+  ].join('\n'),
+  examples: ['migrate', 'migrate --json', 'migrate --distributed', 'migrate --distributed --shards 64 --apply'],
   async run({ flags: { distributed, shards, apply }, env, print, progress }) {
     if (!distributed && (apply || shards !== undefined)) {
       throw new UsageError(`--${apply ? 'apply' : 'shards'} goes with --distributed only`)
@@ -44,14 +41,11 @@ export default command({
 })
 
 /** Migrates. Returns the applied migrations, and a warning if the schema is newer or tables are not distributed. */
-async function migrateAndLook(
-  database: Database,
-  log: Logger
-): Promise<{ applied: number[]; warning?: string | undefined }> {
+async function migrateAndLook(database: Database, log: Logger) {
   const [{ describeNewer, readSchemaState }, { findLeftBehind }, { migrateSchema }] = await Promise.all([
     import('../../lib/database/migrate.ts'),
-    import('../../lib/cluster/left-behind.ts'),
-    import('../../lib/cluster/schema.ts')
+    import('../../lib/cluster/distribution.ts'),
+    import('../../lib/cluster/distribution.ts')
   ])
   const applied = await migrateSchema(database, log)
   const sql = database.connect({ applicationName: 'migrate' })
@@ -72,16 +66,11 @@ async function readShards(text: string | undefined): Promise<number | undefined>
   throw new UsageError(`--shards takes a whole number from 1 to ${MOST_SHARDS}, not ${JSON.stringify(text)}`)
 }
 
-async function distribute(
-  env: NodeJS.ProcessEnv,
-  shards: number | undefined,
-  apply: boolean,
-  progress: Progress
-): Promise<DistributionPlan> {
+async function distribute(env: NodeJS.ProcessEnv, shards: number | undefined, apply: boolean, progress: Progress) {
   const [{ applyDistribution, readDistributionPlan }, { acquireLock }, { migrateSchema }] = await Promise.all([
     import('../../lib/cluster/distribute.ts'),
     import('../../lib/database/migrate.ts'),
-    import('../../lib/cluster/schema.ts')
+    import('../../lib/cluster/distribution.ts')
   ])
   if (readConfig(env).databaseUrl === undefined) {
     throw new AdminError('the embedded database is on one machine for good: set DATABASE_URL to a coordinator of Citus')

@@ -5,28 +5,26 @@ import type { Recount } from '../../lib/admin/upkeep/recount.ts'
 import { AdminError } from '../../lib/admin-error.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase, withKnownSchema } from '../database.ts'
+import { readAnswer } from '../terminal/input.ts'
 import { interruptible } from '../terminal/interrupt.ts'
-import { readAnswer } from '../terminal/secret.ts'
 import { table } from '../terminal/table.ts'
-import { bar, count, counted, relativeTime, size } from '../terminal/words.ts'
+import { counted, relativeTime, size, tracesDone } from '../terminal/words.ts'
 
 export const create = command({
   summary: 'Make a project, which holds traces and has keys',
-  usage: {
-    parameters: ['NAME'],
-    flags: {
-      slug: { type: 'string', value: 'S', about: 'the name that commands use; made from NAME if not given' },
-      description: { type: 'string', value: 'D', about: 'a sentence about the project' },
-      account: { type: 'string', value: 'ID', about: 'whose it is; the oldest owner account if not given' },
-      'storage-limit': {
-        type: 'string',
-        value: 'BYTES',
-        about: 'what the level in `storage` is measured by; STORAGE_LIMIT_BYTES if not given'
-      },
-      search: { type: 'boolean', about: 'let the dashboard search the words of its traces' }
+  parameters: ['NAME'],
+  flags: {
+    slug: { type: 'string', value: 'S', about: 'the name that commands use; made from NAME if not given' },
+    description: { type: 'string', value: 'D', about: 'a sentence about the project' },
+    account: { type: 'string', value: 'ID', about: 'whose it is; the oldest owner account if not given' },
+    'storage-limit': {
+      type: 'string',
+      value: 'BYTES',
+      about: 'what the level in `storage` is measured by; STORAGE_LIMIT_BYTES if not given'
     },
-    examples: ['project create "Support bot"', 'project create Evals --slug evals --storage-limit 5000000000 --json']
+    search: { type: 'boolean', about: 'let the dashboard search the words of its traces' }
   },
+  examples: ['project create "Support bot"', 'project create Evals --slug evals --storage-limit 5000000000 --json'],
   async run({ parameters, flags, env, print }) {
     const request = {
       name: parameters.NAME,
@@ -44,7 +42,7 @@ export const create = command({
 
 export const list = command({
   summary: 'List the projects with what they hold',
-  usage: { parameters: [], flags: {}, examples: ['project list', 'project list --json'] },
+  examples: ['project list', 'project list --json'],
   async run({ env, print }) {
     const projects = await withDatabase(env, ({ sql, config }) => listProjects(sql, config.storageLimitBytes))
     print(projects, projectTable(projects))
@@ -53,16 +51,14 @@ export const list = command({
 
 export const recount = command({
   summary: 'Compare the totals, charts and span counts of a project with its traces',
-  usage: {
-    parameters: ['SLUG'],
-    flags: { apply: { type: 'boolean', about: 'repair them; without, they are only compared' } },
-    details: [
-      'Totals, charts and the counts of spans and errors in a trace are kept with every write. This command compares them with',
-      'the stored spans: use it after an older version has written, or after a change of the database by hand. Writes go on',
-      'meanwhile. The exit code is 1 if something disagrees and is not repaired.'
-    ].join('\n'),
-    examples: ['project recount default', 'project recount default --apply']
-  },
+  parameters: ['SLUG'],
+  flags: { apply: { type: 'boolean', about: 'repair them; without, they are only compared' } },
+  details: [
+    'Totals, charts and the counts of spans and errors in a trace are kept with every write. This command compares them with',
+    'the stored spans: use it after an older version has written, or after a change of the database by hand. Writes go on',
+    'meanwhile. The exit code is 1 if something disagrees and is not repaired.'
+  ].join('\n'),
+  examples: ['project recount default', 'project recount default --apply'],
   async run({ parameters, flags, env, print }) {
     // Loaded here because --help does not need it.
     const { areSumsRight, recountProject } = await import('../../lib/admin/upkeep/recount.ts')
@@ -79,20 +75,18 @@ export const recount = command({
 
 export const isolate = command({
   summary: 'Give a very large project a shard of its own, on a cluster',
-  usage: {
-    parameters: ['SLUG'],
-    flags: { apply: { type: 'boolean', about: 'do it; without, say where the project is' } },
-    details: [
-      'For a database that `spoor migrate --distributed` has spread. The shard stays on its node; citus_move_shard_placement moves',
-      'it to another one. Writes to the projects that share the shard wait while it is split.'
-    ].join('\n'),
-    examples: ['project isolate default', 'project isolate default --apply']
-  },
+  parameters: ['SLUG'],
+  flags: { apply: { type: 'boolean', about: 'do it; without, say where the project is' } },
+  details: [
+    'For a database that `spoor migrate --distributed` has spread. The shard stays on its node; citus_move_shard_placement moves',
+    'it to another one. Writes to the projects that share the shard wait while it is split.'
+  ].join('\n'),
+  examples: ['project isolate default', 'project isolate default --apply'],
   async run({ parameters: { SLUG: slug }, flags: { apply }, env, print }) {
     const isolation = await withDatabase(env, async ({ sql }) => {
       // Loaded here because --help does not need it.
       const [{ isolate }, { requireProject }] = await Promise.all([
-        import('../../lib/cluster/isolation.ts'),
+        import('../../lib/cluster/shards.ts'),
         import('../../lib/admin/projects.ts')
       ])
       return isolate(sql, await requireProject(sql, slug), apply)
@@ -110,30 +104,28 @@ export const isolate = command({
 
 export const update = command({
   summary: 'Change the name, the slug, the account, the storage limit or the search of a project',
-  usage: {
-    parameters: ['SLUG'],
-    flags: {
-      name: { type: 'string', value: 'NAME', about: 'its name' },
-      slug: { type: 'string', value: 'S', about: 'the name that commands use; keys and traces stay as they are' },
-      description: { type: 'string', value: 'D', about: 'a sentence about the project' },
-      account: { type: 'string', value: 'ID', about: 'whose it is from now on' },
-      'storage-limit': {
-        type: 'string',
-        value: 'BYTES',
-        about: 'its storage limit, or `default` for STORAGE_LIMIT_BYTES'
-      },
-      search: { type: 'string', value: 'on|off', about: 'whether the dashboard searches the words of its traces' }
+  parameters: ['SLUG'],
+  flags: {
+    name: { type: 'string', value: 'NAME', about: 'its name' },
+    slug: { type: 'string', value: 'S', about: 'the name that commands use; keys and traces stay as they are' },
+    description: { type: 'string', value: 'D', about: 'a sentence about the project' },
+    account: { type: 'string', value: 'ID', about: 'whose it is from now on' },
+    'storage-limit': {
+      type: 'string',
+      value: 'BYTES',
+      about: 'its storage limit, or `default` for STORAGE_LIMIT_BYTES'
     },
-    details: [
-      'With --search on, a server puts the words of what is recorded into an index, and by and by those of what was recorded',
-      'before. With --search off the index is dropped.'
-    ].join('\n'),
-    examples: [
-      'project update default --name "Support bot" --slug support',
-      'project update evals --storage-limit default',
-      'project update default --search on'
-    ]
+    search: { type: 'string', value: 'on|off', about: 'whether the dashboard searches the words of its traces' }
   },
+  details: [
+    'With --search on, a server puts the words of what is recorded into an index, and by and by those of what was recorded',
+    'before. With --search off the index is dropped.'
+  ].join('\n'),
+  examples: [
+    'project update default --name "Support bot" --slug support',
+    'project update evals --storage-limit default',
+    'project update default --search on'
+  ],
   async run({ parameters, flags, env, print }) {
     const { name, slug, description, account: accountId, 'storage-limit': limit } = flags
     const storageLimitBytes = limit === 'default' ? null : parseBytes(limit)
@@ -147,19 +139,13 @@ export const update = command({
 
 export const remove = command({
   summary: 'Delete a project with its keys and all its traces',
-  usage: {
-    parameters: ['SLUG'],
-    flags: { apply: { type: 'boolean', about: 'do it; without, say what would go' } },
-    details: [
-      'With --apply it asks for the slug once more, on the terminal or as a line on stdin. The keys are revoked first; servers',
-      'go on. Some seconds later, when no server knows the keys any more, the project goes. Make a backup before.'
-    ].join('\n'),
-    examples: [
-      'project delete evals',
-      'project delete evals --apply',
-      'echo evals | spoor project delete evals --apply'
-    ]
-  },
+  parameters: ['SLUG'],
+  flags: { apply: { type: 'boolean', about: 'do it; without, say what would go' } },
+  details: [
+    'With --apply it asks for the slug once more, on the terminal or as a line on stdin. The keys are revoked first; servers',
+    'go on. Some seconds later, when no server knows the keys any more, the project goes. Make a backup before.'
+  ].join('\n'),
+  examples: ['project delete evals', 'project delete evals --apply', 'echo evals | spoor project delete evals --apply'],
   async run({ parameters: { SLUG: slug }, flags, env, print, progress }) {
     await withKnownSchema(env, async ({ sql }) => {
       // Loaded here because --help does not need it.
@@ -177,8 +163,7 @@ export const remove = command({
       progress.say(describeDeletion(slug, plan))
       const answer = await readAnswer(`Type the slug to delete it for good: `)
       if (answer.trim() !== slug) throw new AdminError(`${JSON.stringify(answer)} is not the slug: nothing has changed`)
-      const onProgress = (pruned: Pruned) =>
-        progress.show(() => `${bar(pruned.traces, traces)}  ${count(pruned.traces)} of ${counted(traces, 'trace')}`)
+      const onProgress = (pruned: Pruned) => progress.show(() => tracesDone(pruned.traces, traces))
       const pruned = await interruptible(signal => applyProjectDeletion(sql, slug, plan, { onProgress, signal }))
       progress.clear()
       print(

@@ -11,15 +11,12 @@ const RECOVERY_PATIENCE_MS = 2000
 
 export default command({
   summary: 'Say what runs, what is stored, and what is amiss',
-  usage: {
-    parameters: [],
-    flags: { 'no-server': { type: 'boolean', about: 'no server should run here: that none does is not amiss' } },
-    details: [
-      'The exit code is 1 where something is amiss, so that cron or a monitor notices: also where the server of this database',
-      'does not run, is not ready, or another program answers in its place.'
-    ].join('\n'),
-    examples: ['status', 'status --json', 'status --no-server']
-  },
+  flags: { 'no-server': { type: 'boolean', about: 'no server should run here: that none does is not amiss' } },
+  details: [
+    'The exit code is 1 where something is amiss, so that cron or a monitor notices: also where the server of this database',
+    'does not run, is not ready, or another program answers in its place.'
+  ].join('\n'),
+  examples: ['status', 'status --json', 'status --no-server'],
   async run({ flags, env, print }) {
     const { readStatus } = await import('../../lib/admin/status.ts')
     const status = await withAnyDatabase(

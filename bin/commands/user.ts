@@ -3,7 +3,7 @@ import * as people from '../../lib/admin/people.ts'
 import { findServer, listenAddress } from '../../lib/health/running-server.ts'
 import { command } from '../command.ts'
 import { withDatabase } from '../database.ts'
-import { readSecret } from '../terminal/secret.ts'
+import { readSecret } from '../terminal/input.ts'
 import { table } from '../terminal/table.ts'
 import { counted, relativeTime } from '../terminal/words.ts'
 
@@ -11,19 +11,17 @@ const ACCOUNT = { type: 'string', value: 'ID', about: 'the account; may be left 
 
 export const add = command({
   summary: 'Add somebody who may use the dashboard',
-  usage: {
-    parameters: ['EMAIL'],
-    flags: {
-      account: { type: 'string', value: 'ID', about: 'whose projects they see; the oldest if not given' },
-      role: { type: 'string', value: 'owner|member|viewer', about: 'what they may do; member if not given' },
-      name: { type: 'string', value: 'NAME', about: 'how they are called' }
-    },
-    details: [
-      'A viewer reads, a member also scores and notes, an owner also deletes, and changes keys and members. Who has an account',
-      'already and is added to another one is signed out everywhere, without a password. Nothing is mailed: see `user link`.'
-    ].join('\n'),
-    examples: ['user add ada@example.com', 'user add ada@example.com --role owner --account 2']
+  parameters: ['EMAIL'],
+  flags: {
+    account: { type: 'string', value: 'ID', about: 'whose projects they see; the oldest if not given' },
+    role: { type: 'string', value: 'owner|member|viewer', about: 'what they may do; member if not given' },
+    name: { type: 'string', value: 'NAME', about: 'how they are called' }
   },
+  details: [
+    'A viewer reads, a member also scores and notes, an owner also deletes, and changes keys and members. Who has an account',
+    'already and is added to another one is signed out everywhere, without a password. Nothing is mailed: see `user link`.'
+  ].join('\n'),
+  examples: ['user add ada@example.com', 'user add ada@example.com --role owner --account 2'],
   async run({ parameters, flags, env, print }) {
     const { account: accountId, role, name } = flags
     const user = await withDatabase(env, ({ sql }) =>
@@ -35,7 +33,7 @@ export const add = command({
 
 export const list = command({
   summary: 'List the people who may use the dashboard',
-  usage: { parameters: [], flags: {}, examples: ['user list', 'user list --json'] },
+  examples: ['user list', 'user list --json'],
   async run({ env, print }) {
     const users = await withDatabase(env, ({ sql }) => people.listUsers(sql))
     const rows = users.map(user => [
@@ -53,12 +51,10 @@ export const list = command({
 
 export const remove = command({
   summary: 'Remove somebody, or take them out of one account',
-  usage: {
-    parameters: ['EMAIL'],
-    flags: { account: { type: 'string', value: 'ID', about: 'out of this account only; altogether if not given' } },
-    details: 'Their scores stay. The last owner of an account cannot be removed.',
-    examples: ['user remove ada@example.com', 'user remove ada@example.com --account 2']
-  },
+  parameters: ['EMAIL'],
+  flags: { account: { type: 'string', value: 'ID', about: 'out of this account only; altogether if not given' } },
+  details: 'Their scores stay. The last owner of an account cannot be removed.',
+  examples: ['user remove ada@example.com', 'user remove ada@example.com --account 2'],
   async run({ parameters, flags, env, print }) {
     const user = await withDatabase(env, ({ sql }) => people.removeUser(sql, parameters.EMAIL, flags.account))
     print(user, `${user.email} is removed${flags.account === undefined ? '' : ` from account ${flags.account}`}`)
@@ -67,12 +63,10 @@ export const remove = command({
 
 export const role = command({
   summary: 'Change what somebody may do',
-  usage: {
-    parameters: ['EMAIL', 'ROLE'],
-    flags: { account: ACCOUNT },
-    details: 'ROLE is owner, member or viewer. They are signed out everywhere.',
-    examples: ['user role ada@example.com viewer', 'user role ada@example.com owner --account 2']
-  },
+  parameters: ['EMAIL', 'ROLE'],
+  flags: { account: ACCOUNT },
+  details: 'ROLE is owner, member or viewer. They are signed out everywhere.',
+  examples: ['user role ada@example.com viewer', 'user role ada@example.com owner --account 2'],
   async run({ parameters, flags, env, print }) {
     const { EMAIL, ROLE } = parameters
     const user = await withDatabase(env, ({ sql }) => people.changeRole(sql, EMAIL, ROLE, flags.account))
@@ -82,13 +76,10 @@ export const role = command({
 
 export const link = command({
   summary: 'Make a link that signs somebody in to the dashboard, once',
-  usage: {
-    parameters: ['EMAIL'],
-    flags: {},
-    details:
-      'It can be used for 15 minutes. Whoever opens it first is signed in, so hand it over as you would a password.',
-    examples: ['user link owner', 'user link ada@example.com --json']
-  },
+  parameters: ['EMAIL'],
+  details:
+    'It can be used for 15 minutes. Whoever opens it first is signed in, so hand it over as you would a password.',
+  examples: ['user link owner', 'user link ada@example.com --json'],
   async run({ parameters, env, print }) {
     const { EMAIL: email } = parameters
     const address = await withDatabase(env, async ({ config, sql }) => {
@@ -102,12 +93,9 @@ export const link = command({
 
 export const signOut = command({
   summary: 'Sign somebody out everywhere',
-  usage: {
-    parameters: ['EMAIL'],
-    flags: {},
-    details: 'Their links are used up as well.',
-    examples: ['user sign-out ada@example.com']
-  },
+  parameters: ['EMAIL'],
+  details: 'Their links are used up as well.',
+  examples: ['user sign-out ada@example.com'],
   async run({ parameters, env, print }) {
     const ended = await withDatabase(env, ({ sql }) => people.signOutUser(sql, parameters.EMAIL))
     print({ sessions: ended }, `ended ${counted(ended, 'session')}`)
@@ -116,15 +104,12 @@ export const signOut = command({
 
 export const unlink = command({
   summary: 'Let somebody sign in with another account of the sign-in provider',
-  usage: {
-    parameters: ['EMAIL'],
-    flags: {},
-    details: [
-      'Removes the link to their account at the OpenID Connect provider, and signs them out everywhere. The next account that',
-      'signs in with their e-mail address is linked instead, if the provider has verified the address or OIDC_TRUST_EMAIL is on.'
-    ].join('\n'),
-    examples: ['user unlink ada@example.com']
-  },
+  parameters: ['EMAIL'],
+  details: [
+    'Removes the link to their account at the OpenID Connect provider, and signs them out everywhere. The next account that',
+    'signs in with their e-mail address is linked instead, if the provider has verified the address or OIDC_TRUST_EMAIL is on.'
+  ].join('\n'),
+  examples: ['user unlink ada@example.com'],
   async run({ parameters, env, print }) {
     const unlinked = await withDatabase(env, ({ sql }) => people.unlinkUser(sql, parameters.EMAIL))
     print({ unlinked }, `unlinked ${counted(unlinked, 'account')} of the sign-in provider`)
@@ -133,12 +118,10 @@ export const unlink = command({
 
 export const password = command({
   summary: 'Give somebody a password, read from stdin',
-  usage: {
-    parameters: ['EMAIL'],
-    flags: { remove: { type: 'boolean', about: 'take the password away instead' } },
-    details: 'At least 12 characters, in one line. They are signed out everywhere.',
-    examples: ['user password ada@example.com < password.txt', 'user password ada@example.com --remove']
-  },
+  parameters: ['EMAIL'],
+  flags: { remove: { type: 'boolean', about: 'take the password away instead' } },
+  details: 'At least 12 characters, in one line. They are signed out everywhere.',
+  examples: ['user password ada@example.com < password.txt', 'user password ada@example.com --remove'],
   async run({ parameters, flags, env, print }) {
     const given = flags.remove ? undefined : await readSecret('Password: ')
     const user = await withDatabase(env, ({ sql }) => people.changePassword(sql, parameters.EMAIL, given))

@@ -53,3 +53,8 @@ export function bar(done: number, total: number): string {
 }
 
 const BAR_LENGTH = 20
+
+/** Formats as `[######--------------]  30 %  3 of 10 traces`. */
+export function tracesDone(done: number, total: number): string {
+  return `${bar(done, total)}  ${count(done)} of ${counted(total, 'trace')}`
+}

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Database } from '../database/database.ts'
 import { openOnce } from '../database/pooled/single-connection.ts'
+import { SECRET_REPLACED } from '../store/projects/digest-secret.ts'
 import { listenToKeys } from '../store/projects/keys.ts'
-import { SECRET_REPLACED } from '../store/projects/secret-fingerprint.ts'
 
 /** Pause before reconnecting after a connection ended or could not be opened. */
 const RETRY_MS = 500
@@ -13,11 +13,7 @@ const RETRY_MS = 500
  * Calls `onChange` for every notice, and after every reconnect because notices in between are lost. Calls
  * `onOtherSecret` if KEY_DIGEST_SECRET was replaced. Retries the connection forever, even if the first attempt failed.
  */
-export function listenForKeyChanges(
-  { connect, limit }: Database,
-  onChange: () => void,
-  onOtherSecret: () => void
-): { close(): Promise<void> } {
+export function listenForKeyChanges({ connect, limit }: Database, onChange: () => void, onOtherSecret: () => void) {
   let isClosed = false
   let listening: Sql | undefined
   const onNotice = (_channel: string, notice: string) => {

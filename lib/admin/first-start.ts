@@ -11,7 +11,7 @@ import { digestToken, makeToken } from '../people/tokens.ts'
 import { insertLink } from '../store/people/links.ts'
 import { findOperator, hasUsers, insertFirstUser } from '../store/people/users.ts'
 import { isOtherSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
-import { hasProjects, insertFirstProject } from '../store/projects/first-project.ts'
+import { hasProjects, insertFirstProject } from '../store/projects/projects.ts'
 import { type KeyMaking, makeKey } from './keys.ts'
 
 export interface FirstStart {
@@ -40,11 +40,7 @@ export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>,
  * Creates the owner account, the project `default` and one key with every scope if the database, embedded or external,
  * has no project. Also creates the first user, if there is none, and a sign-in link.
  */
-export async function prepareFirstStart(
-  database: Database,
-  keyPrefix: string,
-  links: Links = 'first'
-): Promise<FirstStart> {
+export async function prepareFirstStart(database: Database, keyPrefix: string, links: Links = 'first') {
   if (database.digestSecret === undefined) return hindered('KEY_DIGEST_SECRET is not set')
   const { connect, limit } = database
   const making = { keyPrefix, digestSecret: database.digestSecret }

@@ -4,7 +4,6 @@ import type { Sql } from 'postgres'
 import { AdminError, InputError } from '../admin-error.ts'
 import type { ProjectRow } from '../store/projects/projects.ts'
 import * as store from '../store/projects/projects.ts'
-import { type StorageLevel, storageLevel } from '../store/projects/storage-level.ts'
 import { setSearch } from '../store/search/state.ts'
 import { chooseAccount } from './accounts.ts'
 import { checkText } from './text.ts'
@@ -40,11 +39,7 @@ export interface ProjectRequest {
 
 const SLUG = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-export async function createProject(
-  sql: Sql,
-  defaultLimitBytes: number,
-  request: ProjectRequest
-): Promise<DescribedProject> {
+export async function createProject(sql: Sql, defaultLimitBytes: number, request: ProjectRequest) {
   const name = checkText('the name', request.name, 1, 200)
   const slug = request.slug ?? slugOf(name)
   checkSlug(slug)
@@ -153,4 +148,12 @@ export function describeProject(row: ProjectRow, defaultLimitBytes: number): Des
     search: row.search,
     storage: { limitBytes, level: storageLevel(row.estimatedBytes, limitBytes) }
   }
+}
+
+type StorageLevel = 'ok' | 'warning' | 'critical'
+
+/** Returns `warning` from 80 % of the limit, and `critical` from 95 %. Writes continue at any level. */
+function storageLevel(bytes: number, limitBytes: number): StorageLevel {
+  if (bytes >= limitBytes * 0.95) return 'critical'
+  return bytes >= limitBytes * 0.8 ? 'warning' : 'ok'
 }

@@ -1,7 +1,9 @@
 /** Queries Citus about a database and its nodes, and distributes tables over the nodes. */
 import type { Sql } from 'postgres'
-import { statementsOf } from '../database/migrate.ts'
+import type { Database } from '../database/database.ts'
+import { migrate, statementsOf } from '../database/migrate.ts'
 import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
+import type { Logger } from '../log.ts'
 import { DISTRIBUTION_COLUMN, isSpread } from './shards.ts'
 
 export async function readCitus(sql: Sql): Promise<{ version: string | undefined; isAvailable: boolean }> {
@@ -136,3 +138,24 @@ export async function distributeNew(sql: Sql, text: string): Promise<void> {
     if (!before.includes(name)) await distributeTable(sql, name, { beside: 'traces', shards: undefined })
   }
 }
+
+/**
+ * Describes tables that were left on the coordinator when others were distributed, and the remedy; undefined if there
+ * are none, or on a single PostgreSQL. No server may run in this state: charts would be wrong, and a write to both
+ * kinds of table would be committed on the node before the coordinator.
+ */
+export const findLeftBehind = async (sql: Sql): Promise<string | undefined> =>
+  describeLeftBehind(await readLeftBehind(sql))
+
+export function describeLeftBehind(tables: readonly string[]): string | undefined {
+  if (tables.length === 0) return undefined
+  const which = tables.length === 1 ? `the table ${tables[0]} is` : `the tables ${tables.join(', ')} are`
+  return `${which} not distributed, but traces are: stop every server, and run \`spoor migrate --distributed --apply\``
+}
+
+/**
+ * Like `migrate` (lib/database/migrate.ts), but if traces are distributed, also distributes the tables that a migration
+ * creates, in the migration's transaction. `folder` replaces sql/ in tests.
+ */
+export const migrateSchema = (database: Database, log: Logger, folder?: string): Promise<number[]> =>
+  migrate(database, log, folder, distributeNew)

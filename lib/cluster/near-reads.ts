@@ -9,10 +9,9 @@
  */
 import type { Sql } from 'postgres'
 import type { ConnectOptions, Database } from '../database/database.ts'
-import { classifyFailure, hasMoved, isUnreachable } from '../database/failure.ts'
+import { classifyFailure, hasMoved, isUnreachable, PoolError } from '../database/failure.ts'
 import { Pool } from '../database/pool.ts'
 import type { Client } from '../database/pooled/cancellation.ts'
-import { PoolError } from '../database/pooled/pool-error.ts'
 import { nameOf } from '../database/sockets/address.ts'
 import { ELSEWHERE, type Near, type ProjectRead } from '../database/sql-access.ts'
 import { allAnswered } from '../store/transactions.ts'

@@ -37,9 +37,7 @@ interface Routed {
   readonly operation?: object
 }
 
-/**
- * The coordinator holds the accounts, and assigns the ids of restored traces' scores. Shard tables have no defaults.
- */
+/** The coordinator holds the accounts and assigns ids to restored traces' scores. Shard tables have no defaults. */
 const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
   charge !== undefined || ('restored' in operation && operation.restored !== undefined)
 

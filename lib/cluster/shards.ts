@@ -113,3 +113,22 @@ export const HOLD_SHARDS = 'select lock_shard_metadata(5, $1)'
 /** Fails with 2201F (square root of a negative number) unless all shards are on the node that runs the statement. */
 export const CHECK_SHARDS = `select sqrt(count(*) - cardinality($1)) from pg_dist_placement
   where shardid = any ($1) and groupid = (select groupid from pg_dist_local_group)`
+
+interface Isolation {
+  /** Id of the shard that holds the project's traces. */
+  readonly shard: number
+  /** Whether the project is alone in the shard. */
+  readonly isAlone: boolean
+  readonly applied: boolean
+}
+
+/**
+ * Returns the project's shard; undefined on a single PostgreSQL. With `apply`, first gives the project its own shard,
+ * while writes to the old shard wait.
+ */
+export async function isolate(sql: Sql, projectId: number, apply: boolean): Promise<Isolation | undefined> {
+  const found = await readShard(sql, projectId)
+  if (found === undefined) return undefined
+  if (!apply || found.isAlone) return { ...found, applied: false }
+  return { shard: await isolateProject(sql, projectId), isAlone: true, applied: true }
+}

@@ -92,7 +92,7 @@ function settingsOf(address: Address, timeoutMs: number, options: ConnectOptions
     max_lifetime: null,
     connect_timeout: timeoutMs / 1000,
     onnotice: () => {},
-    // See array-text.ts.
+    // See types.ts.
     fetch_types: false,
     ...(options.onClose !== undefined && { onclose: options.onClose }),
     ...(options.onNotice !== undefined && { onnotify: options.onNotice }),

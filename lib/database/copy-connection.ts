@@ -8,9 +8,8 @@
  */
 import type { Socket } from 'node:net'
 import type { ConnectOptions, Database } from './database.ts'
-import { classifyFailure } from './failure.ts'
+import { classifyFailure, PoolError } from './failure.ts'
 import { HungCheck, pidOf, TICK_MS } from './pooled/hung-connection.ts'
-import { PoolError } from './pooled/pool-error.ts'
 import { openSession } from './session/open-session.ts'
 
 /** Size of a protocol message's type and length. */

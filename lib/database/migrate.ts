@@ -231,9 +231,7 @@ export const statementsOf = (text: string): string[] =>
 const CONCURRENTLY = /^\s*(?:create(?: unique)?|drop) index concurrently\b/im
 const CREATED_INDEX = /^\s*create(?: unique)? index concurrently (?:if not exists )?(\w+)/im
 
-/**
- * Runs a statement. Only a `concurrently` statement may wait indefinitely, because it does not block other statements.
- */
+/** Runs a statement. Only a `concurrently` statement may wait indefinitely, because it blocks no other statement. */
 async function runAlone(sql: Sql, statement: string): Promise<void> {
   const index = CREATED_INDEX.exec(statement)?.[1]
   if (index !== undefined) await dropHalfBuilt(sql, index)

@@ -8,15 +8,13 @@
  * free connection is closed if another holder needs its slot more (pooled/connection-limit.ts). A hung connection
  * (pooled/hung-connection.ts) is closed, and its queries are lost.
  */
-
 import type { Sql } from 'postgres'
 import { within } from '../within.ts'
-import { classifyFailure, endsConnection } from './failure.ts'
+import { classifyFailure, endsConnection, PoolError } from './failure.ts'
 import { type Client, watchDeparture } from './pooled/cancellation.ts'
 import { ConnectionLimit, type Holder } from './pooled/connection-limit.ts'
 import { type Connect, TICK_MS } from './pooled/hung-connection.ts'
 import { abandon, failIfLost, forgetRows, giveUpIfHung, giveUpOpening, type Lease, makeLease } from './pooled/lease.ts'
-import { PoolError } from './pooled/pool-error.ts'
 import { openSession } from './session/open-session.ts'
 
 export interface PoolOptions {

@@ -35,7 +35,7 @@ export const NUMBERED_TABLES = ['accounts', 'projects', 'users'] as const
 
 /**
  * The names of a project's tables on the server being queried. Statements must take table names from this value,
- * because a project's own server may have other names for its tables.
+ * because the tables on other servers have other names.
  */
 export type TableNames = Readonly<Record<ProjectTable, string>>
 

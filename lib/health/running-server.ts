@@ -9,7 +9,7 @@ import type { Sql } from 'postgres'
 import type { Config } from '../config.ts'
 import { readHolder } from '../database/embedded/data-dir-lock.ts'
 import { readOwnFile, replaceFile } from '../database/embedded/own-file.ts'
-import { readDatabaseId } from '../store/server/database-id.ts'
+import { readDatabaseId } from '../store/server/properties.ts'
 
 export interface RunningServer {
   /** `http://127.0.0.1:8787` */
@@ -61,7 +61,7 @@ export async function findLikelyServer(config: Config): Promise<RunningServer | 
   return found.is === 'ours' ? found.server : undefined
 }
 
-/** `instance` is the database's id, if known (lib/store/server/database-id.ts). */
+/** `instance` is the database's id, if known (lib/store/server/properties.ts). */
 export async function lookForServer(config: Config, instance: string | undefined): Promise<FoundServer> {
   const isEmbedded = config.databaseUrl === undefined
   const expected = { address: listenAddress(config.host, config.port), pid: undefined }

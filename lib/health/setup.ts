@@ -6,8 +6,7 @@
  * States: `waiting` (the database has not responded yet), `lacking` (it responded, and something is missing), `ready`.
  */
 import type { Sql } from 'postgres'
-import { findLeftBehind } from '../cluster/left-behind.ts'
-import { migrateSchema } from '../cluster/schema.ts'
+import { findLeftBehind, migrateSchema } from '../cluster/distribution.ts'
 import { ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { classifyFailure, isReadOnlyRefusal } from '../database/failure.ts'
@@ -17,7 +16,7 @@ import { requireSession } from '../database/session/require-session.ts'
 import { causeOf } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
 import { claimSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
-import { readDatabaseId } from '../store/server/database-id.ts'
+import { readDatabaseId } from '../store/server/properties.ts'
 import { AWAY, describeDenial, isDenial, nameObstacle } from './obstacles.ts'
 
 type State =

@@ -6,7 +6,7 @@ import { readDisk } from '../database/embedded/free-disk.ts'
 import type { Pool } from '../database/pool.ts'
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Metrics } from '../metrics.ts'
-import { measureDatabase } from '../store/server/database-size.ts'
+import { measureDatabase } from '../store/server/properties.ts'
 import type { Readiness } from './readiness.ts'
 import type { Setup } from './setup.ts'
 

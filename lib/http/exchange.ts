@@ -1,12 +1,12 @@
 /** State of one request, for its handler and its log line. */
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { BlockList } from 'node:net'
+import { type BlockList, isIP } from 'node:net'
 import { maskSecrets } from '../access/keys.ts'
 import type { RefusalCode } from '../errors.ts'
+import { isWithin, plainAddress } from '../network-list.ts'
 import type { VisitedProject, Visitor } from '../people/visit.ts'
 import type { Principal } from '../schema/principal.ts'
-import { clientAddress } from './client-address.ts'
 import type { RequestOf, Route } from './route.ts'
 
 const NO_BYTES = new Uint8Array()
@@ -119,3 +119,27 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
 const MAX_LOGGED_PATH = 200
 /** Matches a host name or address with an optional port. Other Host headers are never echoed in a response. */
 const HOST = /^(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/
+
+/**
+ * Returns the last address that does not belong to a trusted proxy. `peer` is the other end of the socket. Each proxy
+ * appends its caller's address to X-Forwarded-For. Only entries written by trusted proxies (TRUST_PROXY) are used,
+ * because clients can forge other entries.
+ */
+export function clientAddress(peer: string, forwarded: string | undefined, trusted: BlockList | undefined): string {
+  let client = plainAddress(peer)
+  if (trusted === undefined || forwarded === undefined) return client
+  const hops = forwarded.split(',')
+  while (hops.length > 0 && isWithin(trusted, client)) {
+    const next = addressOf(hops.pop() as string)
+    if (next === undefined) break
+    client = next
+  }
+  return client
+}
+
+/** Returns an entry's address without its port: `192.0.2.1`, `192.0.2.1:1234`, `2001:db8::1`, `[2001:db8::1]:1234`. */
+function addressOf(entry: string): string | undefined {
+  const [, bracketed, v4] = /^(?:\[([^\]]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/.exec(entry.trim()) ?? []
+  const address = bracketed ?? v4 ?? entry.trim()
+  return isIP(address) === 0 ? undefined : plainAddress(address)
+}

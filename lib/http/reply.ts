@@ -1,6 +1,4 @@
-/**
- * Sends responses. Converts a handler's value or a refusal to bytes on the socket, with the headers of every response.
- */
+/** Sends responses: converts a handler's value or a refusal to bytes, with the headers of every response. */
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { RETRY_AFTER_S, type Refusal, type RefusalCode } from '../errors.ts'
@@ -54,9 +52,7 @@ function asksForStatus({ route, request }: Exchange): boolean {
   return isOtlp && isProtobuf(request.headers)
 }
 
-/**
- * Sends a response on a bare socket and closes it. After node's parser rejects a request, no response object exists.
- */
+/** Sends a response on a bare socket and closes it. If node's parser rejects a request, no response object exists. */
 export function sendRawRefusal(socket: Socket, status: number, message: string): void {
   if (!socket.writable) return
   const requestId = nextRequestId()

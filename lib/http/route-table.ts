@@ -33,9 +33,7 @@ export class RouteTable {
     this.routes.push(route)
   }
 
-  /**
-   * Returns a request's route, or undefined if the path is unknown, undecodable, or without a route for this method.
-   */
+  /** Returns a request's route; undefined if the path is unknown, undecodable, or without a route for the method. */
   find(method: string, url: string): Match | undefined {
     const found = this.#router.find(method as HTTPMethod, url)
     // The router matches `/traces/` as a trace with an empty id, but a path with a trailing slash is unknown.

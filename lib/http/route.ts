@@ -128,9 +128,7 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly replies: Readonly<Record<number, TSchema>>
   /** Descriptions of success statuses, by status. A status with a description but no schema has no body. */
   readonly outcomes?: Readonly<Record<number, string>>
-  /**
-   * Operations that accept a value from a success reply, their parameters, and the values' JSON pointers in the reply.
-   */
+  /** Operations that accept a value from a success reply, their parameters, and the values' JSON pointers in it. */
   readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Descriptions of success replies' headers, by name, except the headers of every response. */
   readonly headers?: Readonly<Record<string, string>>

@@ -20,8 +20,7 @@ import { LARGE_BODY_BYTES } from '../schema/input.ts'
 import { type AuthoriseOptions, authorise } from './authorise.ts'
 import { ClientGone, type ContentCoding, contentEncoding, contentLength, receiveBody } from './body/body.ts'
 import { BodyReservation, type Expected, LateBody } from './body/body-reservation.ts'
-import { largeBodies } from './body/large-bodies.ts'
-import { LargeMemory, type MemoryLease } from './body/large-memory.ts'
+import { LargeMemory, largeBodies, type MemoryLease } from './body/large-memory.ts'
 import { Exchange } from './exchange.ts'
 import { hintAtOtlp } from './otlp/otlp-address.ts'
 import { readPathId } from './path-id.ts'
@@ -234,9 +233,7 @@ export class HttpServer {
     return route.takesBody ? this.#answerWithBody(exchange, route) : route.handler(exchange)
   }
 
-  /**
-   * Counts the request as in flight until its response is taken or its client disconnects. Throws `too_many_requests`.
-   */
+  /** Counts the request until its response is taken or its client disconnects. Throws `too_many_requests`. */
   #countRead({ party, response }: Exchange): void {
     if (party === undefined) return
     this.#reads.enter(party)

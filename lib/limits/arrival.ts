@@ -10,9 +10,4 @@ export interface ArrivalBounds {
 }
 
 /** The pace is 100 kB/s. A phone with a weak signal is slower, but may keep sending while no other client waits. */
-export const ARRIVAL: ArrivalBounds = {
-  periodMs: 5000,
-  periodBytes: 512 * 1024,
-  slowMs: 120_000,
-  waitMs: 30_000
-}
+export const ARRIVAL: ArrivalBounds = { periodMs: 5000, periodBytes: 512 * 1024, slowMs: 120_000, waitMs: 30_000 }

@@ -26,9 +26,7 @@ export class FairGate {
     this.#capacity = capacity
   }
 
-  /**
-   * Resolves when the work fits and it is the party's turn. Work larger than the gate enters when the gate is empty.
-   */
+  /** Resolves when the work fits and it is the party's turn. Work larger than the gate enters an empty gate. */
   async enter(party: unknown, weight = 1): Promise<void> {
     if (this.#waiting.size === 0 && this.#fits(weight)) {
       this.#inside += weight

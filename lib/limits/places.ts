@@ -160,9 +160,7 @@ export class Place {
     return this.#isInside && this.#places.wants(this.#party, this.#weight)
   }
 
-  /**
-   * Resolves when it is the work's turn. Rejects with `quota_exhausted` if the wait is too long or too much work waits.
-   */
+  /** Resolves at the work's turn. Rejects with `quota_exhausted` if the wait is too long or too much work waits. */
   enter(weight = 1): Promise<void> {
     this.#entered ??= new Promise((resolve, reject) => {
       if (this.#isOver) return

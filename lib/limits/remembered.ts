@@ -4,9 +4,7 @@
 const REMEMBERED_MS = 5000
 const MOST = 10_000
 
-/**
- * Time of a database read. The caller must take it before the query, so that a change during the query is not missed.
- */
+/** Time of a database read. The caller takes it before the query, so that a change during the query is not missed. */
 export interface Moment {
   readonly epoch: number
   /** Expiry time, in ms of performance.now(). */

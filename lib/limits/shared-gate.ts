@@ -26,9 +26,7 @@ interface Own {
   count: number
 }
 
-/**
- * Minimum wait after which the client's connection is checked, because creating a signal costs more than most reads.
- */
+/** Minimum wait before the client's connection is checked, because creating a signal costs more than most reads. */
 const SHORT_WAIT_MS = 100
 
 export class SharedGate {

@@ -2,6 +2,8 @@
  * Builds the text of a result that is too long to be sent twice. `structuredContent` has the whole result; the text has
  * as much as fits, says that it is shortened, and tells how to get the rest.
  */
+
+import { Refusal } from '../errors.ts'
 import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-json.ts'
 import { cutOutlineText, type Detail, outlineTrace, SHOWN_BYTES } from './outline.ts'
 
@@ -55,4 +57,35 @@ function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, byt
     `This text is shortened: it has ${said.join(', ') || 'long values cut'}. The whole result is ${bytes} bytes. To read ` +
     'the rest, ask for less: a smaller limit, or fewer spanIds. Clients that read structuredContent have the whole result.'
   return stringifyExact({ note, ...kept }, inexact)
+}
+
+/** Enough for two traces of the usual maximum size, as structured content and text. A single result may be larger. */
+const MOST_BYTES = 32 * 1024 * 1024
+
+/** Limits the size of a message's results. The results of up to 50 calls stay in memory until a batch is answered. */
+export class Gathered {
+  readonly #most: number
+  #bytes = 0
+
+  constructor(most = MOST_BYTES) {
+    this.#most = most
+  }
+
+  /** Throws `invalid_request` if the message's results have reached the limit. */
+  check(): void {
+    if (this.#bytes < this.#most) return
+    throw new Refusal(
+      'invalid_request',
+      `batch: its results have ${this.#bytes} bytes already, and at ${this.#most} no call reads more. ` +
+        'Send this call in another message.'
+    )
+  }
+
+  add(result: Result): Result {
+    this.#bytes +=
+      typeof result === 'string'
+        ? 2 * Buffer.byteLength(result)
+        : result.pieces.reduce((sum, { byteLength }) => sum + byteLength, Buffer.byteLength(result.text))
+    return result
+  }
 }

@@ -21,9 +21,7 @@ const PREFLIGHT_HEADERS = {
 
 type Guarded = Pick<RequestOf<unknown>, 'headers' | 'localPort'>
 
-/**
- * Returns the guard, which runs before the key check. It returns headers for allowed origins and rejects other origins.
- */
+/** Returns the guard, which runs before the key check, returns headers for allowed origins, and rejects others. */
 export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' | 'allowedOrigins'>) {
   const publicOrigin = baseUrl === undefined ? undefined : new URL(baseUrl).origin
   const isOwn = (origin: string, port: number) =>
@@ -35,11 +33,7 @@ export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' 
     if (typeof origin !== 'string' || !(allowedOrigins.includes(origin) || isOwn(origin, request.localPort))) {
       throw new Refusal('forbidden', 'Pages of this origin may not call this address.')
     }
-    return {
-      'Access-Control-Allow-Origin': origin,
-      'Access-Control-Expose-Headers': EXPOSED_HEADERS,
-      Vary: 'Origin'
-    }
+    return { 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': EXPOSED_HEADERS, Vary: 'Origin' }
   }
 }
 

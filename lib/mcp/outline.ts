@@ -8,7 +8,6 @@ import { closed, named } from '../schema/object.ts'
 import { SpanOutput, TraceDetail } from '../schema/output.ts'
 import { stringifyExact } from '../trace/json/exact-json.ts'
 import { leftOutOf } from '../trace/states/left-out.ts'
-import { inTreeOrder, type Placed } from './span-tree.ts'
 
 /** The parsed getTrace response. Free JSON in it may contain LosslessNumbers. */
 export type Detail = Static<typeof TraceDetail>
@@ -176,9 +175,7 @@ export function beginning(text: string, maxBytes: number): string {
   return bytes.toString('utf8', 0, end)
 }
 
-/**
- * Describes how to read more, then what the outline omits. Some clients show their model only the first 500 characters.
- */
+/** Describes how to read more, then what is omitted. Some clients show their model only the first 500 characters. */
 function noteOf(bytes: number, { traceValue, spanValue, name, hasFacts }: Room, isText: boolean): string[] {
   const cut = [
     `input, output and metadata of the trace beyond about ${traceValue} bytes each`,
@@ -221,3 +218,44 @@ function notStored(metadata: object): string[] {
 const KIND_BYTES = 40
 
 const listed = (names: readonly string[]): string => `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
+
+interface Node {
+  readonly id: string
+  readonly parentSpanId: string | null
+}
+interface Placed<T> {
+  readonly span: T
+  /** Depth in the tree, 0 at the top. */
+  readonly depth: number
+}
+
+/**
+ * Orders spans depth first. Each span is followed by its children in their original order. The top level has spans
+ * without a parent, spans with a missing parent, and one span of each parent cycle.
+ */
+export function inTreeOrder<T extends Node>(spans: readonly T[]): Placed<T>[] {
+  const children = childrenById(spans)
+  const order: Placed<T>[] = []
+  const seen = new Set<T>()
+  const visit = (top: T) => {
+    const stack: Placed<T>[] = [{ span: top, depth: 0 }]
+    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+      if (seen.has(next.span)) continue
+      seen.add(next.span)
+      order.push(next)
+      const depth = next.depth + 1
+      for (const child of (children.get(next.span.id) ?? []).toReversed()) stack.push({ span: child, depth })
+    }
+  }
+  for (const span of spans) if (span.parentSpanId === null || !children.has(span.parentSpanId)) visit(span)
+  // A span not yet reached is part of a cycle or below one.
+  for (const span of spans) visit(span)
+  return order
+}
+
+/** Returns every span's children by span id; empty for a span without children. */
+function childrenById<T extends Node>(spans: readonly T[]): Map<string, T[]> {
+  const children = new Map<string, T[]>(spans.map(span => [span.id, []]))
+  for (const span of spans) if (span.parentSpanId !== null) children.get(span.parentSpanId)?.push(span)
+  return children
+}

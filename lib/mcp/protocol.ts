@@ -22,8 +22,7 @@ import { checker } from '../schema/check.ts'
 import { VERSION } from '../version.ts'
 import type { Result } from './long-result.ts'
 import { calledTools } from './message.ts'
-import { bodyOfParts, show } from './shown.ts'
-import { Splices } from './splices.ts'
+import { bodyOfParts, Splices, show } from './splices.ts'
 import type { ToolListing } from './tool.ts'
 
 type RequestHeaders = NodeJS.Dict<string | string[]>

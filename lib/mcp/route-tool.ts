@@ -153,9 +153,7 @@ function typeOf(field: TSchema): string {
   return typeof type === 'string' ? type : ''
 }
 
-/**
- * Returns a check for arguments outside any route. The check throws `invalid_request`. `exact` has numbers as written.
- */
+/** Returns a check for arguments outside any route, which throws `invalid_request`. `exact` has numbers as written. */
 export function argumentCheck(schema: TObject): (args: Arguments, exact?: Arguments) => void {
   const { check, explain } = checker(schema)
   return (args, exact = args) => {

@@ -1,10 +1,8 @@
 /** Types of tools: their listings and functions. */
-
 import type { TObject, TProperties } from 'typebox'
 import type { RequestOf } from '../http/route.ts'
 import type { Scope } from '../schema/scopes.ts'
-import type { Gathered } from './gathered.ts'
-import type { Result } from './long-result.ts'
+import type { Gathered, Result } from './long-result.ts'
 
 /** A tool's entry in tools/list. */
 export interface ToolListing {

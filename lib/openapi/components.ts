@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TSchema } from 'typebox'
 import { tagOf } from '../schema/variants.ts'
+import { REQUEST_ID } from './examples.ts'
 
 export type SchemaJson = { readonly [key: string]: unknown }
 
@@ -46,9 +47,7 @@ export class Components {
     const converted = withTypes({
       ...schema,
       ...(isJson(properties) && Object.keys(properties).length > 0 && { properties: this.#convertEach(properties) }),
-      ...(isJson(schema.additionalProperties) && {
-        additionalProperties: this.#convert(schema.additionalProperties)
-      }),
+      ...(isJson(schema.additionalProperties) && { additionalProperties: this.#convert(schema.additionalProperties) }),
       ...(isJson(schema.items) && { items: this.#convert(schema.items) }),
       ...(Array.isArray(anyOf) && this.#convertUnion(anyOf))
     })
@@ -87,4 +86,29 @@ type Tagged = Readonly<Record<string, { readonly const: string }>>
 
 function isJson(value: unknown): value is SchemaJson {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function everyHeader(components: Components): SchemaJson {
+  return {
+    'X-Request-Id': components.add('headers', 'RequestId', {
+      description: 'Made by the server for each request; quote it when something is wrong.',
+      required: true,
+      schema: { type: 'string' },
+      example: REQUEST_ID
+    }),
+    'Cache-Control': components.add('headers', 'NoStore', {
+      description: 'Answers are not to be cached.',
+      required: true,
+      schema: { type: 'string', const: 'no-store' }
+    })
+  }
+}
+
+/** Returns success responses' headers. `declared` are the route's own, which extend or replace the common ones. */
+export function replyHeaders(declared: Readonly<Record<string, string>> = {}, components: Components): SchemaJson {
+  const own = Object.entries(declared).map(([name, description]) => [
+    name,
+    { description, required: true, schema: { type: 'string' } }
+  ])
+  return { ...everyHeader(components), ...Object.fromEntries(own) }
 }

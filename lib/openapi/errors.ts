@@ -1,12 +1,10 @@
 /** Describes the errors that an operation may respond with. */
-
 import { STATUS_CODES } from 'node:http'
 import { ERROR_CODES, ERRORS, type ErrorCode, RETRY_AFTER_S } from '../errors.ts'
 import { isRead, type Route } from '../http/route.ts'
 import { ErrorBody } from '../schema/error-body.ts'
-import type { Components, Ref, SchemaJson } from './components.ts'
+import { type Components, everyHeader, type Ref, type SchemaJson } from './components.ts'
 import { REQUEST_ID } from './examples.ts'
-import { everyHeader } from './headers.ts'
 
 /** Additional response headers by status. */
 const STATUS_HEADERS: Readonly<Record<number, Readonly<Record<string, SchemaJson>>>> = {

@@ -1,10 +1,9 @@
 /** Describes a route as an operation in the document. */
 import type { Route } from '../http/route.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
-import type { Components, SchemaJson } from './components.ts'
+import { type Components, replyHeaders, type SchemaJson } from './components.ts'
 import { errorResponses } from './errors.ts'
 import { EXAMPLES, PATH_TRACE_IDS, SCORE_ID, TRACE_ID } from './examples.ts'
-import { replyHeaders } from './headers.ts'
 
 /** Groups on the docs page, in order. An operation belongs to the first group whose expression matches its path. */
 export const TAGS = [

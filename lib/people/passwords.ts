@@ -60,12 +60,7 @@ export function isStoredPassword(text: string): boolean {
  * of its party (a network, a device). `onTurn` is awaited just before the check, but not called for a password rejected
  * earlier. If `onTurn` throws, the password is not checked.
  */
-export async function isPassword(
-  password: string,
-  stored: string | null,
-  party: string,
-  onTurn?: () => Promise<void>
-): Promise<boolean> {
+export async function isPassword(password: string, stored: string | null, party: string, onTurn?: () => Promise<void>) {
   const [, N, r, p, salt = '', hash = ''] = (stored ?? NOBODY).split('$')
   // Overlong input matches no stored password, but scrypt would process all of it.
   const given = password.slice(0, 2 * MAX_PASSWORD)
@@ -74,13 +69,7 @@ export async function isPassword(
   return timingSafeEqual(stretched, Buffer.from(hash, 'base64url')) && stored !== null
 }
 
-async function stretch(
-  password: string,
-  salt: Buffer,
-  cost: typeof COST,
-  party: string,
-  onTurn?: () => Promise<void>
-): Promise<Buffer> {
+async function stretch(password: string, salt: Buffer, cost: typeof COST, party: string, onTurn?: () => Promise<void>) {
   refuseIfFull(party)
   waiting.set(party, countWaiting(party) + 1)
   await gate.enter(party)

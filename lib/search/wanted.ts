@@ -134,9 +134,7 @@ class Folded {
     return this.#unfold(run, from, from + folded.length)
   }
 
-  /**
-   * Maps a range of a run's folded units back to the text. Approximate, because characters are folded one at a time.
-   */
+  /** Maps a range of a run's folded units to the text. Approximate, because characters are folded one at a time. */
   #unfold(run: WordRun, from: number, to: number): Mark {
     let folded = 0
     let start = run.start

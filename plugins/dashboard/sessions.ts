@@ -1,5 +1,4 @@
 /** Routes for an application's sessions and users: sums of their traces, and one session as a conversation. */
-
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { checkQueryTexts, found } from '../../lib/http/refuse.ts'
@@ -7,8 +6,7 @@ import { JsonText } from '../../lib/http/route.ts'
 import { DAY_RANGES, periodOf, type Range } from '../../lib/rollups/period.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { TraceListQuery } from '../../lib/schema/query.ts'
-import { readSession, readSessionTraces } from '../../lib/store/analytics/groups/session.ts'
-import { listSessions } from '../../lib/store/analytics/groups/session-list.ts'
+import { listSessions, readSession, readSessionTraces } from '../../lib/store/analytics/groups/sessions.ts'
 import { listTracedUsers, readUser } from '../../lib/store/analytics/groups/user-list.ts'
 import { readCountedFrom } from '../../lib/store/analytics/rollups/sums.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'

@@ -6,7 +6,7 @@
 import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { envelope } from '../../lib/http/reply.ts'
-import { Gathered } from '../../lib/mcp/gathered.ts'
+import { Gathered } from '../../lib/mcp/long-result.ts'
 import { bodyOf, calledTools, exactArguments, readMessage } from '../../lib/mcp/message.ts'
 import { answerPreflight, originGuard } from '../../lib/mcp/origin.ts'
 import type { ToolAnswer } from '../../lib/mcp/protocol.ts'

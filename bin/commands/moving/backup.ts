@@ -2,26 +2,24 @@ import { AdminError } from '../../../lib/admin-error.ts'
 import type { BackupCounts } from '../../../lib/moving/backup/format.ts'
 import { command } from '../../command.ts'
 import { type DatabaseSession, withKnownSchema } from '../../database.ts'
-import { openSource } from '../../terminal/input-file.ts'
+import { openSource } from '../../terminal/input.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
 import type { Progress } from '../../terminal/progress.ts'
-import { bar, count, counted, size } from '../../terminal/words.ts'
+import { bar, counted, size, tracesDone } from '../../terminal/words.ts'
 
 export default command({
   summary: 'Write everything of an instance into one file',
-  usage: {
-    parameters: ['FILE'],
-    flags: { verify: { type: 'boolean', about: 'only look whether FILE is a whole backup; no database is needed' } },
-    details: [
-      'FILE, or - for stdout, gets accounts, projects, people, keys and all that was recorded, as they are at one moment;',
-      'servers go on meanwhile. It is compressed (brotli) NDJSON whose end has counts and a SHA-256, and appears when it is',
-      'complete. Keep it as you would the database: it has digests of keys and passwords, though not KEY_DIGEST_SECRET, without',
-      'which no key works: keep that one elsewhere (an embedded database has it in DATA_DIR/key-digest-secret).',
-      '',
-      'This is also the way to another database, and over versions of PostgreSQL: see `restore`.'
-    ].join('\n'),
-    examples: ['backup spoor.backup', 'backup - | ssh other "cat > spoor.backup"', 'backup --verify spoor.backup']
-  },
+  parameters: ['FILE'],
+  flags: { verify: { type: 'boolean', about: 'only look whether FILE is a whole backup; no database is needed' } },
+  details: [
+    'FILE, or - for stdout, gets accounts, projects, people, keys and all that was recorded, as they are at one moment;',
+    'servers go on meanwhile. It is compressed (brotli) NDJSON whose end has counts and a SHA-256, and appears when it is',
+    'complete. Keep it as you would the database: it has digests of keys and passwords, though not KEY_DIGEST_SECRET, without',
+    'which no key works: keep that one elsewhere (an embedded database has it in DATA_DIR/key-digest-secret).',
+    '',
+    'This is also the way to another database, and over versions of PostgreSQL: see `restore`.'
+  ].join('\n'),
+  examples: ['backup spoor.backup', 'backup - | ssh other "cat > spoor.backup"', 'backup --verify spoor.backup'],
   async run({ parameters: { FILE: file }, flags, env, print, stream, progress }) {
     if (flags.verify) {
       const counts = await verifyFile(file, progress)
@@ -96,7 +94,7 @@ export async function verifyFile(file: string, progress: Progress): Promise<Back
 
 function describeProgress(traces: number, expected: number, bytes: number, seconds: number): string {
   const rates = `${size(bytes)}, ${size(Math.round(bytes / seconds))}/s`
-  return `${bar(traces, expected)}  ${count(traces)} of ${counted(expected, 'trace')}, ${rates}`
+  return `${tracesDone(traces, expected)}, ${rates}`
 }
 
 export function describeCounts({ projects, keys, users, traces, spans, scores }: BackupCounts): string {

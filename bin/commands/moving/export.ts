@@ -8,27 +8,24 @@ import { counted, rate, size } from '../../terminal/words.ts'
 
 export default command({
   summary: 'Write the traces of a project to stdout, one a line',
-  usage: {
-    parameters: [],
-    flags: {
-      project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
-      ...TIME_FLAGS
-    },
-    details: [
-      'A line is what GET /api/v1/traces/{traceId} answers, with the recording key in `trace.keyId` and, in `recorded`,',
-      'what only `spoor import` needs. `trace.environment` is null for unassigned, and left out where none was recorded.',
-      'Running traces are exported as they stand. Every trace is whole, as of the moment when it is read; what is recorded',
-      'or deleted meanwhile may be in the export or not. With --json the lines are the elements of one array.',
-      '',
-      'A backup is kept up to date by importing later exports over it. --from looks at when a trace started: give one that',
-      'reaches back as far as traces still go on, are patched or are scored.'
-    ].join('\n'),
-    examples: [
-      'export --project default > traces.ndjson',
-      'export --project default --from 2026-01-01T00:00:00Z --to 2026-01-31T23:59:59.999Z | gzip > january.ndjson.gz',
-      'export --project default --from 2026-01-01T00:00:00Z | spoor import --project archive -'
-    ]
+  flags: {
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
+    ...TIME_FLAGS
   },
+  details: [
+    'A line is what GET /api/v1/traces/{traceId} answers, with the recording key in `trace.keyId` and, in `recorded`,',
+    'what only `spoor import` needs. `trace.environment` is null for unassigned, and left out where none was recorded.',
+    'Running traces are exported as they stand. Every trace is whole, as of the moment when it is read; what is recorded',
+    'or deleted meanwhile may be in the export or not. With --json the lines are the elements of one array.',
+    '',
+    'A backup is kept up to date by importing later exports over it. --from looks at when a trace started: give one that',
+    'reaches back as far as traces still go on, are patched or are scored.'
+  ].join('\n'),
+  examples: [
+    'export --project default > traces.ndjson',
+    'export --project default --from 2026-01-01T00:00:00Z --to 2026-01-31T23:59:59.999Z | gzip > january.ndjson.gz',
+    'export --project default --from 2026-01-01T00:00:00Z | spoor import --project archive -'
+  ],
   async run({ flags, env, json, stream, progress }) {
     const window = parseTimes(flags)
     let traces = 0

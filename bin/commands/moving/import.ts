@@ -4,9 +4,8 @@ import { requireProject } from '../../../lib/admin/projects.ts'
 import { AdminError } from '../../../lib/admin-error.ts'
 import type { ImportCounts, ImportResult } from '../../../lib/moving/import-file.ts'
 import { command, UsageError } from '../../command.ts'
-import { type DatabaseSession, withDatabase } from '../../database.ts'
-import { RESTORE_HEAP_MIB } from '../../heap.ts'
-import { openSource } from '../../terminal/input-file.ts'
+import { type DatabaseSession, RESTORE_HEAP_MIB, withDatabase } from '../../database.ts'
+import { openSource } from '../../terminal/input.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
 import type { Progress } from '../../terminal/progress.ts'
 import { alignColumns } from '../../terminal/table.ts'
@@ -17,38 +16,34 @@ type Format = (typeof FORMATS)[number]
 
 export default command({
   summary: 'Read traces from a file into a project',
-  usage: {
-    parameters: ['FILE'],
-    flags: {
-      project: { type: 'string', value: 'SLUG', required: true, about: 'the project that the traces go into' },
-      format: { type: 'string', value: FORMATS.join('|'), about: 'whose export the file is; spoor if not given' }
-    },
-    details: [
-      'FILE is what `spoor export` wrote, gzipped or not, or - for stdin. Ids, times, scores, environments and keys stay as',
-      'they are; an environment that was not recorded stays not recorded.',
-      '',
-      'An import may be run again, and later exports may follow: a stored trace goes on to the state that the file has (more',
-      'spans, its end, a later patch of its metadata, more scores), and is left alone where that is the same or an earlier',
-      'one. Its environment and its key stay as they are stored, and nothing is deleted: a score that was deleted where the',
-      'export comes from is not deleted here. What contradicts the stored trace, or cannot be imported, is reported with its',
-      'line and stops no other; the exit code is 1 then.',
-      '',
-      'With --format langfuse, FILE holds what GET /api/public/traces/{id} of Langfuse answers: traces with their',
-      'observations and scores, one a line, in an array, or a single one. What has no place in a trace is kept in metadata',
-      'and attributes under `langfuse.`, and a summary says what became what.'
-    ].join('\n'),
-    examples: [
-      'import --project default traces.ndjson',
-      'import --project archive - < traces.ndjson.gz',
-      'import --project default --format langfuse langfuse.json'
-    ]
+  parameters: ['FILE'],
+  flags: {
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project that the traces go into' },
+    format: { type: 'string', value: FORMATS.join('|'), about: 'whose export the file is; spoor if not given' }
   },
+  details: [
+    'FILE is what `spoor export` wrote, gzipped or not, or - for stdin. Ids, times, scores, environments and keys stay as',
+    'they are; an environment that was not recorded stays not recorded.',
+    '',
+    'An import may be run again, and later exports may follow: a stored trace goes on to the state that the file has (more',
+    'spans, its end, a later patch of its metadata, more scores), and is left alone where that is the same or an earlier',
+    'one. Its environment and its key stay as they are stored, and nothing is deleted: a score that was deleted where the',
+    'export comes from is not deleted here. What contradicts the stored trace, or cannot be imported, is reported with its',
+    'line and stops no other; the exit code is 1 then.',
+    '',
+    'With --format langfuse, FILE holds what GET /api/public/traces/{id} of Langfuse answers: traces with their',
+    'observations and scores, one a line, in an array, or a single one. What has no place in a trace is kept in metadata',
+    'and attributes under `langfuse.`, and a summary says what became what.'
+  ].join('\n'),
+  examples: [
+    'import --project default traces.ndjson',
+    'import --project archive - < traces.ndjson.gz',
+    'import --project default --format langfuse langfuse.json'
+  ],
   async run({ parameters, flags, env, print, progress }) {
     const format = parseFormat(flags.format)
     const result = await withDatabase(env, session =>
-      interruptible(signal =>
-        importFile(session, { file: parameters.FILE, project: flags.project, format }, progress, signal)
-      )
+      interruptible(signal => importFile(session, parameters.FILE, flags.project, format, progress, signal))
     )
     progress.clear()
     const { mapped, ...counts } = result
@@ -61,14 +56,14 @@ export default command({
   }
 })
 
-interface Request {
-  readonly file: string
-  readonly project: string
-  readonly format: Format
-}
-
-async function importFile(session: DatabaseSession, request: Request, progress: Progress, signal: AbortSignal) {
-  const { database, config, log, sql } = session
+async function importFile(
+  { database, config, log, sql }: DatabaseSession,
+  file: string,
+  project: string,
+  format: Format,
+  progress: Progress,
+  signal: AbortSignal
+) {
   // Loaded here because --help does not need it.
   const [{ WritePath }, { importTraces }, { convertLangfuse }, { amendAudit, writeAudit }] = await Promise.all([
     import('../../../lib/ingest/write-path.ts'),
@@ -76,16 +71,13 @@ async function importFile(session: DatabaseSession, request: Request, progress: 
     import('../../../lib/moving/langfuse/convert.ts'),
     import('../../../lib/store/audit.ts')
   ])
-  const projectId = await requireProject(sql, request.project)
-  const { stream, length } = await openSource(request.file)
-  const detail = { file: basename(request.file), format: request.format }
+  const projectId = await requireProject(sql, project)
+  const { stream, length } = await openSource(file)
+  const detail = { file: basename(file), format }
   const auditId = await writeAudit(sql, { by: null, action: 'trace.import', projectId, detail })
   let counts: ImportCounts | undefined
-  const path = new WritePath(
-    database,
-    { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB },
-    log
-  )
+  const lanes = { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB }
+  const path = new WritePath(database, lanes, log)
   try {
     return await importTraces(path, projectId, addAbortSignal(signal, stream), {
       onProblem: (place, reason) => progress.say(`${place}: ${reason}`),
@@ -94,7 +86,7 @@ async function importFile(session: DatabaseSession, request: Request, progress: 
         progress.show(seconds => describeProgress(now, length, seconds))
       },
       signal,
-      ...(request.format === 'langfuse' && { convert: convertLangfuse })
+      ...(format === 'langfuse' && { convert: convertLangfuse })
     })
   } finally {
     await path.close()

@@ -3,10 +3,9 @@ import { AdminError } from '../../../lib/admin-error.ts'
 import { readConfig } from '../../../lib/config.ts'
 import type { Situation } from '../../../lib/moving/upgrade/data-folder.ts'
 import { type Call, command } from '../../command.ts'
-import { readSystemUser } from '../../database.ts'
-import { RESTORE_HEAP_MIB } from '../../heap.ts'
+import { RESTORE_HEAP_MIB, readSystemUser } from '../../database.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
-import { bar, count, counted, size } from '../../terminal/words.ts'
+import { count, size, tracesDone } from '../../terminal/words.ts'
 import { describeCounts } from './backup.ts'
 
 const FLAGS = {
@@ -18,17 +17,14 @@ const FLAGS = {
 
 export default command({
   summary: 'Bring an embedded database to the PostgreSQL that this spoor has',
-  usage: {
-    parameters: [],
-    flags: FLAGS,
-    details: [
-      'A new major version of PostgreSQL cannot open the folder of an older one. Stop the server; this starts the old programs',
-      'beside the new ones, moves everything as `backup` and `restore` do, and reads it back. The disk must have room for both.',
-      'The old folder stays as it was until --drop-old. Ended in the middle, the upgrade begins anew when it is run again, and',
-      'an earlier spoor can go on with the old folder. People sign in again afterwards; keys and passwords stay.'
-    ].join('\n'),
-    examples: ['upgrade --dry-run', 'upgrade --fetch', 'upgrade --drop-old']
-  },
+  flags: FLAGS,
+  details: [
+    'A new major version of PostgreSQL cannot open the folder of an older one. Stop the server; this starts the old programs',
+    'beside the new ones, moves everything as `backup` and `restore` do, and reads it back. The disk must have room for both.',
+    'The old folder stays as it was until --drop-old. Ended in the middle, the upgrade begins anew when it is run again, and',
+    'an earlier spoor can go on with the old folder. People sign in again afterwards; keys and passwords stay.'
+  ].join('\n'),
+  examples: ['upgrade --dry-run', 'upgrade --fetch', 'upgrade --drop-old'],
   async run(call) {
     const [{ lookAtFolder }, { upgrade }, { createLog }] = await Promise.all([
       import('../../../lib/moving/upgrade/data-folder.ts'),
@@ -65,10 +61,7 @@ export default command({
           signal,
           onStage: stage => progress.say(`${stage} …`),
           onProgress: (traces, expected) =>
-            progress.show(seconds => {
-              const rate = `${count(Math.round(traces / seconds))}/s`
-              return `${bar(traces, expected)}  ${count(traces)} of ${counted(expected, 'trace')}, ${rate}`
-            })
+            progress.show(seconds => `${tracesDone(traces, expected)}, ${count(Math.round(traces / seconds))}/s`)
         }
       )
     )

@@ -10,27 +10,24 @@ import { table } from '../../terminal/table.ts'
 
 export default command({
   summary: 'Record realistic traces, to have something to look at',
-  usage: {
-    parameters: [],
-    flags: {
-      key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY if not given' },
-      project: {
-        type: 'string',
-        value: 'SLUG',
-        about: 'where to record, with a key made for it; `default` if no key is given'
-      },
-      traces: { type: 'string', value: 'N', about: `how many traces; ${WRITTEN_OUT} if not given, and at least` },
-      url: { type: 'string', value: 'URL', about: 'the address of the server; looked for if not given' }
+  flags: {
+    key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY if not given' },
+    project: {
+      type: 'string',
+      value: 'SLUG',
+      about: 'where to record, with a key made for it; `default` if no key is given'
     },
-    details:
-      'Without a key, or with --project, it makes one in the database, which it revokes when it is done. Beyond' +
-      `\n${WRITTEN_OUT}, the traces are ordinary ones of the last day.`,
-    examples: [
-      'demo',
-      'demo --project evals --traces 500',
-      'demo --url https://spoor.example.com --key "$SPOOR_API_KEY"'
-    ]
+    traces: { type: 'string', value: 'N', about: `how many traces; ${WRITTEN_OUT} if not given, and at least` },
+    url: { type: 'string', value: 'URL', about: 'the address of the server; looked for if not given' }
   },
+  details:
+    'Without a key, or with --project, it makes one in the database, which it revokes when it is done. Beyond' +
+    `\n${WRITTEN_OUT}, the traces are ordinary ones of the last day.`,
+  examples: [
+    'demo',
+    'demo --project evals --traces 500',
+    'demo --url https://spoor.example.com --key "$SPOOR_API_KEY"'
+  ],
   async run({ flags, env, print, progress }) {
     // Every user of this machine can read a running process's command line, so the key is removed from it.
     if (flags.key !== undefined) process.title = 'spoor demo'

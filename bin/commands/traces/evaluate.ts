@@ -22,42 +22,40 @@ const MOST_SHOWN = 5
 
 export default command({
   summary: 'Let evaluators judge traces that they have not judged yet',
-  usage: {
-    parameters: ['FILE'],
-    flags: {
-      project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are judged' },
-      ...CONDITION_FLAGS,
-      model: { type: 'string', value: 'M', about: 'only traces of this model' },
-      session: { type: 'string', value: 'ID', about: 'only traces of this session' },
-      user: { type: 'string', value: 'ID', about: 'only traces of this user' },
-      limit: { type: 'string', value: 'N', about: 'at most so many traces, the newest' },
-      concurrency: { type: 'string', value: 'N', about: `evaluations at a time; ${CONCURRENCY} if not given` },
-      timeout: { type: 'string', value: 'S', about: `seconds that one may take; ${TIMEOUT_S} if not given` },
-      follow: { type: 'boolean', about: 'go on with new traces, until Ctrl-C' },
-      'fail-below': { type: 'string', value: 'X', about: 'exit code 1 where a mean, or a share of true, is below X' }
-    },
-    details: [
-      'FILE is a JavaScript module. Its default export is an evaluator, or a list of them:',
-      '',
-      '  export default {',
-      "    id: 'short-answer',            // names it for good: it judges a trace once",
-      "    name: 'short',                 // of its scores",
-      "    dataType: 'boolean',           // or numeric, categorical",
-      '    evaluate: ({ trace, spans, scores }) => String(trace.output).length < 500',
-      '  }',
-      '',
-      'What it is given is the detail that the API answers. It returns a value, or { value, comment, spanId }, or nothing where it',
-      'has nothing to say, and may be async. Its verdicts are scores with the source `eval`. Running traces are left for later. A',
-      'trace that has grown since it was judged is judged again. An evaluation that fails is counted, and tried again by the next',
-      'run; the exit code is 1 only where all of them failed. The file is run with the rights of this command.'
-    ].join('\n'),
-    examples: [
-      'evaluate ./short.mjs --project default',
-      'evaluate ./judge.mjs --project default --from 7d --tag support --concurrency 16',
-      'evaluate ./judge.mjs --project default --name nightly-check --fail-below 0.8 --json',
-      'evaluate list --project default'
-    ]
+  parameters: ['FILE'],
+  flags: {
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are judged' },
+    ...CONDITION_FLAGS,
+    model: { type: 'string', value: 'M', about: 'only traces of this model' },
+    session: { type: 'string', value: 'ID', about: 'only traces of this session' },
+    user: { type: 'string', value: 'ID', about: 'only traces of this user' },
+    limit: { type: 'string', value: 'N', about: 'at most so many traces, the newest' },
+    concurrency: { type: 'string', value: 'N', about: `evaluations at a time; ${CONCURRENCY} if not given` },
+    timeout: { type: 'string', value: 'S', about: `seconds that one may take; ${TIMEOUT_S} if not given` },
+    follow: { type: 'boolean', about: 'go on with new traces, until Ctrl-C' },
+    'fail-below': { type: 'string', value: 'X', about: 'exit code 1 where a mean, or a share of true, is below X' }
   },
+  details: [
+    'FILE is a JavaScript module. Its default export is an evaluator, or a list of them:',
+    '',
+    '  export default {',
+    "    id: 'short-answer',            // names it for good: it judges a trace once",
+    "    name: 'short',                 // of its scores",
+    "    dataType: 'boolean',           // or numeric, categorical",
+    '    evaluate: ({ trace, spans, scores }) => String(trace.output).length < 500',
+    '  }',
+    '',
+    'What it is given is the detail that the API answers. It returns a value, or { value, comment, spanId }, or nothing where it',
+    'has nothing to say, and may be async. Its verdicts are scores with the source `eval`. Running traces are left for later. A',
+    'trace that has grown since it was judged is judged again. An evaluation that fails is counted, and tried again by the next',
+    'run; the exit code is 1 only where all of them failed. The file is run with the rights of this command.'
+  ].join('\n'),
+  examples: [
+    'evaluate ./short.mjs --project default',
+    'evaluate ./judge.mjs --project default --from 7d --tag support --concurrency 16',
+    'evaluate ./judge.mjs --project default --name nightly-check --fail-below 0.8 --json',
+    'evaluate list --project default'
+  ],
   async run({ parameters, flags, env, print, progress }) {
     const concurrency = parseCount('concurrency', flags.concurrency, MOST_CONCURRENCY) ?? CONCURRENCY
     const limit = parseCount('limit', flags.limit, Number.MAX_SAFE_INTEGER) ?? Number.POSITIVE_INFINITY
@@ -100,11 +98,8 @@ export default command({
 
 export const list = command({
   summary: 'List what evaluators found, run by run',
-  usage: {
-    parameters: [],
-    flags: { project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose runs are listed' } },
-    examples: ['evaluate list --project default', 'evaluate list --project default --json']
-  },
+  flags: { project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose runs are listed' } },
+  examples: ['evaluate list --project default', 'evaluate list --project default --json'],
   async run({ flags, env, print }) {
     const { listEvaluations } = await import('../../../lib/admin/evaluation.ts')
     const runs = await withDatabase(env, ({ sql }) => listEvaluations(sql, flags.project))

@@ -5,27 +5,22 @@ import { command, UsageError } from '../../command.ts'
 
 export default command({
   summary: 'Send what an application has kept on disk since the server was away',
-  usage: {
-    parameters: ['DIR'],
-    flags: {
-      key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY if not given' },
-      url: {
-        type: 'string',
-        value: 'URL',
-        about: 'the address of the server; SPOOR_URL if not given, else http://127.0.0.1:8787'
-      },
-      'any-key': {
-        type: 'boolean',
-        about: 'send what was recorded with other keys as well, to the project of this one'
-      },
-      wait: { type: 'string', value: 'SECONDS', about: 'how long to try; 60 if not given' }
+  parameters: ['DIR'],
+  flags: {
+    key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY if not given' },
+    url: {
+      type: 'string',
+      value: 'URL',
+      about: 'the address of the server; SPOOR_URL if not given, else http://127.0.0.1:8787'
     },
-    details:
-      'DIR is the spool of spoor/client, ./.spoor if the application says nothing else. An application that starts again sends' +
-      '\nit by itself. What runs meanwhile keeps its own. Sending twice does no harm. Traces that were recorded with a key' +
-      '\nof another project or environment stay there, and are counted.',
-    examples: ['send ./.spoor', 'send /var/spool/app --url https://spoor.example.com --key "$SPOOR_API_KEY"']
+    'any-key': { type: 'boolean', about: 'send what was recorded with other keys as well, to the project of this one' },
+    wait: { type: 'string', value: 'SECONDS', about: 'how long to try; 60 if not given' }
   },
+  details:
+    'DIR is the spool of spoor/client, ./.spoor if the application says nothing else. An application that starts again sends' +
+    '\nit by itself. What runs meanwhile keeps its own. Sending twice does no harm. Traces that were recorded with a key' +
+    '\nof another project or environment stay there, and are counted.',
+  examples: ['send ./.spoor', 'send /var/spool/app --url https://spoor.example.com --key "$SPOOR_API_KEY"'],
   async run({ parameters, flags, env, print }) {
     // Every user of this machine can read a running process's command line, so the key is removed from it.
     if (flags.key !== undefined) process.title = 'spoor send'

@@ -64,19 +64,12 @@ export interface BackfillOptions {
   readonly signal?: AbortSignal
 }
 
-/** The changes that a backfill made, which may differ from the plan because of concurrent writes. */
-export interface BackfillResult {
-  /** Selected traces, counted per processed batch and, beyond `upToSeq`, at the end. Never less than `changed`. */
-  readonly matched: number
-  readonly changed: number
-}
-
-/** Applies a plan in batches. Finished batches stay committed, so a new plan after an interruption covers the rest. */
-export async function applyBackfill(
-  sql: Sql,
-  plan: BackfillPlan,
-  options: BackfillOptions = {}
-): Promise<BackfillResult> {
+/**
+ * Applies a plan in batches. Finished batches stay committed, so a new plan after an interruption covers the rest. The
+ * result may differ from the plan because of concurrent writes. `matched` counts the selected traces per processed
+ * batch and, beyond `upToSeq`, at the end, so it is never less than `changed`.
+ */
+export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: BackfillOptions = {}) {
   const { projectId, selection, relabelling, upToSeq } = plan
   if (plan.changing === 0) return { matched: sum(await countEnvironments(sql, projectId, selection)), changed: 0 }
   const detail = { ...selection, ...relabelling, planned: plan.changing, traces: 0 }

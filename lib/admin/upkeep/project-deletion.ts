@@ -46,16 +46,7 @@ export async function applyProjectDeletion(
   })
   const late = await pruneAll(sql, projectId, {}, { ...options, auditId: pruning, before: pruned.traces })
   const traces = pruned.traces + late.traces
-  await deleteProject(sql, projectId, {
-    by: null,
-    action: 'project.delete',
-    projectId,
-    detail: { slug: project, traces }
-  })
-  return {
-    traces,
-    spans: pruned.spans + late.spans,
-    storedBytes: pruned.storedBytes + late.storedBytes,
-    kept: 0
-  }
+  const deletion = { by: null, action: 'project.delete', projectId, detail: { slug: project, traces } } as const
+  await deleteProject(sql, projectId, deletion)
+  return { traces, spans: pruned.spans + late.spans, storedBytes: pruned.storedBytes + late.storedBytes, kept: 0 }
 }

@@ -15,11 +15,10 @@ import { join } from 'node:path'
 import { ConfigError } from '../../config.ts'
 import type { Logger } from '../../log.ts'
 import type { Release } from './lock-file.ts'
-import { isListening } from './socket-probe.ts'
+import { onCode } from './own-file.ts'
+import { isListening } from './process-identity.ts'
 
-/**
- * A socket's name begins with the namespace. A socket that is being created has a different name and is not checked.
- */
+/** A socket's name begins with the namespace. A socket being created has a different name and is not checked. */
 const NAME = /^(\w+)-[\da-f-]{36}\.sock$/
 
 /**
@@ -48,9 +47,7 @@ export async function enterFolder(dataDir: string, log: Logger, namespace = read
 }
 
 async function openFolder(path: string): Promise<{ path: string; handle: FileHandle }> {
-  await mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error
-  })
+  await mkdir(path, { mode: 0o700 }).catch(onCode('EEXIST', undefined))
   return { path, handle: await open(path, 'r') }
 }
 
@@ -63,9 +60,7 @@ class SocketFolder {
     this.#handle = handle
   }
 
-  /**
-   * A socket's path is limited to 107 bytes, which the folder's path may exceed. Linux has short paths to open folders.
-   */
+  /** A socket's path is limited to 107 bytes, which the folder's may exceed. Linux has short paths to open folders. */
   #at(name: string): string {
     return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)
   }

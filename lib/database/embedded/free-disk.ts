@@ -7,9 +7,7 @@ export interface Disk {
   readonly totalBytes: number
 }
 
-/**
- * With less free space, the disk may fill up before the next check; PostgreSQL's write-ahead log alone may take 512 MB.
- */
+/** With less free space, the disk may fill up before the next check; the write-ahead log alone may take 512 MB. */
 export const LITTLE_DISK_BYTES = 2 * 1024 ** 3
 
 /** Returns undefined if the space cannot be determined, for example because the folder does not exist. */

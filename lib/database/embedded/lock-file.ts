@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { link, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ConfigError } from '../../config.ts'
-import { readOwnFile } from './own-file.ts'
+import { onCode, readOwnFile } from './own-file.ts'
 import { isAlive, readBirth } from './process-identity.ts'
 
 export type Release = () => Promise<void>
@@ -20,7 +20,8 @@ export async function tryLock(path: string): Promise<Release | number> {
     flag: 'wx'
   })
   try {
-    while (!(await linkUnlessTaken(draft, path))) {
+    // The file is created as a hard link, so that it never exists without content.
+    while (!(await link(draft, path).then(() => true, onCode('EEXIST', false)))) {
       const holder = (await readLock(path)) ?? (await setAside(path))
       if (holder !== undefined) return holder
     }
@@ -30,9 +31,7 @@ export async function tryLock(path: string): Promise<Release | number> {
   }
 }
 
-/**
- * Returns the id of the live process that holds the lock; undefined if none does. Ignores links and other users' files.
- */
+/** Returns the id of the live process that holds the lock, if any. Ignores links and other users' files. */
 export async function readLock(path: string): Promise<number | undefined> {
   const text = await readOwnFile(path).catch(error => {
     if (error instanceof ConfigError) return undefined
@@ -51,29 +50,13 @@ async function folderOf(path: string): Promise<string> {
   return `${dev}:${ino}`
 }
 
-/** Creates the file as a hard link, so that it never exists without content. Returns false if the file exists. */
-async function linkUnlessTaken(draft: string, path: string): Promise<boolean> {
-  try {
-    await link(draft, path)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
-  }
-}
-
 /**
  * Removes a stale file. If two processes find the same stale file, the slower one could remove the faster one's new
  * file. The file is therefore moved aside, read again, and put back if a live process holds the lock.
  */
 async function setAside(path: string): Promise<number | undefined> {
   const aside = `${path}-${randomUUID()}`
-  try {
-    await rename(path, aside)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+  if (!(await rename(path, aside).then(() => true, onCode('ENOENT', false)))) return undefined
   const holder = await readLock(aside)
   if (holder === undefined) await rm(aside)
   else await rename(aside, path)

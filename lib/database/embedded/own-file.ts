@@ -11,6 +11,14 @@ import { ConfigError } from '../../config.ts'
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
 const OWNER_ONLY = 0o600
 
+/** Returns a handler that turns an error with this code into `value`, and throws any other error. */
+export const onCode =
+  <T>(code: string, value: T) =>
+  (error: NodeJS.ErrnoException): T => {
+    if (error.code === code) return value
+    throw error
+  }
+
 /** Creates a file that only its owner can read. Fails if a file or link with that name exists. */
 export function createFile(path: string): Promise<FileHandle> {
   return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, OWNER_ONLY)

@@ -11,9 +11,8 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Binaries } from './binaries.ts'
 import { type ClusterUser, identityOf } from './cluster-user.ts'
-import { createFile } from './own-file.ts'
-import { isAlive, readCommandLine } from './process-identity.ts'
-import { isListening } from './socket-probe.ts'
+import { createFile, onCode } from './own-file.ts'
+import { isAlive, isListening, readCommandLine } from './process-identity.ts'
 
 /** The number in the socket's name; PostgreSQL has no TCP port. */
 export const SOCKET_PORT = 5432
@@ -212,14 +211,8 @@ export async function removeStaleFile(dataDir: string, user: ClusterUser | undef
   if (existsSync(path)) await removeAs(user, [path])
 }
 
-/**
- * Removes the socket's lock file if it was copied along with its folder, because postgres would trust the pid in it.
- */
-export async function removeCopiedLock(
-  socketDir: string,
-  dataDir: string,
-  user: ClusterUser | undefined
-): Promise<void> {
+/** Removes the socket's lock file if it was copied with its folder, because postgres would trust the pid in it. */
+export async function removeCopiedLock(socketDir: string, dataDir: string, user: ClusterUser | undefined) {
   const path = join(socketDir, `${SOCKET_NAME}.lock`)
   const [, folder = ''] = (await readUnlinked(path))?.split('\n') ?? []
   if (!(await isSameFolder(folder.trim(), dataDir))) await removeAs(user, [path])
@@ -268,10 +261,7 @@ async function readPostmasterFile(dataDir: string): Promise<PostmasterFile | und
 /** Reads a file written by the cluster's user. Follows no links, and does not block on pipes. */
 async function readUnlinked(path: string): Promise<string | undefined> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
-  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(error => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(onCode('ENOENT', undefined))
   try {
     return await file?.readFile('utf8')
   } finally {

@@ -1,6 +1,7 @@
 /** Checks whether a recorded process id still belongs to the same process, because the system reuses ids. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 
 /** Returns whether a process with this id exists, whichever user owns the process. */
 export function isAlive(pid: number): boolean {
@@ -38,4 +39,19 @@ function readIfAny(path: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Returns whether a process listens on a Unix socket. */
+export function isListening(path: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect(path)
+    socket.on('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    // Any other error comes from a socket that has a listener.
+    socket.on('error', (error: NodeJS.ErrnoException) =>
+      resolve(!['ECONNREFUSED', 'ENOENT'].includes(error.code ?? ''))
+    )
+  })
 }

@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { link, rm } from 'node:fs/promises'
 import type { Logger } from '../../log.ts'
-import { createFile, openOwnFile, readOwnFile } from './own-file.ts'
+import { createFile, onCode, openOwnFile, readOwnFile } from './own-file.ts'
 
 const SECRET_BYTES = 32
 const OWNER_ONLY = 0o600
@@ -35,13 +35,7 @@ async function createSecret(path: string): Promise<string> {
   await file.writeFile(`${secret}\n`)
   await file.sync()
   await file.close()
-  try {
-    await link(draft, path)
-    return secret
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    return (await readOwnFile(path))!.trim()
-  } finally {
-    await rm(draft)
-  }
+  const linked = link(draft, path).then(() => true, onCode('EEXIST', false))
+  const isNew = await linked.finally(() => rm(draft))
+  return isNew ? secret : (await readOwnFile(path))!.trim()
 }

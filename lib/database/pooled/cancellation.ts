@@ -2,9 +2,7 @@
 export interface Client {
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
-  /**
-   * Id of the project that the client reads. Reads of one project take turns, so that they do not delay other projects.
-   */
+  /** Id of the project that the client reads. A project's reads take turns, so that others are not delayed. */
   readonly party?: number | undefined
 }
 

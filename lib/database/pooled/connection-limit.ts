@@ -66,9 +66,7 @@ export class ConnectionLimit {
     return this.#allowed < this.#wanted ? { allowed: this.#allowed, wanted: this.#wanted } : undefined
   }
 
-  /**
-   * Whether a caller waits for a slot that no closing connection will free, so that the next idle one should be closed.
-   */
+  /** Whether a caller waits for a slot that no closing connection will free. The next idle one should then close. */
   get isWanted(): boolean {
     return this.#waiting.length > this.#closing
   }
@@ -81,9 +79,7 @@ export class ConnectionLimit {
     this.#holders.delete(holder)
   }
 
-  /**
-   * Opens a connection that the caller requires, waiting for a slot. The caller holds the slot until it calls `leave`.
-   */
+  /** Opens a connection that the caller requires, waiting for a slot. The caller holds the slot until `leave`. */
   async open<T>(connect: () => Promise<T>): Promise<T> {
     let end = Number.POSITIVE_INFINITY
     for (;;) {

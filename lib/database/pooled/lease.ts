@@ -1,7 +1,7 @@
 /** A Pool connection, leased to one piece of work at a time. */
 import type { Sql } from 'postgres'
+import { PoolError } from '../failure.ts'
 import { type Connect, HungCheck, pidOf } from './hung-connection.ts'
-import { PoolError } from './pool-error.ts'
 
 export interface Lease {
   readonly sql: Sql
@@ -21,19 +21,13 @@ export interface Query {
   readonly active: boolean
   /** Null if the query has not been sent. */
   readonly state: object | null
-  /**
-   * The function behind the driver's cancel(), which would leave a rejection unhandled if the server is unreachable.
-   */
+  /** The function behind the driver's cancel(), which leaves a rejection unhandled if the server is unreachable. */
   canceller(query: Query): Promise<void>
   reject(error: Error): void
 }
 
 /** Creates a lease. Calls `onLost` when the connection has closed. */
-export function makeLease(
-  connect: Connect,
-  statementTimeoutMs: number | undefined,
-  onLost: (lease: Lease) => void
-): Lease {
+export function makeLease(connect: Connect, statementTimeoutMs: number | undefined, onLost: (lease: Lease) => void) {
   const sql = connect(() => {
     lose(lease)
     onLost(lease)
@@ -93,9 +87,7 @@ export async function giveUpIfHung(lease: Lease): Promise<void> {
   lease.sql.end({ timeout: 0 }).catch(() => {})
 }
 
-/**
- * Closes a connection that hangs while opening. Must be called at each tick. The statement time-out does not apply yet.
- */
+/** Closes a connection that hangs while opening. Must be called at each tick. No statement time-out applies yet. */
 export async function giveUpOpening(lease: Lease, opening: object): Promise<void> {
   if (await lease.hungCheck.hangs(opening, pidOf(opening))) lease.sql.end({ timeout: 0 }).catch(() => {})
 }

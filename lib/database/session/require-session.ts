@@ -33,9 +33,7 @@ export async function requireSession(sql: Sql, other: Pool): Promise<void> {
   if (shares || (await changes(sql, pid))) throw new ConfigError(LENT_OUT)
 }
 
-/**
- * Returns the backend's process id, and whether the driver reports the same id. Poolers give their clients other ids.
- */
+/** Returns the backend's process id, and whether the driver reports the same. Poolers give clients other ids. */
 async function readBackend(sql: Sql): Promise<{ pid: number; isDirect: boolean }> {
   // Not prepared, because the next execution may reach a backend that does not know the prepared statement.
   const query = sql.unsafe<[{ pid: number }]>('select pg_backend_pid() as pid')

@@ -116,7 +116,7 @@ export class BodyReservation {
   }
 }
 
-/** Caps the reservation, because large bodies have a separate limit (lib/http/body/large-bodies.ts). */
+/** Caps the reservation, because large bodies have a separate limit (lib/http/body/large-memory.ts). */
 const reserved = (bytes: number): number => Math.min(bytes, LARGE_BODY_BYTES)
 
 const inTheWay = () =>

@@ -103,9 +103,7 @@ export interface BodyBounds {
   readonly party: number | undefined
 }
 
-/**
- * Decodes a body when its project's turn comes. If it turns out to be large, it waits for a slot and is decoded again.
- */
+/** Decodes a body when its project's turn comes. A body that turns out large waits for a slot and is decoded again. */
 async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: BodyBounds): Promise<Buffer> {
   const { limit = MAX_BODY_BYTES, large, memory, party } = bounds
   const most = large.isInside ? limit : Math.min(limit, LARGE_BODY_BYTES)
@@ -240,12 +238,7 @@ async function decode(bytes: Buffer, encoding: ContentCoding, limit: number): Pr
 }
 
 /** Decodes the bytes into existing memory. Returns undefined if the result exceeds the limit. */
-async function decodeLarge(
-  bytes: Buffer,
-  encoding: ContentCoding,
-  limit: number,
-  decoded: LargeBytes
-): Promise<Buffer | undefined> {
+async function decodeLarge(bytes: Buffer, encoding: ContentCoding, limit: number, decoded: LargeBytes) {
   const decoder = CHUNKED_DECODERS[encoding](bytes, { chunkSize: CHUNK_BYTES })
   decoder.end(bytes)
   try {

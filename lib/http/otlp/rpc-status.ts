@@ -1,6 +1,4 @@
-/**
- * Encodes errors as `google.rpc.Status` in protobuf, for OTLP over HTTP (as the body) and over gRPC (as the detail).
- */
+/** Encodes errors as `google.rpc.Status` in protobuf: the body in OTLP over HTTP, the detail in OTLP over gRPC. */
 import protobuf from 'protobufjs'
 import { RETRY_AFTER_S, type Refusal, type RefusalCode } from '../../errors.ts'
 

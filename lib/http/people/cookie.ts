@@ -1,4 +1,5 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { SignInAttempt } from '../../people/oidc/provider.ts'
 
 /** BASE_URL, which is undefined for plain http without a path, and KEY_DIGEST_SECRET. */
 export interface CookieHome {
@@ -58,3 +59,80 @@ export class Cookie {
  */
 export const sessionCookie = (home: CookieHome): Cookie =>
   new Cookie(home, { use: 'session', path: '/app', maxAgeS: 30 * 24 * 3600 })
+
+interface Begun {
+  readonly attempt: SignInAttempt
+  /** A page of the dashboard, relative to `/app/`. */
+  readonly page: string
+  /** Whether the provider was asked for a fresh sign-in. */
+  readonly fresh: boolean
+}
+
+const TOKEN = /^[\w-]{20,100}$/
+
+/**
+ * The cookie of an OpenID Connect sign-in in progress, with the values that the provider must return and the requested
+ * page. It belongs to one browser, lasts ten minutes, is used once, and is sent only to the sign-in routes.
+ */
+export class AttemptCookie {
+  readonly #cookie: Cookie
+
+  constructor(home: CookieHome) {
+    this.#cookie = new Cookie(home, { use: 'oidc', path: '/app/api/sign-in/oidc', maxAgeS: 600 })
+  }
+
+  keep({ attempt: { state, nonce, verifier }, page, fresh }: Begun): string {
+    const value = [state, nonce, verifier, Buffer.from(page).toString('base64url'), fresh ? 'fresh' : '']
+    return this.#cookie.keep(value.join('.'))
+  }
+
+  forget(): string {
+    return this.#cookie.forget()
+  }
+
+  /** Returns undefined if the header has no valid cookie. */
+  read(header: string | undefined): Begun | undefined {
+    const [state, nonce, verifier, page, fresh, ...more] = this.#cookie.read(header)?.split('.') ?? []
+    if (page === undefined || more.length > 0) return undefined
+    const tokens = [state, nonce, verifier] as [string, string, string]
+    if (!tokens.every(each => TOKEN.test(each))) return undefined
+    const attempt = { state: tokens[0], nonce: tokens[1], verifier: tokens[2] }
+    return { attempt, page: Buffer.from(page, 'base64url').toString(), fresh: fresh === 'fresh' }
+  }
+}
+
+/** Browsers do not keep cookies for much longer. */
+const MAX_AGE_S = 365 * 24 * 3600
+const VALUE = /^([\w-]{22})\.([\w-]{43})$/
+
+/**
+ * Marks a browser in which a person has signed in with a password. The cookie grants no access; it only counts the
+ * person's attempts in this browser separately from strangers' attempts (lib/people/attempts.ts). The server stores
+ * nothing about it. An HMAC binds it to the user, so nobody can forge it without having signed in.
+ */
+export class DeviceCookie {
+  readonly #cookie: Cookie
+  readonly #secret: string
+
+  constructor(home: CookieHome) {
+    this.#cookie = new Cookie(home, { use: 'device', path: '/app/api', maxAgeS: MAX_AGE_S })
+    this.#secret = home.digestSecret ?? ''
+  }
+
+  /** Returns the Set-Cookie header for a browser in which this user has just signed in. Keeps a known device name. */
+  keep(header: string | undefined, userId: number): string {
+    const device = this.read(header, userId) ?? randomBytes(16).toString('base64url')
+    return this.#cookie.keep(`${device}.${this.#sign(userId, device).toString('base64url')}`)
+  }
+
+  /** Returns the device name if this user has signed in on this device. */
+  read(header: string | undefined, userId: number): string | undefined {
+    const [, device, signature = ''] = VALUE.exec(this.#cookie.read(header) ?? '') ?? []
+    if (device === undefined) return undefined
+    return timingSafeEqual(Buffer.from(signature, 'base64url'), this.#sign(userId, device)) ? device : undefined
+  }
+
+  #sign(userId: number, device: string): Buffer {
+    return createHmac('sha256', this.#secret).update(`device ${userId} ${device}`).digest()
+  }
+}

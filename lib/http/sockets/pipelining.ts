@@ -23,9 +23,7 @@ export class Pipelining {
     this.#unsent = unsent
   }
 
-  /**
-   * Calls `start` after all earlier requests of the connection are answered, or never if the connection closes first.
-   */
+  /** Calls `start` after the connection's earlier requests are answered, or never if the connection closes first. */
   enter(exchange: Exchange, start: () => void): void {
     const { socket } = exchange.request
     const before = this.#newest.get(socket)

@@ -16,9 +16,7 @@ export interface Bounds {
 }
 
 const BOUNDS: Bounds = { bytes: 128 * 1024 * 1024, aheadBytes: 16 * 1024 * 1024, idleMs: 20_000 }
-/**
- * Number of checks per idleMs. Counting checks instead of time avoids blaming clients when the process was suspended.
- */
+/** Number of checks per idleMs. Checks are counted, not time, because the process may have been suspended. */
 const LOOKS = 20
 /** Checks without progress after which a response counts as stalled. A closing server does not wait for it. */
 const STILL_LOOKS = 3

@@ -22,8 +22,7 @@ import { exportPages } from '../export-project.ts'
 import { importValues } from '../import-file.ts'
 import type { SplitValue } from '../json-splitter.ts'
 import type { BackupCounts, Manifest, ProjectSum } from './format.ts'
-import { Lines } from './lines.ts'
-import type { BackupLine } from './read-backup.ts'
+import { type BackupLine, Lines } from './read-backup.ts'
 
 export interface RestoreTarget {
   readonly pool: Pool

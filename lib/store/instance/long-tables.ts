@@ -74,12 +74,7 @@ export async function* readAuditRows(sql: Sql): AsyncGenerator<readonly StoredAu
 }
 
 /** Stores the authors of a project's scores. */
-export async function setAuthors(
-  sql: Sql,
-  projectId: number,
-  authors: readonly Author[],
-  users: Numbers
-): Promise<void> {
+export async function setAuthors(sql: Sql, projectId: number, authors: readonly Author[], users: Numbers) {
   const known = authors.map(author => ({ ...author, userId: users.get(author.userId) ?? author.userId }))
   await sql`
     update scores c set author_id = a.author_id
@@ -91,14 +86,8 @@ export async function setAuthors(
     where c.project_id = ${projectId} and c.trace_seq = t.seq and c.id = a.score_id`
 }
 
-/**
- * Stores audit entries unchanged. A restore beside existing rows maps their ids and omits ids unknown to the backup.
- */
-export async function insertAudit(
-  sql: Sql,
-  entries: readonly StoredAuditEntry[],
-  restoration: Restoration
-): Promise<void> {
+/** Stores audit entries unchanged. A restore beside existing rows maps their ids and omits ids not in the backup. */
+export async function insertAudit(sql: Sql, entries: readonly StoredAuditEntry[], restoration: Restoration) {
   const { into, accounts, projects, users } = restoration
   const number = (numbers: Numbers, id: number | null) => (into && id !== null ? (numbers.get(id) ?? null) : id)
   const rows = entries.map(entry => ({

@@ -13,9 +13,8 @@ import type {
   BackupSecret,
   InstanceHead
 } from './backup-head.ts'
-import { nextId } from './next-id.ts'
 import type { Restoration } from './restoration.ts'
-import { admitUsers, type BackupUser, insertUser } from './users.ts'
+import { admitUsers, type BackupUser, insertUser, nextId } from './users.ts'
 
 /**
  * Creates the accounts, projects and users. Users get no passwords or memberships yet, so nobody can sign in. A user
@@ -39,10 +38,7 @@ export async function beginRestore(
   return { backup, into, accounts, projects, users }
 }
 
-async function numbered<T extends { readonly id: number }>(
-  items: readonly T[],
-  insert: (item: T) => Promise<number>
-): Promise<Map<number, number>> {
+async function numbered<T extends { readonly id: number }>(items: readonly T[], insert: (item: T) => Promise<number>) {
   const numbers = new Map<number, number>()
   for (const item of items) numbers.set(item.id, await insert(item))
   return numbers

@@ -1,6 +1,5 @@
 /** Reads and restores the users of a backup. */
 import type { Sql } from 'postgres'
-import { nextId } from './next-id.ts'
 
 export interface BackupUser {
   readonly id: number
@@ -79,3 +78,7 @@ async function insertIdentities(sql: Sql, userId: number, identities: readonly B
       values (${issuer}, ${subject}, ${userId}, ${linkedAt}) on conflict do nothing`
   }
 }
+
+/** Returns SQL for a new id if a backup is restored beside existing rows, otherwise for the row's original id. */
+export const nextId = (sql: Sql, table: string, id: number, into: boolean) =>
+  into ? sql`nextval(pg_get_serial_sequence(${table}, 'id'))` : sql`${id}::int`

@@ -47,11 +47,7 @@ export interface ScoreNameFacet {
 }
 
 /** Reads the names of the project's newest scores, most frequent first. */
-export async function readScoreNames(
-  sql: Sql,
-  projectId: number,
-  names: TableNames = SCHEMA_NAMES
-): Promise<ScoreNameFacet[]> {
+export async function readScoreNames(sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES) {
   return sql<ScoreNameFacet[]>`
     select name, data_type as "dataType", count(*)::int as count from (
       select name, data_type from ${sql.unsafe(names.scores)} where project_id = ${projectId}

@@ -104,10 +104,7 @@ export async function listScores(
 }
 
 /** Returns conditions on scores as s, each with a leading `and`. Numbers are compared by value, not by notation. */
-function pickingConditions(
-  { source, value, min, below }: PickedScores,
-  bind: (value: string | number) => string
-): string[] {
+function pickingConditions({ source, value, min, below }: PickedScores, bind: (value: string | number) => string) {
   const number = "case when s.data_type = 'numeric' then s.value::text::float8 end"
   const isOf = (text: string) => [
     `s.value::text in (${bind(text)}, ${bind(JSON.stringify(text))})`,

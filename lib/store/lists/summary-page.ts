@@ -78,11 +78,7 @@ function readSummary(values: readonly string[]): Summary {
   const startedAt = readTimestamp(started)
   // PostgreSQL's shortest notation of a double may differ from JavaScript's for the same number.
   const costUsd = count(cost)
-  const usage = {
-    inputTokens: count(inputTokens),
-    outputTokens: count(outputTokens),
-    totalTokens: count(totalTokens)
-  }
+  const usage = { inputTokens: count(inputTokens), outputTokens: count(outputTokens), totalTokens: count(totalTokens) }
   const parts: SummaryParts = {
     id,
     name,

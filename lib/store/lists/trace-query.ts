@@ -2,9 +2,7 @@
 import type { Edge } from './cursor.ts'
 import type { Sort } from './order.ts'
 
-/**
- * Filters are exact and combine with AND. `from` and `to` are canonical timestamps, allowed only with the sort newest.
- */
+/** Filters are exact and combine with AND. `from` and `to` are canonical timestamps, only with the sort newest. */
 export interface TraceFilters {
   readonly status?: string | undefined
   /** In lower case. 'unassigned' selects traces recorded by a key without an environment. */

@@ -92,9 +92,7 @@ export async function inviteMember(
 const ownedBy = (sql: Sql, userId: number) => sql`
   select account_id from memberships where user_id = ${userId} and role = 'owner'`
 
-/**
- * Stores another link for a member. Returns false if the user is not a member or is also in another owner's account.
- */
+/** Stores another link for a member. Returns false if the user is no member or is also in another owner's account. */
 export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: number, link: string): Promise<boolean> {
   const [row] = await inTurn(
     sql,

@@ -16,9 +16,7 @@ export interface Identity {
 /** A person's details as stated by the provider, and the resulting role. */
 export interface Person {
   readonly email: string
-  /**
-   * Basis for accepting the address: verified by the provider, or OIDC_TRUST_EMAIL is on. Undefined if not accepted.
-   */
+  /** Basis for accepting the address: verified by the provider, or OIDC_TRUST_EMAIL. Undefined if not accepted. */
   readonly proof: 'verified' | 'trusted' | undefined
   readonly name: string
   /** The highest role that a rule gives; undefined if no rule applies. */

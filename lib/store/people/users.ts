@@ -55,9 +55,7 @@ export async function insertFirstUser(sql: Sql, email: string): Promise<void> {
     ${auditOf(sql, { by: null, action: 'user.add', detail: { email, role: 'owner' } }, sql`made`)}`
 }
 
-/**
- * Returns the owner that a server's terminal acts as: the user with the address `firstUser`, or else the oldest owner.
- */
+/** Returns the owner that a server's terminal acts as: the user with the address `firstUser`, or the oldest owner. */
 export async function findOperator(sql: Sql, firstUser: string): Promise<number | undefined> {
   const [row] = await sql<{ id: number }[]>`
     select u.id from users u

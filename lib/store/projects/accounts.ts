@@ -28,12 +28,7 @@ export async function readAccounts(sql: Sql): Promise<AccountRow[]> {
 }
 
 /** Renames an account and writes the audit entry. Returns undefined if the account does not exist. */
-export async function setAccountName(
-  sql: Sql,
-  id: number,
-  name: string,
-  audit: AuditEntry
-): Promise<AccountRow | undefined> {
+export async function setAccountName(sql: Sql, id: number, name: string, audit: AuditEntry) {
   const [row] = await sql<AccountRow[]>`
     with changed as (
       update accounts set name = ${name} where id = ${id} returning *

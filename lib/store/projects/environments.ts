@@ -32,12 +32,7 @@ export interface EnvironmentCount {
 }
 
 /** Counts the selected traces with inner numbers above `afterSeq`, by environment. */
-export async function countEnvironments(
-  sql: Sql,
-  projectId: number,
-  selection: TraceSelection,
-  afterSeq = 0
-): Promise<EnvironmentCount[]> {
+export async function countEnvironments(sql: Sql, projectId: number, selection: TraceSelection, afterSeq = 0) {
   return sql<EnvironmentCount[]>`
     select environment, count(*) as traces, max(seq) as "lastSeq"
     from traces where ${selected(sql, projectId, selection)} and seq > ${afterSeq}

@@ -178,12 +178,7 @@ export async function setKeysRevoked(sql: Sql, projectId: number, audit: AuditEn
 }
 
 /** Sets the environment of a key's future traces. Returns undefined if the key does not exist or is revoked. */
-export async function writeKeyEnvironment(
-  sql: Sql,
-  keyId: string,
-  environment: string | null,
-  audit?: AuditEntry
-): Promise<KeyRow | undefined> {
+export async function writeKeyEnvironment(sql: Sql, keyId: string, environment: string | null, audit?: AuditEntry) {
   const [row] = await sql<KeyRow[]>`
     with changed as (
       update api_keys set environment = ${environment} where id = ${keyId} and revoked_at is null

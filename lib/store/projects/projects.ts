@@ -4,6 +4,7 @@ import { isUniqueViolation } from '../../database/failure.ts'
 import type { Client } from '../../database/pooled/cancellation.ts'
 import type { SqlAccess } from '../../database/sql-access.ts'
 import { PROJECT_TABLES, SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
+import { SCOPES } from '../../schema/scopes.ts'
 import { lockRollups } from '../analytics/rollups/lock.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
 import { emptying } from '../emptying.ts'
@@ -58,14 +59,8 @@ export async function readProject(sql: Sql, id: number): Promise<ProjectRow | un
   return row
 }
 
-/**
- * Like `readProject`, for requests. Queries both servers concurrently if the project's tables are on another server.
- */
-export async function readProjectNear(
-  sql: Pick<SqlAccess, 'read' | 'readOf' | 'isApart'>,
-  id: number,
-  client: Client
-): Promise<ProjectRow | undefined> {
+/** Like `readProject`, for requests. Queries both servers concurrently if the project's tables are on another one. */
+export async function readProjectNear(sql: Pick<SqlAccess, 'read' | 'readOf' | 'isApart'>, id: number, client: Client) {
   if (!sql.isApart(id)) return sql.read(each => readProject(each, id), client)
   // The other server is queried first because it takes longer.
   const [[holdings], [row]] = await Promise.all([
@@ -184,3 +179,40 @@ const ALL_PROJECTS = `
     coalesce(h.bytes, 0) as "estimatedBytes", h.ingested_at as "lastTraceAt"
   from projects p left join held h on h.project_id = p.id
   order by p.id`
+
+export async function hasProjects(sql: Sql): Promise<boolean> {
+  const [row] = await sql<[{ has: boolean }]>`select exists (select from projects) as has`
+  return row.has
+}
+
+/**
+ * Creates the project `default`, an owner account if there is none, and a key with every scope, in one statement.
+ * Returns the project's id; undefined if any project exists. If two processes start at the same time, the slower
+ * statement fails as a whole because the slug is taken.
+ */
+export async function insertFirstProject(
+  sql: Sql,
+  key: { readonly id: string; readonly digest: Buffer }
+): Promise<number | undefined> {
+  try {
+    const [row] = await sql<{ projectId: number }[]>`
+      with empty as (
+        select 1 where not exists (select from projects)
+      ), found as (
+        select id from accounts where type = 'owner' order by id limit 1
+      ), made as (
+        insert into accounts (name) select 'owner' from empty where not exists (select from found) returning id
+      ), project as (
+        insert into projects (account_id, name, slug)
+        select owner.id, 'Default', 'default' from empty, (select id from found union all select id from made) owner
+        returning id
+      )
+      insert into api_keys (id, digest, project_id, label, scopes)
+      select ${key.id}, ${key.digest}::bytea, id, 'first start', ${[...SCOPES]}::text[] from project
+      returning project_id as "projectId"`
+    return row?.projectId
+  } catch (error) {
+    if (isUniqueViolation(error)) return undefined
+    throw error
+  }
+}

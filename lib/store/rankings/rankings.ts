@@ -20,10 +20,7 @@ export type Ranking = Exclude<Sort, 'newest'>
 export const RANKINGS: readonly Ranking[] = ['slowest', 'costliest']
 
 /** Bits of `ranked`, in traces and in trace_tags. */
-export const RANKED = {
-  family: { slowest: 1, costliest: 2 },
-  named_family: { slowest: 4, costliest: 8 }
-} as const
+export const RANKED = { family: { slowest: 1, costliest: 2 }, named_family: { slowest: 4, costliest: 8 } } as const
 /** Value of `ranked` for a row in all four rankings; the column's default. */
 export const RANKED_IN_ALL = 15
 

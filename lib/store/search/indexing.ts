@@ -102,12 +102,7 @@ async function deleteTerms(sql: Sql, projectId: number, seqs: readonly number[])
 }
 
 /** Reads these traces until they have too many terms. `looked` lists the traces that were read or no longer exist. */
-async function read(
-  sql: Sql,
-  projectId: number,
-  seqs: readonly number[],
-  rest: Rest
-): Promise<{ indexed: Indexed[]; looked: readonly number[] }> {
+async function read(sql: Sql, projectId: number, seqs: readonly number[], rest: Rest) {
   const indexed: Indexed[] = []
   let looked = 0
   for (let terms = 0; looked < seqs.length && terms < MOST_TERMS; looked += READ_AT_ONCE) {

@@ -37,11 +37,7 @@ export async function isSearched(sql: Sql, projectId: number): Promise<boolean> 
 }
 
 /** Reads a project's search state. Search must be on for the project. */
-export async function readSearchState(
-  sql: Sql,
-  projectId: number,
-  names: TableNames = SCHEMA_NAMES
-): Promise<SearchState> {
+export async function readSearchState(sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES) {
   const fills = sql.unsafe(names.search_fills)
   const [row] = await sql<[SearchState]>`
     select (select back_to from ${fills} where project_id = ${projectId}) as "backTo",
@@ -88,4 +84,41 @@ const EMPTYING = emptying(INDEX_TABLES)
 
 export async function dropIndex(sql: Sql, projectId: number): Promise<void> {
   await sql.unsafe(EMPTYING, [projectId])
+}
+
+/** A waiting write: a row of search_news. */
+export interface WaitingWords {
+  readonly seq: string
+  readonly version: string
+}
+
+export interface ProjectBacklog {
+  readonly projectId: number
+  /** Number of waiting writes, counted up to MOST_COUNTED. */
+  readonly waiting: number
+  /** The last waiting write in indexing order; undefined if none is waiting. */
+  readonly last: WaitingWords | undefined
+  /** Whether the marked write is still waiting. */
+  readonly hasMark: boolean
+}
+
+/** Reads each searched project's backlog, and whether its write in `marks` is still waiting. */
+export async function readBacklog(sql: Sql, marks: ReadonlyMap<number, WaitingWords>): Promise<ProjectBacklog[]> {
+  const backlog: ProjectBacklog[] = []
+  for (const projectId of await readSearched(sql)) {
+    const { seq = null, version = null } = marks.get(projectId) ?? {}
+    const [row] = await sql<[{ waiting: number; seq: string | null; version: string | null; hasMark: boolean }]>`
+      select (select count(*)::int from (select from search_news where project_id = ${projectId} limit ${MOST_COUNTED}) n) as waiting,
+        l.seq::text, l.version::text,
+        exists (
+          select from search_news
+          where project_id = ${projectId} and seq = ${seq}::bigint and version = ${version}::bigint
+        ) as "hasMark"
+      from (select) one left join (
+        select seq, version from search_news where project_id = ${projectId} order by seq desc, version desc limit 1
+      ) l on true`
+    const last = row.seq === null || row.version === null ? undefined : { seq: row.seq, version: row.version }
+    backlog.push({ projectId, waiting: row.waiting, last, hasMark: row.hasMark })
+  }
+  return backlog
 }

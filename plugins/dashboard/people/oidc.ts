@@ -5,7 +5,7 @@
 
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
-import { AttemptCookie } from '../../../lib/http/people/attempt-cookie.ts'
+import { AttemptCookie } from '../../../lib/http/people/cookie.ts'
 import { found } from '../../../lib/http/refuse.ts'
 import type { Reply } from '../../../lib/http/route.ts'
 import { isJustProven } from '../../../lib/people/fresh.ts'

@@ -3,7 +3,7 @@
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
-import { DeviceCookie } from '../../../lib/http/people/device-cookie.ts'
+import { DeviceCookie } from '../../../lib/http/people/cookie.ts'
 import { subjectsOf, tryPassword } from '../../../lib/people/attempts.ts'
 import { foldEmail } from '../../../lib/people/email.ts'
 import { digestToken } from '../../../lib/people/tokens.ts'

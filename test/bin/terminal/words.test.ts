@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nearest } from '../../../bin/terminal/nearest.ts'
+import { nearest } from '../../../bin/command-line.ts'
 import { alignColumns, table } from '../../../bin/terminal/table.ts'
 import { relativeTime, size } from '../../../bin/terminal/words.ts'
 import { listenAddress } from '../../../lib/health/running-server.ts'

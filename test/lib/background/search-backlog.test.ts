@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Backlog } from '../../../lib/background/search-backlog.ts'
-import { describeLags } from '../../../lib/health/lags.ts'
+import { Backlog } from '../../../lib/background/search-index.ts'
+import { describeLags } from '../../../lib/health/lacks.ts'
 import { runs } from '../../torture/orders.ts'
 
 const PROJECT = 7

@@ -3,8 +3,13 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import type { EvaluatedTrace, Evaluator } from '../../../lib/evaluation/evaluator.ts'
-import { type Candidate, type EvaluatedTraces, type RunOptions, runEvaluators } from '../../../lib/evaluation/run.ts'
-import { Tally } from '../../../lib/evaluation/tally.ts'
+import {
+  type Candidate,
+  type EvaluatedTraces,
+  type RunOptions,
+  runEvaluators,
+  Tally
+} from '../../../lib/evaluation/run.ts'
 
 const OPTIONS = { concurrency: 3, limit: 1000, timeoutMs: 60_000, follow: false, signal: new AbortController().signal }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type Change, Outage } from '../../../lib/health/outage.ts'
+import { type Change, Outage } from '../../../lib/health/readiness.ts'
 import { runs } from '../../torture/orders.ts'
 
 const AWAY = { reason: 'away', cause: 'ECONNREFUSED' }

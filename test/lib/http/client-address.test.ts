@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { clientAddress } from '../../../lib/http/client-address.ts'
+import { clientAddress } from '../../../lib/http/exchange.ts'
 import { readNetworks } from '../../../lib/network-list.ts'
 
 const PROXIES = readNetworks(['10.0.0.0/8', '::1'])

@@ -1,7 +1,7 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
-import { inTreeOrder } from '../../../lib/mcp/span-tree.ts'
+import { inTreeOrder } from '../../../lib/mcp/outline.ts'
 
 /** `a` at the top, `b<a` below `a`. */
 function spansOf(text: string) {

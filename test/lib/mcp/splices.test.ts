@@ -1,6 +1,5 @@
 import t from 'tap'
-import { show } from '../../../lib/mcp/shown.ts'
-import { Splices } from '../../../lib/mcp/splices.ts'
+import { Splices, show } from '../../../lib/mcp/splices.ts'
 
 t.test('texts take the places of their marks, as strings and as they are', async t => {
   const splices = new Splices()

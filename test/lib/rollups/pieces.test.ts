@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { STEPS } from '../../../lib/rollups/period.ts'
-import { FORTNIGHT, ORIGIN_MS, piecesOf } from '../../../lib/rollups/pieces.ts'
+import { FORTNIGHT, ORIGIN_MS, piecesOf, STEPS } from '../../../lib/rollups/period.ts'
 
 const LENGTHS = { hour: STEPS.hour, day: STEPS.day, fortnight: FORTNIGHT }
 

@@ -11,7 +11,7 @@ import type { Edge } from '../../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
 import { listTraces } from '../../lists/trace-list.ts'
 import { userListInSql } from '../rollups/users.ts'
-import { readSessionSums, type SessionGroupSums } from './session-list.ts'
+import { readSessionSums, type SessionGroupSums } from './sessions.ts'
 
 /** Maximum number of traces that a page examines. */
 export const MOST_USERS_LOOKED_AT = 5000

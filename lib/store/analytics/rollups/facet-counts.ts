@@ -49,11 +49,7 @@ export async function readFacetCounts(
 }
 
 /** Counts the traces per value of a field, applying only the filters on the other fields. */
-function valuesOf(
-  counts: readonly FamilyCount[],
-  field: 'status' | 'model' | 'environment',
-  filters: ChartFilters
-): ValueCount[] {
+function valuesOf(counts: readonly FamilyCount[], field: 'status' | 'model' | 'environment', filters: ChartFilters) {
   const others = (['status', 'model', 'environment'] as const).filter(each => each !== field)
   const sums = new Map<string, number>()
   for (const count of counts) {

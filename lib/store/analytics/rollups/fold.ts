@@ -5,13 +5,12 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { GROUPS, LEVELS, levelArray, type RollupGroup } from '../../../rollups/levels.ts'
-import { findFull, findRoom, NAME_LEVELS, type RollupPart } from '../../../rollups/room.ts'
+import { findFull, findRoom, NAME_LEVELS, type RollupPart } from '../../../rollups/name-limits.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 import { inTransaction } from '../../transactions.ts'
-import { environmentKeyInSql } from './environment-key.ts'
 import { forgetFortnights } from './fortnights.ts'
 import { tryLockRollups } from './lock.ts'
-import { dayOf, held, hourOf, SUMS } from './news.ts'
+import { dayOf, environmentKeyInSql, held, hourOf, SUMS } from './news.ts'
 import { foldUsers } from './users.ts'
 
 /** Counts the rows of news per project. */

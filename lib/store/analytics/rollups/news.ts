@@ -6,11 +6,15 @@
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
+import { hashInSql } from '../../../rows/list-numbers.ts'
 
 /** Hours and days start at multiples of their length from this time, in UTC. */
 export const ORIGIN = `'2000-01-01T00:00:00Z'::timestamptz`
 export const hourOf = (time: string): string => `date_bin('1 hour', ${time}, ${ORIGIN})`
 export const dayOf = (time: string): string => `date_bin('1 day', ${time}, ${ORIGIN})`
+
+/** Returns SQL for an environment's key. The environment may be null. */
+export const environmentKeyInSql = (environment: string): string => hashInSql(`coalesce(${environment}, '')`, '0')
 
 /** Clamps sums of tokens and costs to the range of bigint. Trace counts stay far within that range. */
 export const held = (name: Amount, sum: string): string =>

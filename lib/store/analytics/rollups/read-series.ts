@@ -19,12 +19,7 @@ const stepAt = (sql: Sql, { from, step }: Period) =>
   sql`floor((extract(epoch from start)::float8 * 1000 - ${from}::float8) / ${STEPS[step]}::float8)::int`
 
 /** Reads the sums of the matching traces per step. */
-export async function readSeries(
-  sql: Sql,
-  projectId: number,
-  period: Period,
-  filters: ChartFilters
-): Promise<StepSums[]> {
+export async function readSeries(sql: Sql, projectId: number, period: Period, filters: ChartFilters) {
   return sql<StepSums[]>`
     select ${stepAt(sql, period)} as at, ${sql.unsafe(ADDED)}
     from (${sumsOf(sql, projectId, { period, filters })}) s group by 1`
@@ -37,22 +32,13 @@ export async function readTotal(sql: Sql, projectId: number, period: Period, fil
     from (${sumsOf(sql, projectId, { period, filters, isWhole: true })}) s having count(*) > 0`
 }
 
-export interface SeriesTotals {
-  /** Groups with the most traces come first; a final entry sums the remaining groups. */
-  readonly rows: readonly GroupSums[]
-  /** Number of groups in the final entry. Names beyond the limits of lib/rollups/room.ts count as one group. */
-  readonly others: number
-}
-
-export async function readTotals(
-  sql: Sql,
-  projectId: number,
-  period: Period,
-  split: Split,
-  filters: ChartFilters
-): Promise<SeriesTotals> {
+/**
+ * Reads the sums of each group. Groups with the most traces come first; a final entry sums the `others` remaining
+ * groups. Names beyond the limits of lib/rollups/name-limits.ts count as one group.
+ */
+export async function readTotals(sql: Sql, projectId: number, period: Period, split: Split, filters: ChartFilters) {
   const key = sql(split)
-  // A row without a name sums the names beyond the limits of lib/rollups/room.ts.
+  // A row without a name sums the names beyond the limits of lib/rollups/name-limits.ts.
   const isRest = split === 'name' ? sql`name is null` : sql`false`
   const rows = await sql<(GroupSums & { others: number })[]>`
     with counted as materialized (

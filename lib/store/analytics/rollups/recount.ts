@@ -10,10 +10,9 @@ import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { LEVELS, levelArray, levelsOf } from '../../../rollups/levels.ts'
 import { inTransaction } from '../../transactions.ts'
-import { environmentKeyInSql } from './environment-key.ts'
 import { DAY_LEVELS, forgetFortnights, fortnightLevelOf, fortnightOf } from './fortnights.ts'
 import { lockRollups } from './lock.ts'
-import { ANYTHING, dayOf, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
+import { ANYTHING, dayOf, environmentKeyInSql, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
 import { forgetUsersOf } from './users.ts'
 
 const { hour, day } = LEVELS
@@ -82,8 +81,8 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
 }
 
 /**
- * Takes each row's project from the rows read, not from $1, so that the project's server can run the entire
- * statement (test/fixtures/statements/lint.ts).
+ * Takes each row's project from the rows read, not from $1, so that the project's server runs the entire statement
+ * (test/fixtures/statements/lint.ts).
  */
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})

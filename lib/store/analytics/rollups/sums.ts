@@ -6,10 +6,9 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
 import { LEVELS, type RollupGroup } from '../../../rollups/levels.ts'
-import { hasUtcDays, type Period } from '../../../rollups/period.ts'
-import { FORTNIGHT, type PeriodPiece, piecesOf } from '../../../rollups/pieces.ts'
+import { FORTNIGHT, hasUtcDays, type Period, type PeriodPiece, piecesOf } from '../../../rollups/period.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
-import { environmentKeyInSql } from './environment-key.ts'
+import { environmentKeyInSql } from './news.ts'
 
 export interface ChartFilters {
   readonly status?: string | undefined
@@ -24,12 +23,7 @@ export type ChartField = keyof ChartFilters
 const MOST_TRACES = 20_000
 
 /** Whether a period has few enough traces to read each one. */
-export async function hasFewTraces(
-  sql: Sql,
-  projectId: number,
-  { from, to }: Period,
-  most = MOST_TRACES
-): Promise<boolean> {
+export async function hasFewTraces(sql: Sql, projectId: number, { from, to }: Period, most = MOST_TRACES) {
   const [row] = await sql<[{ traces: number }]>`
     select count(*) as traces from (
       select from traces where project_id = ${projectId} and ${between(sql, 'started_at', from, to)}

@@ -6,8 +6,7 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
-import { environmentKeyInSql } from './environment-key.ts'
-import { dayOf } from './news.ts'
+import { dayOf, environmentKeyInSql } from './news.ts'
 
 const USER_AMOUNTS = AMOUNTS.filter(name => name !== 'latency')
 
@@ -21,8 +20,8 @@ export async function foldUsers(sql: Sql, projectId: number, rowIds: string): Pr
 }
 
 /**
- * Takes each row's project from the news, not from $1, so that the project's server can run the entire
- * statement (test/fixtures/statements/lint.ts).
+ * Takes each row's project from the news, not from $1, so that the project's server runs the entire statement
+ * (test/fixtures/statements/lint.ts).
  */
 const ADD_USERS = `
   insert into user_sums as u (project_id, list, start, ${USER_AMOUNTS.join(', ')})

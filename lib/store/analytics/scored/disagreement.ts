@@ -70,25 +70,13 @@ export interface Difference {
   readonly values: Readonly<Partial<Record<SummarySource, Value>>>
 }
 
-export interface Disagreement {
-  readonly pairs: readonly Pair[]
-  readonly differences: readonly Difference[]
-  /** Summaries of the traces in `differences`, as a JSON array string. */
-  readonly traces: string
-  /** See `ScoreSeries.newest`. */
-  readonly newest: number | null
-}
-
 type Row = { readonly examined: number } & (
   | (Omit<Verdicts, 'valueOfA' | 'valueOfB'> & { readonly valueOfA: string; readonly valueOfB: string })
   | { readonly traceSeq: null }
 )
 
-export async function readDisagreement(
-  sql: Sql,
-  projectId: number,
-  query: ScoresQuery & { readonly name: string }
-): Promise<Disagreement> {
+/** `traces` are summaries of the traces in `differences`, as a JSON array string. For `newest` see `ScoreSeries`. */
+export async function readDisagreement(sql: Sql, projectId: number, query: ScoresQuery & { readonly name: string }) {
   const values: (string | number)[] = [projectId]
   const bind = (value: string | number) => `$${values.push(value)}`
   const rows = await sql.unsafe<Row[]>(

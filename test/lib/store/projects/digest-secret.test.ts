@@ -1,7 +1,11 @@
 import { hash } from 'node:crypto'
 import t from 'tap'
-import { claimSecret, isOtherSecret, replaceSecret } from '../../../../lib/store/projects/digest-secret.ts'
-import { readFingerprint } from '../../../../lib/store/projects/secret-fingerprint.ts'
+import {
+  claimSecret,
+  isOtherSecret,
+  readFingerprint,
+  replaceSecret
+} from '../../../../lib/store/projects/digest-secret.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 
 const OURS = 'the secret of a deployment'

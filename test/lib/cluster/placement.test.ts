@@ -1,6 +1,5 @@
 import t from 'tap'
-import { nodeProblems } from '../../../lib/cluster/node-problems.ts'
-import { readPlacement } from '../../../lib/cluster/placement.ts'
+import { nodeProblems, readPlacement } from '../../../lib/cluster/placement.ts'
 import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
 
 const node = (name: string, bytes: number, isActive = true) => ({ name, port: 5432, isActive, shards: 16, bytes })

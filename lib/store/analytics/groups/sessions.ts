@@ -5,8 +5,11 @@
  * limited number of traces, and may be short or empty before the last page.
  */
 import type { Sql } from 'postgres'
+import { list } from '../../answers/json-text.ts'
 import type { Edge } from '../../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
+import { readSummaries } from '../../lists/summary-page.ts'
+import { walkTraces } from '../../lists/trace-walk.ts'
 
 /** Maximum number of traces that a page examines. Most pages are full after a few hundred. */
 export const MOST_LOOKED_AT = 5000
@@ -37,11 +40,6 @@ export interface SessionGroupSums {
   readonly lastAt: string
 }
 
-export interface SessionListPage {
-  readonly groups: readonly SessionGroupSums[]
-  readonly next: Edge | undefined
-}
-
 type Row = SessionGroupSums & { readonly traceId: string }
 
 /**
@@ -69,12 +67,7 @@ const sumsOf = (from: string) => `
   ) s
   order by last.started_at desc, last.id desc`
 
-export async function listSessions(
-  sql: Sql,
-  projectId: number,
-  query: SessionQuery,
-  mostLookedAt = MOST_LOOKED_AT
-): Promise<SessionListPage> {
+export async function listSessions(sql: Sql, projectId: number, query: SessionQuery, mostLookedAt = MOST_LOOKED_AT) {
   const { prefix, environment, limit, after } = query
   const order = TRACE_ORDERS.newest
   const edge = edgeBelow(order, after, undefined)
@@ -129,11 +122,7 @@ async function edgeOfWalk(sql: Sql, projectId: number, edge: Edge, length: numbe
 }
 
 /** Reads the sums of the given sessions that exist, ordered by their last trace, newest first. */
-export async function readSessionSums(
-  sql: Sql,
-  projectId: number,
-  ids: readonly string[]
-): Promise<SessionGroupSums[]> {
+export async function readSessionSums(sql: Sql, projectId: number, ids: readonly string[]) {
   const rows = await sql.unsafe<Row[]>(
     sumsOf(`(
       select l.* from unnest($2::text[]) as asked (session) cross join lateral (
@@ -145,4 +134,74 @@ export async function readSessionSums(
     { prepare: true }
   )
   return rows.map(({ traceId: _, ...sums }) => sums)
+}
+
+/** Maximum number of a session's traces that are summed, newest first, and of its users that are listed. */
+const MOST_SUMMED_OF_ONE = 5000
+const MOST_USERS = 20
+
+interface SessionSums {
+  readonly traces: number
+  readonly running: number
+  /** Number of failed traces. */
+  readonly errors: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** Null if no trace has a cost. */
+  readonly costUsd: number | null
+  /** Sum of the traces' durations. */
+  readonly durationMs: number
+  readonly firstAt: string
+  /** Start of the session's last trace. */
+  readonly lastAt: string
+  readonly users: readonly string[]
+  /** Number of traces summed, if the session has more traces; otherwise null. */
+  readonly newest: number | null
+}
+
+/** Returns undefined if the session has no traces. */
+export async function readSession(sql: Sql, projectId: number, sessionId: string): Promise<SessionSums | undefined> {
+  const [row] = await sql<[Omit<SessionSums, 'newest'> & { readonly found: number }]>`
+    with newest as materialized (
+      select *, row_number() over (order by started_at desc, id desc) as place from (
+        select id, started_at, ended_at, duration_ms, status, input_tokens, output_tokens, cost_usd, user_id from traces
+        where project_id = ${projectId} and session_id = ${sessionId}
+        order by session_id desc, started_at desc, id desc limit ${MOST_SUMMED_OF_ONE + 1}
+      ) t
+    )
+    select count(*)::int as traces, (select count(*)::int from newest) as found,
+      count(*) filter (where ended_at is null)::int as running, count(*) filter (where status = 'error')::int as errors,
+      coalesce(sum(input_tokens), 0)::float8 as "inputTokens",
+      coalesce(sum(output_tokens), 0)::float8 as "outputTokens",
+      sum(cost_usd) as "costUsd", coalesce(sum(duration_ms), 0)::float8 as "durationMs",
+      min(started_at) as "firstAt", max(started_at) as "lastAt",
+      array(select distinct user_id from newest where user_id is not null order by 1 limit ${MOST_USERS}) as users
+    from newest where place <= ${MOST_SUMMED_OF_ONE}`
+  const { found, ...sums } = row
+  return found === 0 ? undefined : { ...sums, newest: found > MOST_SUMMED_OF_ONE ? MOST_SUMMED_OF_ONE : null }
+}
+
+interface SessionPage {
+  /** Trace summaries, oldest first, as a JSON array string. */
+  readonly traces: string
+  readonly next: Edge | undefined
+}
+
+const BEGINNING: Edge = { key: TRACE_ORDERS.newest.lowestKey, tie: TRACE_ORDERS.newest.lowestTie, inclusive: true }
+
+/** Reads the traces after `after`, or the first page. */
+export async function readSessionTraces(
+  sql: Sql,
+  projectId: number,
+  sessionId: string,
+  { after = BEGINNING, limit }: { readonly after?: Edge | undefined; readonly limit: number }
+): Promise<SessionPage> {
+  const start = { edge: after, down: false, isCursor: false, limit }
+  const { page } = await walkTraces(sql, projectId, { sort: 'newest', sessionId, limit }, start)
+  const found = readSummaries(page)
+  const last = found[limit - 1]
+  return {
+    traces: list(found.slice(0, limit).map(trace => trace.render())),
+    next: found.length > limit && last ? { key: last.startedAt, tie: last.id, inclusive: false } : undefined
+  }
 }

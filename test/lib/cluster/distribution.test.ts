@@ -1,7 +1,5 @@
 import t from 'tap'
-import { readLeftBehind, readTables } from '../../../lib/cluster/distribution.ts'
-import { describeLeftBehind } from '../../../lib/cluster/left-behind.ts'
-import { migrateSchema } from '../../../lib/cluster/schema.ts'
+import { describeLeftBehind, migrateSchema, readLeftBehind, readTables } from '../../../lib/cluster/distribution.ts'
 import { readMigrations } from '../../../lib/database/migrate.ts'
 import { PROJECT_TABLES } from '../../../lib/database/tables.ts'
 import { createLog } from '../../../lib/log.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { findFull, findRoom, ROOM, type RollupPart } from '../../../lib/rollups/room.ts'
+import { findFull, findRoom, ROOM, type RollupPart } from '../../../lib/rollups/name-limits.ts'
 
 const part = (list: string, over: Partial<RollupPart> = {}): RollupPart => ({
   level: 'n',

@@ -1,0 +1,39 @@
+/** Describes what a server lacks: connections that PostgreSQL does not allow, and background work that is late. */
+import type { Shortage } from '../database/pooled/connection-limit.ts'
+import type { ConnectionRoom } from '../store/server/properties.ts'
+
+/** Describes the shortage that one process has found. */
+export function describeShortage(shortage: Shortage | undefined): string[] {
+  if (shortage === undefined) return []
+  const { allowed, wanted } = shortage
+  return [`connections: the database allows this process ${allowed} of ${wanted}`]
+}
+
+/** Returns the shortages that are predictable before startup, as sentences with remedies. */
+export function findShortage(room: ConnectionRoom, processes: number, perProcess: number): string[] {
+  const wanted = processes * perProcess
+  if (room.most >= wanted) return []
+  return [
+    `${room.setBy} allows ${room.most} connections, and the server would use up to ${wanted} (${perProcess} for each ` +
+      'process): it works with fewer, more slowly. Raise the limit, or set DATABASE_CONNECTIONS and PROCESSES to what fits.'
+  ]
+}
+
+/** Threshold for reporting a lag. Folding normally lags by a minute, and the index by several minutes after a burst. */
+const LATE_MS = 600_000
+
+/** Age of the oldest write not yet folded into sums over time or added to the search index, in milliseconds. */
+interface Lags {
+  readonly charts: number
+  readonly search: number
+}
+
+/** Describes lags for `lacks` in GET /readyz. Omits causes, because the endpoint is public. */
+export function describeLags({ charts, search }: Lags): string[] {
+  return [
+    ...(charts < LATE_MS ? [] : [`charts: sums over time are ${inMinutes(charts)} behind; the log says why`]),
+    ...(search < LATE_MS ? [] : [`search: the index is ${inMinutes(search)} behind; the log says why`])
+  ]
+}
+
+const inMinutes = (ms: number): string => `${Math.floor(ms / 60_000)} minutes`
