@@ -14,7 +14,7 @@ export type {
 } from './api-types.ts'
 export type { SpoorOptions } from './options.ts'
 export type { Evaluated, Evaluator, Verdict } from './read/evaluate.ts'
-export { SpoorError } from './read/spoor-error.ts'
+export { SpoorError } from './read/reads.ts'
 export type { RecordedUsage, SpanKind, Status } from './record/fields.ts'
 export type { Parent } from './record/parents.ts'
 export type { EndOptions, ScoreOptions, ScoreValue, Span, SpanOptions, Step, StepOptions } from './record/step.ts'

@@ -1,7 +1,6 @@
 /** Client options. Environment variables supply options that are not given. */
 import { resolve } from 'node:path'
 import type { Redact } from './record/values.ts'
-import type { SendTarget } from './send/transport.ts'
 
 export interface SpoorOptions {
   /** Service address. Defaults to `SPOOR_URL`, then to http://127.0.0.1:8787. */
@@ -34,33 +33,23 @@ export interface SpoorOptions {
   readonly spoolBytes?: number | undefined
 }
 
-export interface Settings extends SendTarget {
-  readonly spool: string | undefined
-  readonly spoolEach: boolean
-  readonly live: boolean
-  readonly flushEach: boolean
-  readonly openTelemetry: boolean
-  readonly redact: Redact | undefined
-  readonly onProblem: (problem: string) => void
-  readonly memoryBytes: number
-  readonly spoolBytes: number
-  /** Reason why nothing can be recorded, if any. */
-  readonly obstacle: string | undefined
-}
+export type Settings = ReturnType<typeof readOptions>
 
 const MIB = 1024 * 1024
 const URL_DEFAULT = 'http://127.0.0.1:8787'
-const SPOOL_DEFAULT = './.spoor'
 
 /** Never throws, because an application must start even without tracing. */
-export function readOptions(options: SpoorOptions, env: NodeJS.ProcessEnv): Settings {
+export function readOptions(options: SpoorOptions, env: NodeJS.ProcessEnv) {
   const url = String(options.url || env.SPOOR_URL || URL_DEFAULT)
   const key = String(options.key ?? env.SPOOR_API_KEY ?? '').trim()
-  const spool = options.spool ?? (env.SPOOR_SPOOL || SPOOL_DEFAULT)
+  const spool = options.spool ?? (env.SPOOR_SPOOL || './.spoor')
   const isUrl = /^https?:\/\/[^/]/.test(url) && URL.canParse(url)
   const obstacle = isUrl ? keyObstacle(key) : `the url of a server begins with http:// or https://: ${url} does not`
   return {
-    ...{ url: obstacle === undefined ? url : URL_DEFAULT, key, obstacle },
+    url: obstacle === undefined ? url : URL_DEFAULT,
+    key,
+    /** Reason why nothing can be recorded, if any. */
+    obstacle,
     // The application may change its working directory later.
     spool: spool === false ? undefined : resolve(String(spool)),
     spoolEach: options.spoolEach ?? false,

@@ -5,17 +5,17 @@ import type { KeyDescription, Project } from './api-types.ts'
 import { readOptions, type Settings, type SpoorOptions } from './options.ts'
 import { type Ask, Scores, Traces } from './read/reads.ts'
 import { currentOtelSpan, type HeadersLike, parentFromHeaders } from './record/parents.ts'
-import { isUsable, runStep } from './record/run.ts'
+import { isUsable, runStep } from './record/reading.ts'
 import { optionsFirst, type ScoreOptions, type ScoreValue, type SpanOptions, type Step } from './record/step.ts'
-import { scoreBody, Trace, type TraceOptions, type TracePart, type TraceRecorder } from './record/trace.ts'
+import { scoreBody, Trace, type TraceOptions, type TraceRecorder } from './record/trace.ts'
 import { messageOf } from './record/values.ts'
-import type { SpoolLook } from './send/adopt.ts'
-import { offEnding, onEnding, type ProcessEnding } from './send/exit.ts'
+import { onEnding } from './send/exit.ts'
 import { type FlushOptions, Holding } from './send/holding.ts'
 import type { Flushed } from './send/outcome.ts'
 import { Owner } from './send/owner.ts'
 import { Spool } from './send/spool.ts'
-import type { SendTarget, Transport } from './send/transport.ts'
+import type { SpoolLook } from './send/spool-adoption.ts'
+import type { Transport } from './send/transport.ts'
 
 export interface ObserveOptions extends SpanOptions, TraceOptions {
   readonly name?: string | undefined
@@ -34,10 +34,10 @@ const SETTLED_MS = 500
 const FLUSH_EACH_MS = 5000
 
 export class Spoor {
-  readonly traces: Traces
-  readonly scores: Scores
-  readonly #settings: Omit<Settings, keyof SendTarget>
-  readonly #ask: Ask
+  readonly #ask: Ask = async (...given) => (await import('./read/ask.ts')).ask(await this.#connect(), ...given)
+  readonly traces = new Traces(this.#ask)
+  readonly scores = new Scores(this.#ask)
+  readonly #settings: Omit<Settings, 'url' | 'key'>
   readonly #connect: () => Promise<Transport>
   readonly #holding: Holding
   #connection: Promise<Transport> | undefined
@@ -45,7 +45,19 @@ export class Spoor {
   readonly #context = new AsyncLocalStorage<Step>()
   readonly #running = new Map<string, Trace>()
   readonly #recorder: TraceRecorder
-  readonly #ending: ProcessEnding
+  readonly #ending = {
+    endAll: () => {
+      for (const trace of this.#running.values()) trace.abandon()
+    },
+    save: () => {
+      const failed = this.#holding.saveAll()
+      if (failed > 0)
+        this.#settings.onProblem(`traces lost: ${failed}; the process ends, and they could not be kept on disk`)
+    },
+    sendBriefly: async (timeoutMs: number) => (await this.#holding.flush({ timeoutMs }, true)).kept === 0,
+    release: () => this.#spool?.release()
+  }
+  readonly #offEnding: () => void
   readonly #adopting: NodeJS.Timeout
   #closing: Promise<Flushed> | undefined
   #heldBytes = 0
@@ -54,7 +66,7 @@ export class Spoor {
     // The object does not contain the key, because applications may log the object.
     const { url, key, ...settings } = readOptions(options, process.env)
     this.#settings = settings
-    const { spool, spoolBytes, obstacle } = settings
+    const { spool, spoolBytes, memoryBytes, redact, obstacle } = settings
     const owner = new Owner({ url, key })
     if (obstacle === undefined) owner.register(spool)
     this.#spool = spool === undefined ? undefined : new Spool(spool, spoolBytes, owner)
@@ -70,14 +82,22 @@ export class Spoor {
       const { Sender } = await import('./send/sender.ts')
       return new Sender(holding, await this.#connect())
     })
-    const ask: Ask = async (...given) => (await import('./read/ask.ts')).ask(await this.#connect(), ...given)
-    this.#ask = ask
-    this.traces = new Traces(ask)
-    this.scores = new Scores(ask)
-    this.#recorder = this.#makeRecorder()
-    this.#ending = this.#makeEnding()
+    this.#recorder = {
+      redact,
+      run: (step, act) => runStep(this.#context, step, act),
+      problem: text => this.#holding.problem(text),
+      send: ({ traceId, name }, part) => {
+        if (obstacle === undefined) this.#holding.add(traceId, name, part)
+        else if (part.kind !== 'score') this.#holding.lose(traceId, name, obstacle)
+      },
+      over: trace => void this.#running.delete(trace.key),
+      hold: bytes => {
+        this.#heldBytes += bytes
+        return this.#heldBytes > memoryBytes
+      }
+    }
     if (obstacle !== undefined) this.#holding.problem(`nothing is recorded: ${obstacle}`)
-    onEnding(this.#ending)
+    this.#offEnding = onEnding(this.#ending)
     // Serverless functions are billed per request, so the transport is loaded at startup.
     if (settings.flushEach) void this.#connect()
     setImmediate(() => void this.#look({ isSettled: false })).unref()
@@ -168,7 +188,7 @@ export class Spoor {
     this.#ending.endAll()
     await this.flush(options)
     clearInterval(this.#adopting)
-    offEnding(this.#ending)
+    this.#offEnding()
     this.#ending.endAll()
     this.#holding.saveAll()
     this.#holding.isStopped = true
@@ -217,46 +237,13 @@ export class Spoor {
     const isUnknown = spool.owner.destination === undefined && holding.state().sent > 0
     if (!isUnknown && !existsSync(spool.folder)) return 0
     try {
-      const { adopt } = await import('./send/adopt.ts')
+      const { adopt } = await import('./send/spool-adoption.ts')
       const { taken, isAgain } = await adopt(spool, holding, this.#connect, look)
       if (isAgain) setTimeout(() => void this.adopt(), SETTLED_MS).unref()
       return taken
     } catch (error) {
       this.problem(`the spool is not looked at: ${messageOf(error)}`)
       return 0
-    }
-  }
-
-  #makeRecorder(): TraceRecorder {
-    const { redact, obstacle, memoryBytes } = this.#settings
-    return {
-      redact,
-      run: (step, act) => runStep(this.#context, step, act),
-      problem: text => this.#holding.problem(text),
-      send: ({ traceId, name }, part: TracePart) => {
-        if (obstacle === undefined) this.#holding.add(traceId, name, part)
-        else if (part.kind !== 'score') this.#holding.lose(traceId, name, obstacle)
-      },
-      over: trace => void this.#running.delete(trace.key),
-      hold: bytes => {
-        this.#heldBytes += bytes
-        return this.#heldBytes > memoryBytes
-      }
-    }
-  }
-
-  #makeEnding(): ProcessEnding {
-    return {
-      endAll: () => {
-        for (const trace of this.#running.values()) trace.abandon()
-      },
-      save: () => {
-        const failed = this.#holding.saveAll()
-        if (failed > 0)
-          this.#settings.onProblem(`traces lost: ${failed}; the process ends, and they could not be kept on disk`)
-      },
-      sendBriefly: async timeoutMs => (await this.#holding.flush({ timeoutMs }, true)).kept === 0,
-      release: () => this.#spool?.release()
     }
   }
 }

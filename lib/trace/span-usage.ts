@@ -1,6 +1,6 @@
 /**
- * Sums a gathered trace's usage and cost, counting each model call once. Several spans often state the same numbers: two
- * libraries report one call, and agents repeat their calls' totals.
+ * Sums a gathered trace's usage and cost, counting each model call once. Several spans often state the same numbers:
+ * two libraries report one call, and agents repeat their calls' totals.
  *
  * A stated number counts unless another span restates it:
  * - An outer call restates the calls inside it, unless they have different response ids, or one is an embedding and the

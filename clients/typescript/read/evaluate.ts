@@ -52,12 +52,9 @@ export async function evaluate(
   query: Omit<TraceListQuery, 'after' | 'before'> = {},
   { concurrency = 4, follow = false, signal }: EvaluateOptions = {}
 ): Promise<Evaluated> {
-  let judged = 0
-  let passed = 0
-  let failed = 0
+  const counts = { judged: 0, passed: 0, failed: 0 }
   const failures: { traceId: string; reason: string }[] = []
-  let numbers = 0
-  let sum = 0
+  let [numbers, sum] = [0, 0]
   // Traces already handled in this run. Their scores may not be visible yet.
   const seen = new Set<string>()
   const look = async () => {
@@ -69,17 +66,17 @@ export async function evaluate(
         seen.add(id)
         try {
           const given = await judge(await spoor.traces.get(id))
-          if (given === undefined) passed++
+          if (given === undefined) counts.passed++
           else {
             const { value, ...more } = typeof given === 'object' ? given : { value: given }
             spoor.score(id, name, value, more)
-            judged++
+            counts.judged++
             if (typeof value === 'string') continue
             numbers++
             sum += Number(value)
           }
         } catch (error) {
-          failed++
+          counts.failed++
           if (failures.length < MOST_FAILURES) failures.push({ traceId: id, reason: messageOf(error) })
         }
       }
@@ -91,18 +88,15 @@ export async function evaluate(
     try {
       await look()
     } catch (error) {
-      if (!follow || !mayPass(error)) throw error
+      const status = (error as { readonly status?: number } | undefined)?.status
+      // The service is unreachable or busy, which may be temporary.
+      const mayPass = status !== undefined && (status === 0 || status === 429 || status >= 500)
+      if (!follow || !mayPass) throw error
       spoor.problem(`evaluate looks again later: ${messageOf(error)}`)
     }
     if (!follow) break
     const pause = Math.max(PAUSE_MS, PAUSE_FACTOR * (performance.now() - began))
     await delay(pause, undefined, { signal }).catch(() => {})
   }
-  return { judged, passed, failed, failures, mean: numbers === 0 ? undefined : sum / numbers }
-}
-
-/** Whether the error may be temporary because the service is unreachable or busy. */
-function mayPass(error: unknown): boolean {
-  const { status } = error as { readonly status?: number }
-  return status !== undefined && (status === 0 || status === 429 || status >= 500)
+  return { ...counts, failures, mean: numbers === 0 ? undefined : sum / numbers }
 }

@@ -13,11 +13,25 @@ import type {
 /** Sends a request. `given` is the query of a GET or the body of a PATCH. */
 export type Ask = <T>(method: 'GET' | 'PATCH' | 'DELETE', path: string, given?: object) => Promise<T>
 
-type All<Query> = Omit<Query, 'after' | 'before'>
-
 const TRACES = '/api/v1/traces'
 
 const tracePath = (traceId: string) => `${TRACES}/${encodeURIComponent(traceId)}`
+
+/** Thrown when the service rejects a request or cannot be reached. */
+export class SpoorError extends Error {
+  override readonly name = 'SpoorError'
+  /** HTTP status; 0 if no response arrived. */
+  readonly status: number
+  readonly code: string | undefined
+  readonly requestId: string | undefined
+
+  constructor(message: string, status: number, code?: string, requestId?: string) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.requestId = requestId
+  }
+}
 
 class List<Query extends object, Page extends { readonly nextCursor: string | null }, Item> {
   protected readonly ask: Ask
@@ -35,7 +49,7 @@ class List<Query extends object, Page extends { readonly nextCursor: string | nu
   }
 
   /** Yields each item that matches the filters, page by page. */
-  async *all(query?: All<Query>): AsyncGenerator<Item, void, undefined> {
+  async *all(query?: Omit<Query, 'after' | 'before'>): AsyncGenerator<Item, void, undefined> {
     for (let after: string | null | undefined; after !== null; ) {
       const page = await this.list({ ...query, ...(after && { after }) } as Query)
       yield* this.#itemsOf(page)

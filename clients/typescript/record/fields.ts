@@ -10,7 +10,8 @@ export interface RecordedUsage {
   totalTokens?: number
 }
 
-const COUNTS = ['inputTokens', 'outputTokens', 'totalTokens'] as const
+/** Maximum bytes of values in a span, or in a trace without its spans. The service accepts 768,000 bytes in total. */
+export const DOCUMENT_BYTES = 700_000
 
 /** Returns 1 to `most` well-formed characters without U+0000; undefined if the value is missing or empty. */
 export function shortText(value: unknown, most: number): string | undefined {
@@ -31,7 +32,7 @@ export function statusOf(value: unknown): Status {
 /** Returns the counts that are non-negative integers; undefined if there are none. */
 export function usageOf(value: RecordedUsage | undefined): RecordedUsage | undefined {
   const usage: RecordedUsage = {}
-  for (const name of COUNTS) {
+  for (const name of ['inputTokens', 'outputTokens', 'totalTokens'] as const) {
     const count = value?.[name]
     if (typeof count === 'number' && Number.isSafeInteger(count) && count >= 0) usage[name] = count
   }

@@ -1,4 +1,5 @@
-/** External parent spans that a trace can join, from a `traceparent` header or from OpenTelemetry. */
+/** W3C Trace Context: random ids, and external parents from a `traceparent` header or from OpenTelemetry. */
+import { randomFillSync } from 'node:crypto'
 
 export interface Parent {
   readonly traceId: string
@@ -11,15 +12,11 @@ const SPAN = Symbol.for('OpenTelemetry Context Key SPAN')
 /** Matches nonzero ids with the sampled flag. An unsampled span is never sent, so traces below it would lack a root. */
 const TRACEPARENT = /^[0-9a-f]{2}-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]{16})-[0-9a-f][13579bdf]/
 
-interface Api {
-  readonly context?: { active(): { getValue(key: symbol): unknown } }
-}
-
 /** Returns OpenTelemetry's current span, if it is sampled. */
 export function currentOtelSpan(): Parent | undefined {
-  const api = (globalThis as Record<symbol, unknown>)[API] as Api | undefined
-  const span = api?.context?.active?.().getValue(SPAN) as { spanContext?(): SpanContext } | undefined
-  const { traceId, spanId, traceFlags = 0 } = span?.spanContext?.() ?? {}
+  // biome-ignore lint/suspicious/noExplicitAny: the state of several versions of @opentelemetry/api.
+  const api = (globalThis as any)[API]
+  const { traceId, spanId, traceFlags = 0 } = api?.context?.active?.().getValue(SPAN)?.spanContext?.() ?? {}
   return parentOf(`00-${traceId}-${spanId}-0${traceFlags & 1}`)
 }
 
@@ -31,9 +28,24 @@ export function parentFromHeaders(headers: HeadersLike | undefined): Parent | un
 
 export type HeadersLike = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
-type SpanContext = Parent & { readonly traceFlags?: number }
-
 function parentOf(traceparent: unknown): Parent | undefined {
   const [, traceId, spanId] = TRACEPARENT.exec(String(traceparent).toLowerCase()) ?? []
   return traceId === undefined || spanId === undefined ? undefined : { traceId, spanId }
 }
+
+const POOL = Buffer.alloc(4096)
+let used = POOL.length
+
+/** Returns a random id, which is never all zeros. */
+function hex(bytes: number): string {
+  if (used + bytes > POOL.length) {
+    randomFillSync(POOL)
+    used = 0
+  }
+  used += bytes
+  const text = POOL.toString('hex', used - bytes, used)
+  return /[^0]/.test(text) ? text : hex(bytes)
+}
+
+export const newTraceId = (): string => hex(16)
+export const newSpanId = (): string => hex(8)

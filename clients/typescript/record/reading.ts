@@ -1,6 +1,7 @@
 /**
- * Records results that are read later: async iterables, generators and web streams. The step ends when the reader
- * reaches the end, stops or fails, or when an unread result is garbage-collected.
+ * Calls a function as a step. The function's result becomes the step's output, and an exception fails the step. A result
+ * that is read later is recorded while it is read: async iterables, generators and web streams. Their step ends when the
+ * reader reaches the end, stops or fails, or when an unread result is garbage-collected.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { Span, type Step } from './step.ts'
@@ -11,21 +12,67 @@ const MOST_ITEMS = 10_000
 
 type Context = AsyncLocalStorage<Step>
 
+export function runStep<R>(context: Context, step: Step, act: () => R): R {
+  const failed = (error: unknown): never => {
+    fail(step, error)
+    throw error
+  }
+  let result: R
+  try {
+    result = context.run(step, act)
+  } catch (error) {
+    return failed(error)
+  }
+  if (!isThenable(result)) return settle(context, step, result)
+  // A lazy promise starts its work when `then` is called, so the call belongs inside the step.
+  const settled = context.run(step, () => Promise.resolve(result))
+  return settled.then(value => settle(context, step, value), failed) as R
+}
+
+function settle<V>(context: Context, step: Step, value: V): V {
+  if (isReadLater(value)) return watchReading(context, step, value)
+  succeed(step, value)
+  return value
+}
+
+export function succeed(step: Step, output: unknown): void {
+  if (step.isEnded) return
+  if (!step.hasOutput && output !== undefined) step.setOutput(output)
+  if (!step.hasStatus) step.setStatus('ok')
+  step.end()
+}
+
+export function fail(step: Step, error: unknown): void {
+  if (step.isEnded) return
+  step.recordError(error)
+  step.end()
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function'
+}
+
+/** Whether a step can be the current one. A span that outlives its trace cannot contain another span. */
+export function isUsable(step: Step | undefined): step is Step {
+  return step !== undefined && !(step instanceof Span ? step.isOver : step.isEnded)
+}
+
 /** Ends a step when its result is garbage-collected. A `Reading` must never reference the result. */
 const forgotten = new FinalizationRegistry<Reading>(reading => reading.stop('collected'))
 
-export function isReadLater(value: unknown): value is object {
+function isReadLater(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
-  return Symbol.asyncIterator in value || value instanceof ReadableStream || isGenerator(value)
+  if (Symbol.asyncIterator in value || value instanceof ReadableStream) return true
+  return (value as Record<symbol, unknown>)[Symbol.toStringTag] === 'Generator'
 }
 
 /** Wraps a result to record the items that the application reads from it. */
-export function watchReading<V>(context: Context, step: Step, value: V & object): V {
+function watchReading<V>(context: Context, step: Step, value: V & object): V {
   const reading = new Reading(step)
   const watched =
     value instanceof ReadableStream
       ? watchStream(value, reading, context, step)
-      : watchIterable(value as AnyIterable, reading, context, step)
+      : watchIterable(value, reading, context, step)
   reading.isWatched(watched)
   return watched as V
 }
@@ -54,31 +101,25 @@ export class Reading {
 
   /** Called when the reader reaches the end. `output`, if given, replaces the collected items. */
   end(output?: unknown): void {
-    this.#close(() => {
-      this.#setOutput(output)
-      if (!this.#step.hasStatus) this.#step.setStatus('ok')
-    })
+    this.#close(output, () => this.#step.hasStatus || this.#step.setStatus('ok'))
   }
 
   fail(error: unknown): void {
-    this.#close(() => {
-      this.#setOutput(undefined)
-      this.#step.recordError(error)
-    })
+    this.#close(undefined, () => this.#step.recordError(error))
   }
 
   /** Called when the reader stops early or the result is garbage-collected. */
   stop(reason: 'left' | 'collected'): void {
-    this.#close(() => {
-      this.#setOutput(undefined)
+    this.#close(undefined, () => {
       if (this.#step instanceof Span) this.#step.addEvent('not read to its end', { reason })
     })
   }
 
-  #close(conclude: () => void): void {
+  #close(output: unknown, conclude: () => unknown): void {
     forgotten.unregister(this)
     if (this.#step instanceof Span) this.#step.isStreaming = false
     if (this.#step.isEnded) return
+    this.#setOutput(output)
     conclude()
     this.#step.end()
   }
@@ -98,18 +139,11 @@ export class Reading {
 /** Assumed size of an item that is not a string, because its actual size is unknown. */
 const ITEM_BYTES = 200
 
-interface AnyIterator {
-  next(...given: unknown[]): unknown
-  return?(value?: unknown): unknown
-  throw?(error?: unknown): unknown
-}
-type AnyIterable = AnyIterator & Record<PropertyKey, unknown>
-
 /**
  * Proxies an iterable, whose other members keep working, including private ones. Each iteration runs inside the step,
  * so that calls made by a generator become part of the step.
  */
-function watchIterable(target: AnyIterable, reading: Reading, context: Context, step: Step): object {
+function watchIterable(target: object, reading: Reading, context: Context, step: Step): object {
   const watched: object = new Proxy(target, {
     get(_, name) {
       const value = Reflect.get(target, name, target)
@@ -178,8 +212,4 @@ function watchStream(target: ReadableStream, reading: Reading, context: Context,
     },
     { highWaterMark: 0 }
   )
-}
-
-function isGenerator(value: object): boolean {
-  return (value as Record<symbol, unknown>)[Symbol.toStringTag] === 'Generator'
 }

@@ -7,45 +7,41 @@ import { MAX_SPANS } from '../api-types.ts'
 import type { SpanRecord } from './render.ts'
 
 export class SpanRoom {
-  readonly #places = new Set<string>()
+  readonly #slots = new Set<string>()
   /** Finished spans that have not been sent. */
   #waiting: SpanRecord[] = []
-  #waitingSize = 0
+  /** Approximate size of the finished, unsent spans in bytes. */
+  bytes = 0
   /** Spans without a slot, counted in total and by kind. */
   leftOut: { count: number; kinds: Record<string, number> } | undefined
 
   /** Called when a span starts. Returns whether the span gets a slot. */
   enter(id: string): boolean {
-    if (this.#places.size >= MAX_SPANS) return false
-    this.#places.add(id)
+    if (this.#slots.size >= MAX_SPANS) return false
+    this.#slots.add(id)
     return true
   }
 
   has(id: string): boolean {
-    return this.#places.has(id)
-  }
-
-  /** Approximate size of the finished, unsent spans in bytes. */
-  get bytes(): number {
-    return this.#waitingSize
+    return this.#slots.has(id)
   }
 
   add(span: SpanRecord): void {
-    if (!this.#places.has(span.id)) {
+    if (!this.#slots.has(span.id)) {
       const out = span.status === 'error' ? this.#makeRoom(span) : undefined
       this.#count(out ?? span)
       if (out === undefined) return
-      this.#places.add(span.id)
+      this.#slots.add(span.id)
     }
     this.#waiting.push(span)
-    this.#waitingSize += span.bytes
+    this.bytes += span.bytes
   }
 
   /** Removes and returns the finished spans. */
   take(): SpanRecord[] {
     const taken = this.#waiting
     this.#waiting = []
-    this.#waitingSize = 0
+    this.bytes = 0
     return taken
   }
 
@@ -61,8 +57,8 @@ export class SpanRoom {
     const place = this.#waiting.findLastIndex(({ id, status }) => status !== 'error' && !parents.has(id))
     const [out] = place < 0 ? [] : this.#waiting.splice(place, 1)
     if (out === undefined) return undefined
-    this.#places.delete(out.id)
-    this.#waitingSize -= out.bytes
+    this.#slots.delete(out.id)
+    this.bytes -= out.bytes
     return out
   }
 }

@@ -7,6 +7,7 @@ import { type Clock, timeOf, timestamp } from './clock.ts'
 import {
   addUsage,
   costOf,
+  DOCUMENT_BYTES,
   kindOf,
   type RecordedUsage,
   type SpanKind,
@@ -15,7 +16,7 @@ import {
   statusOf,
   usageOf
 } from './fields.ts'
-import { newSpanId } from './ids.ts'
+import { newSpanId } from './parents.ts'
 import { listText, membersText, objectText, quoted, renderJson, type SpanRecord, type Texts } from './render.ts'
 import { messageOf, type Redact, writeValue } from './values.ts'
 
@@ -49,34 +50,25 @@ export interface ScoreOptions {
 }
 export type ScoreValue = number | string | boolean
 
-interface Used {
-  readonly usage: RecordedUsage | undefined
-  readonly costUsd: number | undefined
-}
-
-export interface Recorder {
-  readonly redact: Redact | undefined
-  /** Calls a function with the step as the current one, and ends the step with the function's result. */
-  run<R>(step: Step, act: () => R): R
-  problem(text: string): void
-}
-
-export interface StepOwner {
+/** A trace, as its spans use it. */
+interface StepOwner {
   readonly traceId: string
   readonly clock: Clock
-  readonly recorder: Recorder
+  readonly recorder: {
+    readonly redact: Redact | undefined
+    run<R>(step: Step, act: () => R): R
+    problem(text: string): void
+  }
   readonly isOver: boolean
-  /** Lets other services' spans join the trace. Returns a `traceparent` header that names the trace and the span. */
   share(spanId: string): string
   score(name: string, value: ScoreValue, options?: ScoreOptions): unknown
   begun(span: Span): void
-  /** Returns the id of the parent under which the span is recorded. */
   parentOf(span: Span): string | undefined
   ended(span: Span, record: SpanRecord, said: Texts): void
 }
 
-/** Maximum bytes of values in a span, or in a trace without its spans. The service accepts 768,000 bytes in total. */
-export const DOCUMENT_BYTES = 700_000
+type Used = Pick<StepOptions, 'usage' | 'costUsd'>
+
 /** Bytes that the output leaves for attributes, metadata and events. */
 const REST_BYTES = 60_000
 
@@ -186,11 +178,7 @@ export abstract class Step {
     return this.owner.recorder.run(span, () => act(span))
   }
 
-  protected setMembers(members: Readonly<Record<string, unknown>>): this {
-    return this.writeMembers(members, this.members)
-  }
-
-  protected writeMembers(given: Readonly<Record<string, unknown>>, members: Map<string, string>): this {
+  protected writeMembers(given: Readonly<Record<string, unknown>>, members = this.members): this {
     for (const [name, value] of Object.entries(given)) {
       const text = this.#write(name, value, this.room / 2)
       if (text !== undefined) members.set(name, text)
@@ -206,18 +194,10 @@ export abstract class Step {
   /** Returns the step's current state as JSON, except the fields in `without`. */
   protected tell(id: string, { usage, costUsd }: Used, more: Texts, without: readonly string[] = []): string {
     const { name, status = 'unset', startedAt, endedAt } = this
-    const always = {
-      id: quoted(id),
-      name: renderJson(name),
-      status: quoted(status),
-      startedAt: quoted(timestamp(startedAt))
-    }
-    const end = endedAt === undefined ? undefined : quoted(timestamp(endedAt))
-    return objectText(without, always, this.said, more, {
-      endedAt: end,
-      usage: renderJson(usage),
-      costUsd: renderJson(costUsd)
-    })
+    const [start, end] = [quoted(timestamp(startedAt)), endedAt === undefined ? undefined : quoted(timestamp(endedAt))]
+    const always = { id: quoted(id), name: renderJson(name), status: quoted(status), startedAt: start }
+    const last = { endedAt: end, usage: renderJson(usage), costUsd: renderJson(costUsd) }
+    return objectText(without, always, this.said, more, last)
   }
 
   /** Adds the usage and cost of a nested step. */
@@ -293,7 +273,7 @@ export class Span extends Step {
   }
 
   setAttributes(attributes: Readonly<Record<string, unknown>>): this {
-    return this.setMembers(attributes)
+    return this.writeMembers(attributes)
   }
 
   addEvent(name: string, attributes: Readonly<Record<string, unknown>> = {}): this {
@@ -345,11 +325,7 @@ const BARE_BYTES = 300
 /** Returns the attributes of an `exception` event under OpenTelemetry's names. */
 export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { 'exception.message': error }
-  return {
-    'exception.type': error.name,
-    'exception.message': messageOf(error),
-    'exception.stacktrace': error.stack
-  }
+  return { 'exception.type': error.name, 'exception.message': messageOf(error), 'exception.stacktrace': error.stack }
 }
 
 /** Splits arguments whose options may be omitted before the function. */

@@ -4,9 +4,8 @@
  */
 import { MAX_CATEGORY, MAX_COMMENT, MAX_TAG, MAX_TAGS, MAX_TEXT } from '../api-types.ts'
 import { Clock } from './clock.ts'
-import { shortText } from './fields.ts'
-import { newSpanId, newTraceId } from './ids.ts'
-import type { Parent } from './parents.ts'
+import { DOCUMENT_BYTES, shortText } from './fields.ts'
+import { newSpanId, newTraceId, type Parent } from './parents.ts'
 import {
   bodyText,
   END_FIELDS,
@@ -21,17 +20,8 @@ import {
   type Texts
 } from './render.ts'
 import { SpanRoom } from './span-room.ts'
-import {
-  DOCUMENT_BYTES,
-  type EndOptions,
-  type Recorder,
-  type ScoreOptions,
-  type ScoreValue,
-  Span,
-  Step,
-  type StepOptions,
-  type StepOwner
-} from './step.ts'
+import { type EndOptions, type ScoreOptions, type ScoreValue, Span, Step, type StepOptions } from './step.ts'
+import type { Redact } from './values.ts'
 
 export interface TraceOptions extends StepOptions {
   readonly sessionId?: string | undefined
@@ -52,7 +42,11 @@ export interface TracePart {
 /** A `joined` part contains spans for a trace that other services also record, and is sent as `otlp`. */
 export type PartKind = 'record' | 'start' | 'spans' | 'end' | 'joined' | 'otlp' | 'score'
 
-export interface TraceRecorder extends Recorder {
+export interface TraceRecorder {
+  readonly redact: Redact | undefined
+  /** Calls a function with the step as the current one, and ends the step with the function's result. */
+  run<R>(step: Step, act: () => R): R
+  problem(text: string): void
   /** Sends a part after the trace's earlier parts. */
   send(trace: { readonly traceId: string; readonly name: string }, part: TracePart): void
   /** Called when the trace sends nothing more except scores. */
@@ -70,15 +64,13 @@ const LIVE_BYTES = 1_000_000
 const BATCH_BYTES = 64_000
 const BATCH_MS = 500
 
-type State = 'whole' | 'live' | 'joined' | 'over'
-
-export class Trace extends Step implements StepOwner {
+export class Trace extends Step {
   readonly traceId: string
   readonly clock: Clock
   readonly recorder: TraceRecorder
   readonly #parentSpanId: string | undefined
   #tags: string[] = []
-  #state: State = 'whole'
+  #state: 'whole' | 'live' | 'joined' | 'over' = 'whole'
   /** Span id of this trace if it is part of a larger trace or other services' spans may join it. */
   #rootId: string | undefined
   readonly #spans = new SpanRoom()
@@ -107,7 +99,7 @@ export class Trace extends Step implements StepOwner {
     this.#account()
   }
 
-  protected get owner(): StepOwner {
+  protected get owner(): Trace {
     return this
   }
 
@@ -137,7 +129,7 @@ export class Trace extends Step implements StepOwner {
 
   /** Merges metadata. Each name replaces its previous value. */
   setMetadata(metadata: Readonly<Record<string, unknown>>): this {
-    return this.setMembers(metadata)
+    return this.writeMembers(metadata)
   }
 
   setSession(sessionId: string | undefined): this {
@@ -154,7 +146,7 @@ export class Trace extends Step implements StepOwner {
 
   recordError(error: unknown): void {
     this.setStatus('error')
-    this.setMembers({ error })
+    this.writeMembers({ error })
   }
 
   override score(name: string, value: ScoreValue, options: ScoreOptions = {}): this {
@@ -167,6 +159,7 @@ export class Trace extends Step implements StepOwner {
     return this
   }
 
+  /** Lets other services' spans join the trace. Returns a `traceparent` header that names the trace and the span. */
   share(spanId: string): string {
     if (this.#state === 'whole') this.#join()
     if (this.#state === 'live') {
@@ -177,8 +170,7 @@ export class Trace extends Step implements StepOwner {
 
   /** Ends the trace once no span's result is being read. Open spans end with the trace. */
   end(options: EndOptions = {}): void {
-    if (!this.close(options)) return
-    this.#finishOnceRead()
+    if (this.close(options)) this.#finishOnceRead()
   }
 
   /** Records the trace as it is, because the process ends or too many traces run. */
@@ -212,7 +204,7 @@ export class Trace extends Step implements StepOwner {
     if (this.#state === 'whole') {
       if (isFull || bytes > LIVE_BYTES) this.#goLive()
     } else if (bytes > (this.#state === 'live' ? BATCH_BYTES : LIVE_BYTES)) this.#sendSpans()
-    else if (this.#state === 'live') this.#sendSoon()
+    else if (this.#state === 'live') this.#timer ??= setTimeout(() => this.#sendSpans(), BATCH_MS).unref()
     if (this.endedAt === undefined) return
     // The trace waited for this span, whose result was still being read.
     this.endedAt = Math.max(this.endedAt, record.endedAt)
@@ -234,13 +226,9 @@ export class Trace extends Step implements StepOwner {
 
   /** Whether a field can no longer be set because it was sent with the trace's start. */
   #isSent(what: string): boolean {
-    const isSent = this.#state === 'live'
-    if (isSent) {
-      this.recorder.problem(
-        `trace ${this.name} is live: its ${what}, which is sent at the start, cannot be set any more`
-      )
-    }
-    return isSent
+    if (this.#state !== 'live') return false
+    this.recorder.problem(`trace ${this.name} is live: its ${what}, which is sent at the start, cannot be set any more`)
+    return true
   }
 
   #join(): void {
@@ -257,23 +245,18 @@ export class Trace extends Step implements StepOwner {
     this.#sendSpans()
   }
 
-  #sendSoon(): void {
-    this.#timer ??= setTimeout(() => this.#sendSpans(), BATCH_MS).unref()
-  }
-
   #sendSpans(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const texts = this.#takeTexts()
-    if (texts.length > 0) {
-      const spans = { spans: listText(texts) }
+    const spans = this.#takeSpans()
+    if (spans.spans !== undefined) {
       this.recorder.send(this, this.#state === 'live' ? { kind: 'spans', body: bodyText(spans) } : this.#joined(spans))
     }
     this.#account()
   }
 
-  #takeTexts(): string[] {
-    return this.#spans.take().map(({ text }) => text)
+  #takeSpans(): { spans: string | undefined } {
+    return { spans: listText(this.#spans.take().map(({ text }) => text)) }
   }
 
   #finishOnceRead(): void {
@@ -284,7 +267,7 @@ export class Trace extends Step implements StepOwner {
     for (const span of this.#open) span.end()
     if (this.isOver) return
     clearTimeout(this.#timer)
-    this.recorder.send(this, this.#lastPart(this.#takeTexts()))
+    this.recorder.send(this, this.#lastPart())
     this.#state = 'over'
     this.#sendScores()
     this.#account()
@@ -295,13 +278,11 @@ export class Trace extends Step implements StepOwner {
     for (const part of this.#scores.splice(0)) this.recorder.send(this, part)
   }
 
-  #lastPart(texts: readonly string[]): TracePart {
-    const spans = { spans: listText(texts) }
+  #lastPart(): TracePart {
+    const spans = this.#takeSpans()
     if (this.#state === 'joined') {
-      return this.#joined({
-        ...spans,
-        root: this.#now({ parentSpanId: renderJson(this.#parentSpanId), kind: quoted('chain') })
-      })
+      const more = { parentSpanId: renderJson(this.#parentSpanId), kind: quoted('chain') }
+      return this.#joined({ ...spans, root: this.#now(more) })
     }
     return this.#state === 'live'
       ? { kind: 'end', body: this.#now({ ...SCHEMA, ...spans }, START_FIELDS) }
@@ -333,9 +314,6 @@ export class Trace extends Step implements StepOwner {
 export function scoreBody(name: string, value: ScoreValue, { comment, spanId }: ScoreOptions): string {
   const type = typeof value
   const dataType = type === 'number' ? 'numeric' : type === 'boolean' ? 'boolean' : 'categorical'
-  const fitting = {
-    value: type === 'string' ? (shortText(value, MAX_CATEGORY) ?? '') : value,
-    comment: comment && shortText(comment, MAX_COMMENT)
-  }
-  return JSON.stringify({ name, dataType, ...fitting, spanId })
+  const fitting = type === 'string' ? (shortText(value, MAX_CATEGORY) ?? '') : value
+  return JSON.stringify({ name, dataType, value: fitting, comment: comment && shortText(comment, MAX_COMMENT), spanId })
 }

@@ -3,24 +3,11 @@
  * represent is described in words; an oversized value is cut and says by how much. Nothing here throws.
  */
 
-export interface ValueOptions {
-  /** Maximum UTF-8 bytes of the JSON. Closing brackets and cut marks may add a few kilobytes. */
-  readonly bytes: number
-  readonly redact?: Redact | undefined
-}
-
 /**
  * Receives the name and value of each member and list item; an item's name is its index. Returns the value to record
  * instead. If undefined, the member is omitted, or the item becomes null.
  */
 export type Redact = (name: string, value: unknown) => unknown
-
-export interface Written {
-  readonly text: string
-  readonly bytes: number
-  /** Number of cuts made because the budget was used up. */
-  readonly cuts: number
-}
 
 /** Maximum nesting depth. The service accepts 100 levels, a few of which surround the value in a request body. */
 const MOST_LEVELS = 64
@@ -32,8 +19,12 @@ const MOST_NAME = 1000
 /** Members of an error that are written first. `Object.keys` misses them if they are not enumerable. */
 const ERROR_MEMBERS = ['name', 'message', 'stack', 'cause']
 
-/** Returns undefined if there is nothing to record, as for undefined, functions and symbols. */
-export function writeValue(name: string, value: unknown, { bytes, redact }: ValueOptions): Written | undefined {
+/**
+ * Returns undefined if there is nothing to record, as for undefined, functions and symbols. The JSON has at most `bytes`
+ * bytes in UTF-8, to which closing brackets and cut marks may add a few kilobytes.
+ */
+export function writeValue(name: string, value: unknown, limits: { bytes: number; redact?: Redact | undefined }) {
+  const { bytes, redact } = limits
   const first = new Writer(bytes, bytes, redact)
   if (!first.write(name, value)) return undefined
   if (first.leftOut === 0) return first.result(bytes)
@@ -58,7 +49,8 @@ class Writer {
     this.#redact = redact
   }
 
-  result(bytes: number): Written {
+  /** `cuts` is the number of cuts made because the budget was used up. */
+  result(bytes: number) {
     return { text: this.#text, bytes: bytes - this.#left, cuts: this.#cuts }
   }
 
@@ -91,8 +83,8 @@ class Writer {
     if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value)) {
       if (value instanceof Date && Number.isNaN(value.getTime())) return String(value)
       // The value that `toJSON` or `String` returns is new, so it is redacted as well.
-      if (typeof (value as Jsonable).toJSON === 'function')
-        value = this.#redacted(name, (value as Jsonable).toJSON!(name))
+      const jsonable = value as { toJSON?(name: string): unknown }
+      if (typeof jsonable.toJSON === 'function') value = this.#redacted(name, jsonable.toJSON(name))
       else if (value instanceof String || value instanceof RegExp) value = this.#redacted(name, String(value))
     }
     return typeof value === 'function' || typeof value === 'symbol' ? undefined : value
@@ -110,14 +102,9 @@ class Writer {
 
   #any(value: unknown): void {
     if (typeof value === 'string') this.#string(value)
-    else if (typeof value === 'number') this.#number(value)
     else if (value === null || typeof value === 'boolean') this.#raw(String(value))
+    else if (typeof value === 'number' && Number.isFinite(value)) this.#raw(JSON.stringify(value))
     else if (typeof value === 'object') this.#object(value)
-    else this.#string(String(value))
-  }
-
-  #number(value: number): void {
-    if (Number.isFinite(value)) this.#raw(JSON.stringify(value))
     else this.#string(String(value))
   }
 
@@ -133,23 +120,18 @@ class Writer {
 
   #members(value: object): void {
     if (Array.isArray(value)) this.#list(value, value.length)
-    else if (value instanceof Set) this.#list(value, value.size)
-    else if (value instanceof Map) {
-      if (isKeyedByTexts(value)) this.#record(value, value.size)
-      else this.#list(value, value.size)
-    } else if (value instanceof Error) this.#own(value, [...new Set([...ERROR_MEMBERS, ...Object.keys(value)])])
+    else if (value instanceof Map && isKeyedByTexts(value)) this.#record(value, value.size)
+    else if (value instanceof Set || value instanceof Map) this.#list(value, value.size)
     else if (value instanceof Number || value instanceof Boolean) this.#any(value.valueOf())
-    else if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) this.#string(describeBytes(value))
+    else if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
+      this.#string(`[${typeName(value)} of ${amount(value.byteLength)} bytes]`)
     else {
-      const names = Object.keys(value)
+      const own = Object.keys(value)
+      const names = value instanceof Error ? [...new Set([...ERROR_MEMBERS, ...own])] : own
       const type = names.length === 0 ? typeName(value) : 'Object'
       if (type !== 'Object') this.#string(`[${type}]`)
-      else this.#own(value, names)
+      else this.#record(ownMembers(value as Record<string, unknown>, names), names.length)
     }
-  }
-
-  #own(value: object, names: readonly string[]): void {
-    this.#record(ownMembers(value as Record<string, unknown>, names), names.length)
   }
 
   #list(items: Iterable<unknown>, count: number): void {
@@ -212,10 +194,6 @@ class Writer {
   }
 }
 
-interface Jsonable {
-  toJSON?(name: string): unknown
-}
-
 /** Cuts a string to at most `bytes` bytes of JSON and appends the number of characters cut. */
 export function cutText(text: string, bytes: number): string {
   let kept = text.slice(0, bytes)
@@ -236,21 +214,17 @@ function isKeyedByTexts(map: Map<unknown, unknown>): map is Map<string, unknown>
   return true
 }
 
+/** Yields members with their values, or with a note if a getter throws, so that other members are still recorded. */
 function* ownMembers(value: Record<string, unknown>, names: readonly string[]): Generator<readonly [string, unknown]> {
-  for (const name of names) yield [name, memberOf(value, name)]
-}
-
-/** Returns a member's value, or a note if its getter throws, so that other members are still recorded. */
-function memberOf(value: Record<string, unknown>, name: string): unknown {
-  try {
-    return value[name]
-  } catch (error) {
-    return `[not readable: ${messageOf(error)}]`
+  for (const name of names) {
+    let member: unknown
+    try {
+      member = value[name]
+    } catch (error) {
+      member = `[not readable: ${messageOf(error)}]`
+    }
+    yield [name, member]
   }
-}
-
-function describeBytes(value: ArrayBufferView | ArrayBuffer): string {
-  return `[${typeName(value)} of ${amount(value.byteLength)} bytes]`
 }
 
 function typeName(value: object): string {

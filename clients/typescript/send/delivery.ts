@@ -27,9 +27,8 @@ export interface Delivery {
 let deliveries = 0
 
 export function newDelivery(traceId: string, name: string, parts: TracePart[] | undefined, file?: string): Delivery {
-  deliveries++
   const state = { tries: 0, notBefore: 0, cuts: 0, doubt: undefined }
-  return { traceId, name, parts, bytes: 0, file, isUnsure: file !== undefined, number: deliveries, ...state }
+  return { traceId, name, parts, bytes: 0, file, isUnsure: file !== undefined, number: ++deliveries, ...state }
 }
 
 /** Returns the approximate memory use of a part in bytes. */

@@ -15,26 +15,19 @@ export interface ProcessEnding {
   release(): void
 }
 
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 /** Containers are killed a few seconds after SIGTERM. */
 const SIGNAL_MS = 3000
 const END_MS = 5000
 
 const endings = new Set<ProcessEnding>()
 
-export function onEnding(ending: ProcessEnding): void {
-  if (endings.size === 0) listen()
-  endings.add(ending)
-}
-
-export function offEnding(ending: ProcessEnding): void {
-  endings.delete(ending)
-}
-
 let isListening = false
 
-function listen(): void {
-  if (isListening) return
+/** Returns a function that removes the ending again. */
+export function onEnding(ending: ProcessEnding): () => void {
+  endings.add(ending)
+  const off = () => void endings.delete(ending)
+  if (isListening) return off
   isListening = true
   process.on('exit', () => {
     for (const ending of endings) {
@@ -52,7 +45,8 @@ function listen(): void {
       void ending.sendBriefly(END_MS).then(isAll => isAll || away.add(ending))
     }
   })
-  for (const signal of SIGNALS) process.once(signal, () => void onSignal(signal))
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void onSignal(signal))
+  return off
 }
 
 async function onSignal(signal: NodeJS.Signals): Promise<void> {

@@ -10,19 +10,16 @@
  *
  * The sender (sender.ts) is loaded when there is something to send.
  */
+import type { Settings } from '../options.ts'
 import type { TracePart } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
 import { type Delivery, deliverySize, newDelivery } from './delivery.ts'
-import { Flushes } from './flushes.ts'
 import { type Flushed, Outcome } from './outcome.ts'
 import type { Spool } from './spool.ts'
 
-export interface HoldingOptions {
+export interface HoldingOptions extends Pick<Settings, 'memoryBytes' | 'onProblem'> {
   readonly spool?: Spool | undefined
-  /** Whether each delivery is written to disk at once, so that even killing the process loses nothing. */
   readonly spoolEach?: boolean
-  readonly memoryBytes: number
-  readonly onProblem: (problem: string) => void
 }
 
 export interface FlushOptions {
@@ -30,19 +27,49 @@ export interface FlushOptions {
   readonly timeoutMs?: number | undefined
 }
 
-/** Takes deliveries from the queue and settles them. */
-export interface Courier {
-  /** Starts sending ready deliveries. `now` ends the current pause. */
-  pump(now?: boolean): void
-  /** Whether sending pauses because the service is unreachable or busy. */
-  readonly isPaused: boolean
-  /** Whether the service has failed for so long that new deliveries are written to disk. */
-  readonly isFailingLong: boolean
-}
-
 const FLUSH_MS = 30_000
 /** Trace ids become part of URLs and file names. */
 const TRACE_ID = /^[0-9a-f]{32}$/i
+
+/** Takes deliveries from the queue and settles them (sender.ts). */
+interface Courier {
+  pump(isNow?: boolean): void
+  readonly isPaused: boolean
+  readonly isFailingLong: boolean
+}
+
+/** Callers that wait until everything recorded so far is settled. */
+class Flushes {
+  readonly #open = new Set<{ last: number; untilFailure: boolean; done: () => void }>()
+
+  /**
+   * Resolves when all deliveries up to number `last` are settled, after the timeout or, if `untilFailure` is true, when
+   * the service is unreachable.
+   */
+  wait(last: number, timeoutMs: number, untilFailure: boolean): Promise<void> {
+    return new Promise(resolve => {
+      const done = () => {
+        clearTimeout(timer)
+        this.#open.delete(flush)
+        resolve()
+      }
+      // Without `unref`, the timer keeps the process alive during the wait.
+      const timer = setTimeout(done, timeoutMs)
+      const flush = { last, untilFailure, done }
+      this.#open.add(flush)
+    })
+  }
+
+  /** Called when a delivery is settled. `oldest` is the number of the oldest unsettled delivery. */
+  settled(oldest: number | undefined): void {
+    for (const { last, done } of this.#open) if (oldest === undefined || oldest > last) done()
+  }
+
+  /** Called when sending fails. If `isFinal` is true, a retry would not help, so every wait ends. */
+  failed(isFinal: boolean): void {
+    for (const { untilFailure, done } of this.#open) if (isFinal || untilFailure) done()
+  }
+}
 
 export class Holding {
   readonly options: HoldingOptions

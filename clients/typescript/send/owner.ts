@@ -5,7 +5,7 @@
  * The Python client uses the same names.
  */
 import { createHash } from 'node:crypto'
-import type { SendTarget } from './transport.ts'
+import type { Settings } from '../options.ts'
 
 export const ENDING = '.spoor'
 /** Matches the public id in a key. The secret follows the id. */
@@ -22,7 +22,7 @@ export class Owner {
   readonly keys: Keys
   readonly #server: string
 
-  constructor({ url, key }: SendTarget, keys = ofThisProcess) {
+  constructor({ url, key }: Pick<Settings, 'url' | 'key'>, keys = ofThisProcess) {
     this.keys = keys
     // A key of another format, which a proxy may translate, gets an id that does not reveal the key.
     this.keyId = KEY_ID.exec(key)?.[1] ?? digest(key)

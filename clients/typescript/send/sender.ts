@@ -3,7 +3,7 @@ import type { TracePart } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
 import { type AnswerVerdict, countEqual, judge, parseAnswer, type ServerAnswer, waitMs } from './answer.ts'
 import { type Delivery, deliveryPath, deliverySize } from './delivery.ts'
-import type { Courier, Holding } from './holding.ts'
+import type { Holding } from './holding.ts'
 import { exportBody } from './otlp.ts'
 import { smaller } from './smaller.ts'
 import { CONNECTIONS, type Transport } from './transport.ts'
@@ -15,16 +15,10 @@ const SAVED_AT_ONCE = 20
 const SAVE_PAUSE_MS = 100
 /** Pause before a rejected key is retried, because somebody may have fixed it. */
 const REFUSED_PAUSE_MS = 60_000
-/**
- * The client gives scores no id, so a score without a response may be stored. If the key may read, the sender checks
- * whether the trace has more equal scores than this process has stored. Equal scores from other processes count as
- * well.
- */
-const UNSURE_KIND = 'score'
 /** Maximum number of distinct scores whose stored copies are counted. */
 const MOST_SCORES = 1000
 
-export class Sender implements Courier {
+export class Sender {
   readonly #transport: Transport
   readonly #holding: Holding
   /** Consecutive service failures, the time of the first failure, and the time of the next attempt. */
@@ -40,14 +34,17 @@ export class Sender implements Courier {
     this.#transport = transport
   }
 
+  /** Whether sending pauses because the service is unreachable or busy. */
   get isPaused(): boolean {
     return this.#failures > 0 && performance.now() < this.#resumeAt
   }
 
+  /** Whether the service has failed for so long that new deliveries are written to disk. */
   get isFailingLong(): boolean {
     return this.#failingSince !== undefined && performance.now() - this.#failingSince > SAVE_AFTER_MS
   }
 
+  /** Starts sending ready deliveries. `isNow` ends the current pause. */
   pump(isNow = false): void {
     const holding = this.#holding
     if (holding.isStopped) return
@@ -112,7 +109,9 @@ export class Sender implements Courier {
 
   async #transmit(delivery: Delivery, { kind, body }: TracePart): Promise<ServerAnswer> {
     const path = deliveryPath(delivery.traceId, kind)
-    if (kind === UNSURE_KIND && delivery.isUnsure) {
+    // The client gives scores no id, so a score without a response may be stored. If the key may read, the trace's equal
+    // scores are compared with the number that this process has stored. Those of other processes count as well.
+    if (kind === 'score' && delivery.isUnsure) {
       const answer = await this.#transport.send('GET', path)
       if (countEqual(answer.text, body) > (this.#scores.get(delivery.traceId + body) ?? 0))
         return { status: 200, text: '{"ok":true}' }

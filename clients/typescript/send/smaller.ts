@@ -18,58 +18,42 @@ const FIELDS = ['input', 'output', 'metadata', 'attributes'] as const
 type Document = any
 
 /** Returns undefined if nothing is left to cut. `cuts` is the number of earlier cuts. */
-export function smaller(part: TracePart, cuts: number): TracePart[] | undefined {
-  if (part.kind === 'score' || cuts >= MOST_CUTS) return undefined
-  const body = JSON.parse(part.body)
-  const { kind } = part
+export function smaller({ kind, body: text }: TracePart, cuts: number): TracePart[] | undefined {
+  if (kind === 'score' || cuts >= MOST_CUTS) return undefined
+  const body = JSON.parse(text)
   const most = Math.floor(VALUE_BYTES / FIELDS.length / 2 ** cuts)
-  return (split(kind, body) ?? [{ kind, body: shrink(kind, body, most) }]).map(made)
+  return split(kind, body) ?? [made(kind, shrink(kind, body, most))]
 }
 
-interface Made {
-  readonly kind: TracePart['kind']
-  readonly body: Document
-}
-
-const made = ({ kind, body }: Made): TracePart => ({ kind, body: JSON.stringify(body) })
+const made = (kind: TracePart['kind'], body: Document): TracePart => ({ kind, body: JSON.stringify(body) })
 
 /** Splits a list of spans in half, or a trace from its spans. */
-function split(kind: TracePart['kind'], body: Document): Made[] | undefined {
+function split(kind: TracePart['kind'], body: Document): TracePart[] | undefined {
   const { schemaVersion } = body
   if (kind === 'record') return body.trace.spans === undefined ? undefined : apart(schemaVersion, body.trace)
   const spans: Document[] = kind === 'otlp' ? exported(body) : (body.spans ?? [])
   if (kind === 'end' && spans.length > 0) {
     const { spans: _, ...end } = body
-    return [
-      { kind: 'spans', body: { schemaVersion, spans } },
-      { kind, body: end }
-    ]
+    return [made('spans', { schemaVersion, spans }), made(kind, end)]
   }
   if (spans.length < 2) return undefined
   const half = Math.ceil(spans.length / 2)
-  return [spans.slice(0, half), spans.slice(half)].map(some => ({
-    kind,
-    body: kind === 'otlp' ? withExported(body, some) : { schemaVersion, spans: some }
-  }))
+  return [spans.slice(0, half), spans.slice(half)].map(some =>
+    made(kind, kind === 'otlp' ? withExported(body, some) : { schemaVersion, spans: some })
+  )
 }
 
 /** Splits a complete trace into its start, its spans and its end. */
-function apart(schemaVersion: number, { spans, ...trace }: Document): Made[] {
+function apart(schemaVersion: number, { spans, ...trace }: Document): TracePart[] {
   const end: Document = { schemaVersion }
   for (const name of END_FIELDS) {
     if (trace[name] !== undefined) end[name] = trace[name]
     delete trace[name]
   }
-  return [
-    { kind: 'start', body: { schemaVersion, trace } },
-    { kind: 'spans', body: { schemaVersion, spans } },
-    { kind: 'end', body: end }
-  ]
+  return [made('start', { schemaVersion, trace }), made('spans', { schemaVersion, spans }), made('end', end)]
 }
 
-function exported(body: Document): Document[] {
-  return body.resourceSpans[0].scopeSpans[0].spans
-}
+const exported = (body: Document): Document[] => body.resourceSpans[0].scopeSpans[0].spans
 
 function withExported(body: Document, spans: readonly Document[]): Document {
   const [{ scopeSpans, ...rest }] = body.resourceSpans

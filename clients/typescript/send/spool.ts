@@ -2,7 +2,7 @@
  * Keeps traces on disk, one file each, until the service has them. Files that no process is sending are in the folder
  * itself. A process moves the files that it sends to its own subfolder, named for its host and process id. Only one
  * process can rename a file, so two processes never send the same file. Folders of dead processes are taken over
- * (adopt.ts): at once if the process id is free on this host, otherwise after a minute without a touch. A file's name
+ * (spool-adoption.ts): at once if the process id is free on this host, otherwise after a minute without a touch. A file's name
  * identifies its owner (owner.ts). All calls are synchronous, because an ending process waits for nothing.
  */
 import { randomBytes } from 'node:crypto'

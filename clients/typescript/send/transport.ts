@@ -1,5 +1,6 @@
 /** Sends requests to the service over persistent connections. */
 import { Pool } from 'undici'
+import type { Settings } from '../options.ts'
 import { messageOf } from '../record/values.ts'
 import type { ServerAnswer } from './answer.ts'
 
@@ -7,12 +8,6 @@ export const CONNECTIONS = 8
 /** Response timeout. The service stores or rejects a write within 5 s. */
 const ANSWER_MS = 20_000
 const CONNECT_MS = 5000
-
-export interface SendTarget {
-  /** Service address, including its path, if any. */
-  readonly url: string
-  readonly key: string
-}
 
 export class Transport {
   readonly #pool: Pool
@@ -22,7 +17,7 @@ export class Transport {
   /** Private, so that an application that logs the client does not reveal the key. */
   readonly #authorization: string
 
-  constructor({ url, key }: SendTarget) {
+  constructor({ url, key }: Pick<Settings, 'url' | 'key'>) {
     const { origin, pathname } = new URL(url)
     this.#pool = new Pool(origin, {
       connections: CONNECTIONS,

@@ -4,8 +4,7 @@
  * is recorded when the application requests the body, or its own stream, whose events are recorded as the application
  * reads them.
  */
-import { Reading } from '../record/reading.ts'
-import { fail, succeed } from '../record/run.ts'
+import { fail, Reading, succeed } from '../record/reading.ts'
 import type { Span, SpanOptions } from '../record/step.ts'
 import type { Trace } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
@@ -89,22 +88,21 @@ class Call {
   }
 
   #look(answer: CallBody): CallBody {
-    const isStream = typeof answer?.[Symbol.asyncIterator] === 'function'
-    if (isStream) this.#pass(answer)
-    else this.#conclude(this.#answered(() => this.#method.read(answer)))
+    if (typeof answer?.[Symbol.asyncIterator] === 'function') this.#pass(answer)
+    else {
+      const output = this.#note(guarded(this.#spoor, () => this.#method.read(answer)))
+      succeed(this.#span, output)
+      if (this.#trace !== undefined) succeed(this.#trace, output)
+    }
     return answer
   }
 
-  #conclude(answered: Answered | undefined): void {
-    this.#note(answered)
-    succeed(this.#span, answered?.output)
-    if (this.#trace !== undefined) succeed(this.#trace, answered?.output)
-  }
-
-  #note({ output, model, usage, attributes }: Answered = { output: undefined }): void {
+  /** Returns the output. */
+  #note({ output, model, usage, attributes }: Answered = { output: undefined }): unknown {
     this.#span.setModel(model).setUsage(usage)
     if (attributes !== undefined) this.#span.setAttributes(attributes)
     this.#trace?.setOutput(output)
+    return output
   }
 
   /** Records the events of a stream as the application reads them. */
@@ -114,46 +112,31 @@ class Call {
     reading.isWatched(stream)
     // The trace waits for the streaming span.
     this.#trace?.setStatus('ok').end()
-    const ended = () => {
-      const answered = this.#answered(() => collector.answered())
-      this.#note(answered)
-      return answered?.output
-    }
     const source = typeof stream.iterator === 'function' ? 'iterator' : Symbol.asyncIterator
     const iterate = stream[source]
-    const spoor = this.#spoor
-    stream[source] = () =>
-      passing(iterate.call(stream), event => guarded(spoor, () => collector.add(event)), reading, ended)
+    stream[source] = () => this.#passing(iterate.call(stream), collector, reading)
   }
 
-  #answered(read: () => Answered): Answered | undefined {
-    return guarded(this.#spoor, read)
-  }
-}
-
-async function* passing(
-  events: AsyncIterable<CallBody>,
-  add: (event: CallBody) => void,
-  reading: Reading,
-  ended: () => unknown
-): AsyncGenerator<CallBody, void, undefined> {
-  let isOpen = true
-  try {
-    for await (const event of events) {
-      add(event)
-      yield event
-    }
-    isOpen = false
-    reading.end(ended())
-  } catch (error) {
-    isOpen = false
-    reading.read(ended())
-    reading.fail(error)
-    throw error
-  } finally {
-    if (isOpen) {
+  async *#passing(events: AsyncIterable<CallBody>, collector: Collector, reading: Reading) {
+    const ended = () => this.#note(guarded(this.#spoor, () => collector.answered()))
+    let isOpen = true
+    try {
+      for await (const event of events) {
+        guarded(this.#spoor, () => collector.add(event))
+        yield event
+      }
+      isOpen = false
+      reading.end(ended())
+    } catch (error) {
+      isOpen = false
       reading.read(ended())
-      reading.stop('left')
+      reading.fail(error)
+      throw error
+    } finally {
+      if (isOpen) {
+        reading.read(ended())
+        reading.stop('left')
+      }
     }
   }
 }

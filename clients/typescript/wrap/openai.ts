@@ -35,9 +35,8 @@ function readChat({ model, choices, usage, id }: CallBody): Answered {
   }
 }
 
-function chatUsage(usage: CallBody): RecordedUsage | undefined {
-  if (typeof usage !== 'object' || usage === null) return undefined
-  return { inputTokens: usage.prompt_tokens, outputTokens: usage.completion_tokens, totalTokens: usage.total_tokens }
+function chatUsage(usage: CallBody): RecordedUsage {
+  return { inputTokens: usage?.prompt_tokens, outputTokens: usage?.completion_tokens, totalTokens: usage?.total_tokens }
 }
 
 function collectChat(): Collector {
@@ -104,10 +103,13 @@ const RESPONSES: CallMethod = {
 }
 
 function readResponse({ model, output, usage, id, status }: CallBody): Answered {
-  const used = usage
-    ? { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens, totalTokens: usage.total_tokens }
-    : undefined
-  return { output, model, usage: used, attributes: { 'response.id': id, 'response.status': status } }
+  const { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: totalTokens } = usage ?? {}
+  return {
+    output,
+    model,
+    usage: { inputTokens, outputTokens, totalTokens },
+    attributes: { 'response.id': id, 'response.status': status }
+  }
 }
 
 const EMBEDDINGS: CallMethod = {

@@ -170,7 +170,8 @@ function statesText(of: keyof typeof PROJECT): string {
             left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS})))
           from spans s where s.project_id = ${project} and s.trace_seq = t.seq)
       end as spending,
-      case when k.detail <> 'export' then (select string_agg(encode(s.id, 'hex') || left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS}), '') from spans s
+      case when k.detail <> 'export' then (
+        select string_agg(encode(s.id, 'hex') || left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS}), '') from spans s
         where s.project_id = ${project} and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) end as hashes
     from ${keysOf(of, ['id', 'detail', 'span_ids'])} ${tracesByKey(project)}`
 }

@@ -7,10 +7,10 @@ import { type GatheredSpan, type GatheredState, PROCESS_ROOT } from './gathered.
 
 /**
  * The order in which an export's spans get slots. An earlier need leaves fewer slots free. `ready.ts` renders rows only
- * for spans that get a slot in an empty trace, which is sufficient. Proof: let a trace have n spans, d of them from this
- * export. New spans get slots in order of need, at most L - n of them, where L is the number of slots open to their
- * need. Because d <= n, each is among the first L spans of the whole export, so it also gets a slot in an empty trace.
- * Neither the order nor L may depend on stored spans.
+ * for spans that get a slot in an empty trace, which is sufficient. Proof: let a trace have n spans, d of them from
+ * this export. New spans get slots in order of need, at most L - n of them, where L is the number of slots open to
+ * their need. Because d <= n, each is among the first L spans of the whole export, so it also gets a slot in an empty
+ * trace. Neither the order nor L may depend on stored spans.
  */
 const NEEDS = ['root', 'failed', 'called', 'plain'] as const
 type Need = (typeof NEEDS)[number]

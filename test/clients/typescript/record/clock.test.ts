@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Clock, timeOf, timestamp } from '../../../../clients/typescript/record/clock.ts'
 import { addUsage, costOf, kindOf, shortText, statusOf, usageOf } from '../../../../clients/typescript/record/fields.ts'
-import { newSpanId, newTraceId } from '../../../../clients/typescript/record/ids.ts'
-import { parentFromHeaders } from '../../../../clients/typescript/record/parents.ts'
+import { newSpanId, newTraceId, parentFromHeaders } from '../../../../clients/typescript/record/parents.ts'
 
 t.test('a clock goes on while the wall clock is set, and the next one starts at the new time', t => {
   const { now } = Date

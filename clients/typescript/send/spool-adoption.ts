@@ -55,8 +55,7 @@ async function learn(owner: Owner, holding: Holding, connect: () => Promise<Tran
 
 /** Takes the entries that belong to this client, in addition to the files in `before`. */
 function scan(spool: Spool, holding: Holding, look: SpoolLook, before: readonly string[] = []): FoundSpool {
-  const none: FoundSpool = { files: [], others: new Map(), unnamed: 0, asks: 0, isUnsettled: false }
-  let found = none
+  let found = nothingFound()
   try {
     if (!holding.isStopped) found = adoptFiles(spool, ADOPTED_AT_ONCE - before.length, look)
   } catch (error) {
@@ -88,32 +87,32 @@ function nameLeft(spool: Spool, holding: Holding, { others, unnamed, asks }: Fou
   }
 }
 
-export interface FoundSpool {
+const nothingFound = () => ({
   /** Files taken, oldest first. */
-  readonly files: readonly string[]
+  files: [] as string[],
   /** Number of entries left, by key id. */
-  readonly others: ReadonlyMap<string, number>
+  others: new Map<string, number>(),
   /** Number of entries left that name no key. */
-  readonly unnamed: number
+  unnamed: 0,
   /** Number of entries whose owner only the server can determine. */
-  readonly asks: number
+  asks: 0,
   /** Whether entries may belong to this client, depending on clients that the process has yet to create. */
-  readonly isUnsettled: boolean
-}
+  isUnsettled: false
+})
+type FoundSpool = ReturnType<typeof nothingFound>
 
 /** Takes up to `most` files, or more to empty the folder of a dead process. */
 export function adoptFiles(spool: Spool, most: number, { anyKey, isSettled }: SpoolLook): FoundSpool {
-  const files: string[] = []
-  const others = new Map<string, number>()
-  let [unnamed, asks, isUnsettled] = [0, 0, false]
+  const found = nothingFound()
+  const { files, others } = found
   const take = (from: string, name: string) => {
     const keyId = keyIdOf(name)
     const claimed = anyKey ? 'take' : claim(name, spool.folder, spool.owner)
     if (claimed === 'other') others.set(keyId!, (others.get(keyId!) ?? 0) + 1)
-    if (claimed === 'unnamed') unnamed++
-    if (claimed === 'ask') asks++
+    if (claimed === 'unnamed') found.unnamed++
+    if (claimed === 'ask') found.asks++
     const isEarly = keyId === undefined && !isSettled && claimed === 'take'
-    if (isEarly || (!isSettled && (claimed === 'other' || claimed === 'unnamed'))) isUnsettled = true
+    if (isEarly || (!isSettled && (claimed === 'other' || claimed === 'unnamed'))) found.isUnsettled = true
     if (isEarly || claimed !== 'take') return
     const file = join(spool.own, name)
     spool.makeFolder()
@@ -133,7 +132,7 @@ export function adoptFiles(spool: Spool, most: number, { anyKey, isSettled }: Sp
     }
   }
   for (const file of files) attempt(() => spool.count(file, statSync(file).size))
-  return { files, others, unnamed, asks, isUnsettled }
+  return found
 }
 
 /** Whether a folder's process no longer runs, or has not touched the folder for a minute. */

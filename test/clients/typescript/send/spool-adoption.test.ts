@@ -2,10 +2,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { adoptFiles as look } from '../../../../clients/typescript/send/adopt.ts'
 import { newDelivery } from '../../../../clients/typescript/send/delivery.ts'
 import { Owner } from '../../../../clients/typescript/send/owner.ts'
 import { Spool } from '../../../../clients/typescript/send/spool.ts'
+import { adoptFiles as look } from '../../../../clients/typescript/send/spool-adoption.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
 
 // Some of the files here have names of 1.0.0-rc.1, which are taken where there is one key.
