@@ -7,8 +7,6 @@ import { DEFAULT_MAX_SPANS } from './schema/otlp-limits.ts'
 import { ROLES, type Role } from './schema/roles.ts'
 import { ConfigError, Variables } from './variables.ts'
 
-export { ConfigError }
-
 export interface Config {
   /** If undefined, an embedded PostgreSQL under dataDir is used. */
   readonly databaseUrl: string | undefined

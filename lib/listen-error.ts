@@ -1,6 +1,6 @@
 /** Explains why a port cannot be listened on, and names the variable. */
 import { createServer } from 'node:net'
-import { ConfigError } from './config.ts'
+import { ConfigError } from './variables.ts'
 
 export function listenError(error: NodeJS.ErrnoException, host: string, port: number, variable = 'PORT'): Error {
   switch (error.code) {

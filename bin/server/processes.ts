@@ -6,9 +6,9 @@
  */
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
-import { ConfigError } from '../../lib/config.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Metrics } from '../../lib/metrics.ts'
+import { ConfigError } from '../../lib/variables.ts'
 
 export interface Listening {
   readonly host: string

@@ -16,7 +16,6 @@ import {
   type sendUnaryData,
   setLogger
 } from '@grpc/grpc-js'
-import { ConfigError } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { Readiness } from '../health/readiness.ts'
 import { type AuthoriseOptions, authorise } from '../http/authorise.ts'
@@ -31,6 +30,7 @@ import type { Metrics } from '../metrics.ts'
 import { plainAddress } from '../network-list.ts'
 import { MAX_MESSAGE_BYTES, PROTOBUF_TYPE } from '../schema/otlp.ts'
 import type { Principal } from '../schema/principal.ts'
+import { ConfigError } from '../variables.ts'
 
 export interface GrpcOptions extends AuthoriseOptions {
   readonly routes: readonly Route[]

@@ -7,7 +7,6 @@
  */
 import type { Sql } from 'postgres'
 import { findLeftBehind, migrateSchema } from '../cluster/distribution.ts'
-import { ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { classifyFailure, isReadOnlyRefusal } from '../database/failure.ts'
 import { describeNewer, isBehind, readSchemaState, type SchemaState } from '../database/migrate.ts'
@@ -17,6 +16,7 @@ import { causeOf } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
 import { claimSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
 import { readDatabaseId } from '../store/server/properties.ts'
+import { ConfigError } from '../variables.ts'
 import { AWAY, describeDenial, isDenial, nameObstacle } from './obstacles.ts'
 
 type State =

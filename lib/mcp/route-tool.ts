@@ -61,7 +61,10 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
       name: text.name,
       title: text.title,
       description: text.description,
-      inputSchema: plain({ ...inputSchema(route, pathIds, view), ...(text.examples && { examples: text.examples }) }),
+      inputSchema: asPlainJson({
+        ...inputSchema(route, pathIds, view),
+        ...(text.examples && { examples: text.examples })
+      }),
       outputSchema: outputSchema([...(Object.values(route.replies) as TObject[]), ...(view?.outputs ?? [])]),
       annotations: text.annotations
     },
@@ -162,7 +165,7 @@ export function argumentCheck(schema: TObject): (args: Arguments, exact?: Argume
 }
 
 /** Returns a schema as plain JSON, without typebox's markers. */
-export const plain = (schema: object): object => JSON.parse(JSON.stringify(schema))
+export const asPlainJson = (schema: object): object => JSON.parse(JSON.stringify(schema))
 
 function pathIdsOf({ path }: Route): PathId[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as PathId)

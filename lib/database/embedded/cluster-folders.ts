@@ -7,7 +7,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigError } from '../../config.ts'
+import { ConfigError } from '../../variables.ts'
 
 const FIRST = 'data'
 const UPGRADED = /^postgresql-(\d{2,3})$/

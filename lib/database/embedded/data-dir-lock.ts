@@ -1,6 +1,6 @@
 /** Allows only one server at a time to hold a data folder. The folder's spoor.pid file names that server's process. */
 import { join } from 'node:path'
-import { ConfigError } from '../../config.ts'
+import { ConfigError } from '../../variables.ts'
 import { type Release, readLock, tryLock } from './lock-file.ts'
 
 /** Takes the folder for this process. Throws a ConfigError if a live server holds the folder. */

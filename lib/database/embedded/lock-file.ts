@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { link, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { ConfigError } from '../../config.ts'
+import { ConfigError } from '../../variables.ts'
 import { onCode, readOwnFile } from './own-file.ts'
 import { isAlive, readBirth } from './process-identity.ts'
 

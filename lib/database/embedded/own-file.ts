@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { ConfigError } from '../../config.ts'
+import { ConfigError } from '../../variables.ts'
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
 const OWNER_ONLY = 0o600

@@ -3,7 +3,7 @@
  * settings, prepared statements, locks and notices, and writes would fail for no visible reason.
  */
 import type { Sql } from 'postgres'
-import { ConfigError } from '../../config.ts'
+import { ConfigError } from '../../variables.ts'
 import { classifyFailure } from '../failure.ts'
 import type { Pool } from '../pool.ts'
 import { pidOf } from '../pooled/hung-connection.ts'

@@ -3,7 +3,7 @@
  * also set `host` and `port`. A host that begins with a slash is the folder of a Unix socket. Environment variables
  * such as PGHOST and PGSSLMODE supply missing values.
  */
-import { ConfigError } from '../../config.ts'
+import { ConfigError } from '../../variables.ts'
 
 export type Server = { readonly host: string; readonly port: number } | { readonly path: string }
 

@@ -2,7 +2,7 @@
  * Orders connection attempts as libpq does. Hosts are tried in the order of the address, with or without TLS as sslmode
  * requires, until a server accepts the login and satisfies target_session_attrs.
  */
-import { ConfigError } from '../../config.ts'
+import { ConfigError } from '../../variables.ts'
 import { SQLSTATE } from '../failure.ts'
 import type { Address, Server } from './address.ts'
 import type { Tls, TlsMode } from './tls.ts'

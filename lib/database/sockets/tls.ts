@@ -20,7 +20,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import * as tls from 'node:tls'
-import { ConfigError } from '../../config.ts'
+import { ConfigError } from '../../variables.ts'
 import type { Address } from './address.ts'
 
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
