@@ -2,7 +2,7 @@
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
 import type { Route } from '../../lib/http/route.ts'
-import { argumentCheck, outputSchema, plain, routeTool } from '../../lib/mcp/route-tool.ts'
+import { argumentCheck, asPlainJson, outputSchema, routeTool } from '../../lib/mcp/route-tool.ts'
 import type { Tool } from '../../lib/mcp/tool.ts'
 import { INGEST_EXAMPLES } from '../../lib/openapi/examples.ts'
 import { IngestBody } from '../../lib/schema/input.ts'
@@ -38,7 +38,7 @@ function ingestSchemaTool(): Tool {
     scope: 'traces:write',
     listing: {
       ...INGEST_SCHEMA,
-      inputSchema: plain(NO_ARGUMENTS),
+      inputSchema: asPlainJson(NO_ARGUMENTS),
       outputSchema: outputSchema([IngestSchema])
     },
     call({ args }) {
