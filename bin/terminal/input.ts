@@ -1,4 +1,4 @@
-/** Opens files that commands read, and prompts for lines. A terminal does not echo a secret. */
+/** Opens the files that commands read, and prompts for lines. Secrets are not echoed on a terminal. */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'

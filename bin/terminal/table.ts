@@ -7,7 +7,9 @@ export function table(heading: readonly string[], rows: readonly (string | numbe
   return alignColumns([[...heading], ...rows]).join('\n')
 }
 
-/** Returns one line per row. Cells are padded to their column's widest, except in the last column. */
+/**
+ * Returns one line per row. Cells, except in the last column, are padded to the width of their column's widest cell.
+ */
 export function alignColumns(cells: readonly (string | number)[][]): string[] {
   // A line break in a cell would let the cell's author forge a row.
   const rows = cells.map(row => row.map(cell => (typeof cell === 'number' ? cell : visible(cell))))

@@ -57,7 +57,7 @@ function parseCount(text: string | undefined): number {
   throw new UsageError(`--traces must be from ${WRITTEN_OUT} to ${MOST_TRACES}, but is ${JSON.stringify(text)}`)
 }
 
-/** Returns the server's address. If a key is given, the server is not verified: a wrong server rejects the key. */
+/** Returns the server's address. Verifies the server only without a key, because a wrong server rejects the key. */
 async function requireServer(env: NodeJS.ProcessEnv, hasKey: boolean): Promise<string> {
   const server = hasKey
     ? await findLikelyServer(readConfig(env))
@@ -82,7 +82,7 @@ async function recordWithOwnKey(
   })
 }
 
-/** Maximum number of traces listed. The latest are shown. */
+/** Maximum number of traces listed. The latest traces are listed. */
 const MOST_SHOWN = 12
 
 function describe(address: string, keyUsed: string, traces: readonly RecordedDemo[]): string {

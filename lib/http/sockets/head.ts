@@ -1,4 +1,4 @@
-/** Rejects ambiguous request heads that node's parser accepts, because a proxy may have read them differently. */
+/** Rejects ambiguous request heads. Node's parser accepts them, but a proxy may have read them differently. */
 import type { IncomingMessage } from 'node:http'
 
 /** Maximum number of headers that node reads by default. Node would silently drop further headers. */

@@ -1,4 +1,4 @@
-/** Compares two traces side by side. The address holds both traces and the selected row. */
+/** Compares two traces side by side. The page's URL identifies both traces and the selected row. */
 
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'

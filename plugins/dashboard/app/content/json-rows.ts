@@ -95,7 +95,7 @@ export function folds({ count, isOpen }: JsonRow, key: string): boolean {
   return key === 'Enter' || key === ' ' || key === (isOpen ? 'ArrowLeft' : 'ArrowRight')
 }
 
-/** Returns the root of a JSON string; undefined if the string is not valid JSON. */
+/** Returns the root node of a JSON string; undefined if the string is not valid JSON. */
 export function wholeNode(text: string): JsonNode | undefined {
   try {
     JSON.parse(text)

@@ -1,6 +1,6 @@
 /**
- * Reads JSON as a string. Nodes record the positions of values, so that the page shows them exactly as sent, with all
- * digits of numbers and with keys in order, including duplicates. Children are read on demand.
+ * Reads JSON without converting it. Nodes record the positions of values, so that the page shows values exactly as
+ * sent, with all digits of numbers and with keys in order, including duplicates. Children are read on demand.
  */
 
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'

@@ -1,6 +1,6 @@
 /**
- * Arranges spans as a tree and the tree as rows. The tree contains each span once, whatever was recorded. A missing
- * parent becomes a group, and a span that is its own ancestor becomes a root.
+ * Arranges spans as a tree and the tree as rows. The tree contains each span exactly once, even if parents are missing
+ * or form a cycle: a missing parent becomes a group, and a span that is its own ancestor becomes a root.
  */
 import type { OutlineSpan } from '../contract.ts'
 
@@ -100,7 +100,7 @@ export function foldable(roots: readonly Node[]): string[] {
     .map(({ key }) => key)
 }
 
-/** Returns the span's ancestors, whose folds hide the span. */
+/** Returns the span's ancestors. Each of them hides the span when folded. */
 export function ancestorsOf(roots: readonly Node[], key: string): string[] {
   const path: string[] = []
   for (const row of visibleRows(roots, new Set())) {

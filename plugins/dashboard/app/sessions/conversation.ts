@@ -3,7 +3,7 @@
 import type { Message } from '../content/message.ts'
 import type { TraceListItem } from '../contract.ts'
 
-/** Minimum pause between two traces for a notice. */
+/** Minimum pause between two traces for which a notice is shown. */
 const GAP_MS = 30 * 60_000
 
 /** Returns the pause before a trace in ms; undefined if the pause is too short for a notice. */

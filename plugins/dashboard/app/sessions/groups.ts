@@ -1,4 +1,4 @@
-/** The lists of sessions and users: kinds, query parameters and their form in the address. */
+/** The lists of sessions and users: kinds, query parameters and how they appear in the URL. */
 
 export type GroupKind = 'sessions' | 'users'
 
@@ -23,7 +23,7 @@ export function readGroupQuery(search: string): GroupQuery {
   )
 }
 
-/** Returns the query string for the address and for the server. */
+/** Returns the query string for the page's URL and for the server. */
 export function writeGroupQuery(query: GroupQuery): string {
   const parameters = new URLSearchParams()
   for (const name of NAMES) {

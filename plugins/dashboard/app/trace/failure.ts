@@ -7,7 +7,7 @@ export interface StepFailure {
   readonly message: string
 }
 
-/** Attribute names, for the span and the event. The first that exists counts. */
+/** Attribute names, for the span and the event. The first attribute that exists is used. */
 const TYPES = ['exception.type', 'error.type']
 const MESSAGES = ['exception.message', 'error.message', 'message', 'otel.status_description']
 const EVENTS = ['exception', 'error']
