@@ -1,6 +1,6 @@
 /**
  * Runs the command named on a command line and determines the exit code: 0 for success, 1 if the command failed or
- * found a problem, 2 for incorrect usage, 130 or 143 if interrupted. An error is reported as one line on stderr.
+ * found a problem, 2 for incorrect usage, 130 or 143 if interrupted. Errors are reported as one line on stderr.
  */
 import { parseArgs } from 'node:util'
 import { AdminError, InputError } from '../lib/admin-error.ts'

@@ -1,6 +1,4 @@
-/**
- * A command consists of data that describes its usage and of `run`, which receives parsed values and a Call to print.
- */
+/** A command: its usage as data, and `run`, which receives the parsed values and prints through its Call. */
 
 import type { Progress } from './terminal/progress.ts'
 

@@ -10,9 +10,7 @@ import { classifyFailure } from '../lib/database/failure.ts'
 import { describeDenial, isDenial } from '../lib/health/obstacles.ts'
 import type { Logger } from '../lib/log.ts'
 
-/**
- * Heap, in MiB, of threads that read export lines. A line holds a whole trace, which can be larger than any request.
- */
+/** Heap, in MiB, of threads that read export lines. A line holds a trace, which can be far larger than any request. */
 export const RESTORE_HEAP_MIB = 4096
 
 export interface DatabaseSession {
@@ -37,7 +35,7 @@ export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Da
 }
 
 /**
- * Like withDatabase, but rejects a newer schema. For commands that copy or delete every table, so must know them all.
+ * Like withDatabase, but rejects a newer schema. For commands that copy or delete all tables and so must know each one.
  */
 export async function withKnownSchema<T>(env: NodeJS.ProcessEnv, work: (session: DatabaseSession) => Promise<T>) {
   return withAnyDatabase(env, async session => {
@@ -81,7 +79,7 @@ function connected<T>(config: Config, work: (session: DatabaseSession) => Promis
     const sql = database.connect({ applicationName: 'command' })
     try {
       const systemUser = readSystemUser()
-      // If the database is unreachable, the work below reports it.
+      // If the database is unreachable, `work` reports the failure.
       await noteSystemUser(sql, systemUser).catch(() => {})
       const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
       return await work({ config, database, sql, log, systemUser, making })
@@ -127,8 +125,7 @@ export async function openFor<T>(
 }
 
 /**
- * Replaces an error caused by an unusable database with an error that names the database. Returns any other error
- * unchanged.
+ * Returns an error that names the database if `error` means that the database is unusable; otherwise returns `error`.
  */
 function explainFailure(error: unknown, { location, embedded }: Database): unknown {
   if (!['lost', 'refused'].includes(classifyFailure(error))) return error

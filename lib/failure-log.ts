@@ -75,9 +75,7 @@ export class FailureLog {
   }
 }
 
-/**
- * Returns the error behind a refusal, or the first of the errors that Node groups when all of a name's addresses fail.
- */
+/** Returns the error behind a refusal. If every address of a name failed, returns the first of the grouped errors. */
 function rootOf(error: unknown): unknown {
   const { cause } = (error ?? {}) as { cause?: unknown }
   const root = cause ?? error

@@ -7,9 +7,7 @@ export function table(heading: readonly string[], rows: readonly (string | numbe
   return alignColumns([[...heading], ...rows]).join('\n')
 }
 
-/**
- * Returns one line per row. Cells, except in the last column, are padded to the width of their column's widest cell.
- */
+/** Returns one line per row. Pads cells, except in the last column, to the width of the column's widest cell. */
 export function alignColumns(cells: readonly (string | number)[][]): string[] {
   // A line break in a cell would let the cell's author forge a row.
   const rows = cells.map(row => row.map(cell => (typeof cell === 'number' ? cell : visible(cell))))

@@ -128,14 +128,11 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly replies: Readonly<Record<number, TSchema>>
   /** Descriptions of success statuses, by status. A status with a description but no schema has no body. */
   readonly outcomes?: Readonly<Record<number, string>>
-  /**
-   * Operations that accept a value from a success reply. Each maps its parameters to JSON pointers to the values in the
-   * reply.
-   */
+  /** Operations that accept values from a success reply, with a JSON pointer to the value of each parameter. */
   readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Descriptions of success replies' headers, by name, except the headers of every response. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Error codes of this route, besides those of every route (401, 403, 404 of a path id, 500). */
+  /** Error codes of this route, in addition to the codes of every route (401, 403, 404 of a path id, 500). */
   readonly errors?: readonly ErrorCode[]
   handler(request: RequestOf<Static<Q>>): Promise<Reply> | Reply
 }

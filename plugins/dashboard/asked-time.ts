@@ -33,7 +33,7 @@ interface TimeQuery {
   readonly offset?: number
 }
 
-/** The requested time in milliseconds since 1970, and the chart steps that it touches. */
+/** The requested time in milliseconds since 1970, and the chart steps that it overlaps. */
 export interface AskedTime {
   readonly from: number
   readonly to: number

@@ -65,7 +65,7 @@ function onlyFresh<Q>(handler: Handler<Q>): Handler<Q> {
 
 type Handler<Q> = (request: RequestOf<Q>) => Reply | Promise<Reply>
 
-/** Reads an id in a path; returns undefined if no row can have it. */
+/** Reads an id in a path; returns undefined if no row can have this id. */
 export function readId(text = ''): number | undefined {
   return /^[1-9]\d{0,9}$/.test(text) && Number(text) <= MAX_ID ? Number(text) : undefined
 }

@@ -31,8 +31,7 @@ const inflateZlib = promisify<Uint8Array, ZlibOptions, Buffer>(inflate)
 const inflateBare = promisify<Uint8Array, ZlibOptions, Buffer>(inflateRaw)
 const DECODERS: Readonly<Record<ContentCoding, Decoder>> = {
   gzip: promisify<Uint8Array, ZlibOptions, Buffer>(gunzip),
-  // HTTP's deflate is the zlib format, whose first byte ends in the hexadecimal digit 8, but some clients omit the zlib
-  // frame.
+  // HTTP's deflate is the zlib format, whose first byte ends in the hex digit 8, but some clients omit the zlib frame.
   deflate: (bytes, options) => (isZlib(bytes) ? inflateZlib : inflateBare)(bytes, options),
   br: promisify<Uint8Array, ZlibOptions, Buffer>(brotliDecompress)
 }
@@ -105,7 +104,7 @@ export interface BodyBounds {
 }
 
 /**
- * Decodes a body when its project's turn comes. A body that proves to be large waits for a slot and is decoded again.
+ * Decodes a body when its project's turn comes. If the body proves to be large, waits for a slot and decodes it again.
  */
 async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: BodyBounds): Promise<Buffer> {
   const { limit = MAX_BODY_BYTES, large, memory, party } = bounds

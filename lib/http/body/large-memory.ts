@@ -88,10 +88,7 @@ export class LargeBytes {
  * preparing a body takes several times its size. A project may hold one body of any size, or several smaller ones.
  */
 const ROOM = { room: MAX_EXPORT_BYTES + MAX_EXPORT_BYTES / 2, each: MAX_EXPORT_BYTES / 2 }
-/**
- * Maximum number of waiting large bodies per project. Until its slot is free, a client sends only what the kernel
- * buffers.
- */
+/** Maximum number of a project's waiting large bodies. Meanwhile, a client can send only what the kernel buffers. */
 const LINE = 32
 
 /**

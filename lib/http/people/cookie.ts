@@ -33,10 +33,7 @@ export class Cookie {
     this.#attributes = `Path=${base}${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
   }
 
-  /**
-   * Returns the value from a Cookie header: the first value if there are several, because its path is the most
-   * specific.
-   */
+  /** Returns the cookie's first value in a Cookie header, because the first value has the most specific path. */
   read(header: string | undefined): string | undefined {
     for (const pair of (header ?? '').split(';')) {
       const end = pair.indexOf('=')
@@ -74,7 +71,7 @@ interface Begun {
 const TOKEN = /^[\w-]{20,100}$/
 
 /**
- * The cookie of an OpenID Connect sign-in in progress, holding the values that the provider must return, and the page
+ * The cookie of an OpenID Connect sign-in in progress. It holds the values that the provider must return, and the page
  * to open afterwards. It belongs to one browser, lasts ten minutes, is used once, and is sent only to the sign-in
  * routes.
  */

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 
 /** Maximum number of headers that node reads by default. Node would silently drop further headers. */
 const MAX_HEADERS = 2000
-/** Headers whose repetitions node joins or drops by its own rules. */
+/** Headers that node joins or drops by its own rules if they are repeated. */
 const SINGLE = ['host', 'authorization'] as const
 
 export interface HeadFault {

@@ -29,7 +29,7 @@ export function placesAxis(names: readonly string[], most = MOST_TICKS): Axis {
 }
 
 interface Moment {
-  /** Minute of the day, rounded down to the step: with a half-hour zone offset, 05:30 counts as 05:00. */
+  /** Minute of the day, rounded down to a multiple of the step: with a half-hour zone offset, 05:30 becomes 05:00. */
   readonly minutes: number
   readonly day: number
   readonly month: number

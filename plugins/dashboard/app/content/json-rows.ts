@@ -1,11 +1,11 @@
 /** Lists JSON as rows. The members of an open value follow its row. */
 import { countMembers, type JsonMember, type JsonNode, membersOf, nodeAt, readString } from './json-text.ts'
 
-/** The visitor's choices by row id. */
+/** The visitor's choices, keyed by row id. */
 export interface Unfolding {
   /** Values opened or closed by hand. */
   readonly open: ReadonlyMap<string, boolean>
-  /** Number of members to show, for values that have more. */
+  /** Number of members to show, for values that have more members. */
   readonly most: ReadonlyMap<string, number>
 }
 

@@ -157,7 +157,7 @@ function isDelimiter(c: number): boolean {
 /** Matches numbers that JavaScript might print differently from their source. */
 const INEXACT = /[-\d.]{16,}|\d[eE]|\.\d*0(?!\d)|-0(?![\d.])/
 
-/** A number that JavaScript would not print as it was sent. */
+/** A number that JavaScript would not print exactly as sent. */
 export class ExactNumber {
   readonly text: string
   constructor(text: string) {

@@ -82,7 +82,7 @@ function chatMessage(fields: MessageFields): Message | undefined {
   return message(role, parts, named(fields))
 }
 
-/** OpenAI's chat completions; also messages of Anthropic, the AI SDK and Bedrock, whose parts differ. */
+/** Messages of OpenAI's chat completions, and of Anthropic, the AI SDK and Bedrock, whose message parts differ. */
 const chat: Shape = { name: 'chat', read: value => each(value, chatMessage) }
 
 const choices: Shape = {
@@ -221,7 +221,7 @@ const bareParts: Shape = {
   }
 }
 
-/** A complete AI SDK result, with text beside its parts. */
+/** A complete AI SDK result, which has text in addition to its parts. */
 const generated: Shape = {
   name: 'generated',
   read(value) {

@@ -59,9 +59,7 @@ export function unpack(value: unknown): unknown {
   }
 }
 
-/**
- * Counts the messages that both lists start with. At each step, an agent sends the whole earlier conversation again.
- */
+/** Counts the leading messages that both lists share. At each step, an agent resends the whole conversation. */
 export function countRepeated(earlier: readonly Message[], later: readonly Message[]): number {
   let count = 0
   const most = Math.min(earlier.length, later.length)

@@ -152,7 +152,7 @@ interface CoverageProps {
   readonly list: string
 }
 
-/** Shows which traces the numbers cover (ended ones, how far back, which days) and the stored volume. */
+/** Shows which traces the numbers cover (only ended traces, how far back, which days) and the stored volume. */
 function Coverage({ slug, answer, query, zone, list }: CoverageProps) {
   const stored = useRead(at('p/:slug', { slug })).value
   const { running, countedFrom, step, offset, before, from } = answer

@@ -1,9 +1,9 @@
-/** The lists of sessions and users: kinds, query parameters and how they appear in the URL. */
+/** The lists of sessions and users: their kinds and query parameters, and how the parameters appear in the URL. */
 
 export type GroupKind = 'sessions' | 'users'
 
 export interface GroupQuery {
-  /** Prefix of the id. */
+  /** Prefix by which ids are filtered. */
   readonly prefix?: string
   readonly env?: string
   /** Time range, for the list of users only. */

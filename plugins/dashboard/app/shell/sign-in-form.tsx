@@ -111,10 +111,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
   )
 }
 
-/**
- * Returns the token of a sign-in link and removes it from the URL. Browsers do not send the fragment, which holds the
- * token, so the sign-in page posts the token.
- */
+/** Takes the token of a sign-in link from the URL's fragment, which browsers do not send to the server. */
 function takeToken(): string {
   const token = location.hash.slice(1)
   if (token !== '') history.replaceState(history.state, '', `${location.pathname}${location.search}`)

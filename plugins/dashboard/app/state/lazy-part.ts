@@ -3,9 +3,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { loadSession } from './session.ts'
 
-/**
- * Loads a part. On failure, waits for the server and retries once. A server of another version may not have the file.
- */
+/** Loads a part. On failure, waits for the server and retries once. A new server version may not have the file. */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load()

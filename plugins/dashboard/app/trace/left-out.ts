@@ -2,7 +2,8 @@
 import { formatCount } from '../ui/format.ts'
 
 /**
- * Returns `126 not stored (123 custom, 3 llm)`; undefined if the metadata, which may contain anything, records none.
+ * Returns `126 not stored (123 custom, 3 llm)`; undefined if the metadata, which may contain anything, records no
+ * counts.
  */
 export function describeLeftOut({ spoor }: Readonly<Record<string, unknown>>): string | undefined {
   const { spansLeftOut: mark } = Object(spoor) as { readonly spansLeftOut?: unknown }

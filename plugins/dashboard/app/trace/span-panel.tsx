@@ -149,7 +149,7 @@ function moveTab(event: KeyboardEvent): void {
   tab?.click()
 }
 
-/** The previous model call, if already loaded or small. The current call may repeat its conversation. */
+/** The previous model call, if already loaded or small. The current call may repeat that call's conversation. */
 interface Earlier {
   readonly name: string
   readonly body: Body

@@ -65,9 +65,9 @@ function roundTen(value: number): number {
 }
 
 /**
- * Returns the critical path, which is the spans that determined when the trace ended. Among the roots, these are the
- * span that ended last, then the last span to end before that span started, and so on. The same rule selects among the
- * children of each span on the path.
+ * Returns the critical path: the spans that determined when the trace ended. Among the roots, it consists of the span
+ * that ended last, then the last span to end before that span started, and so on. The same rule then selects children
+ * of each span on the path.
  */
 export function criticalPath(spans: readonly OutlineSpan[]): Set<string> {
   const children = new Map<string | null, OutlineSpan[]>()

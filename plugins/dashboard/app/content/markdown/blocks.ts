@@ -13,7 +13,7 @@ import { readInline } from './inline.ts'
 import { type Definitions, isDefinition, readDefinitions } from './link.ts'
 import type { Markdown } from './nodes.ts'
 
-/** Columns of indentation that make a line code. */
+/** Number of columns of indentation that make a line code. */
 const CODE_INDENT = 4
 const FENCE = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`]*)/
 const HEADING = /^ {0,3}(#{1,6})(?=[ \t]|$)/
@@ -262,8 +262,7 @@ function itemAt(lines: readonly string[], at: number, { column, mark, rest }: Ma
     const gap = i - end
     const indent = indentOf(line)
     const marker = markerOf(line)
-    // Two columns suffice for a nested list, because authors often indent by two even below a number, whose marker is
-    // wider.
+    // Two columns suffice for a nested list, because authors often indent by two even below a wider number.
     const isWithin = indent >= column || (indent >= 2 && marker !== undefined && marker.mark !== mark)
     const goesOn = gap === 0 && marker === undefined && fence === undefined && rest !== '' && !endsParagraph(line)
     if (!isWithin && !goesOn) {

@@ -188,7 +188,7 @@ class Ticks {
     this.#text = text
   }
 
-  /** Returns the text and end of the code span that starts here. `text` is undefined if none starts here. */
+  /** Returns the text and end of the code span that starts here. `text` is undefined if no code span starts here. */
   codeAt(at: number): { readonly text: string | undefined; readonly end: number } {
     this.#runs ??= this.#find()
     let start = at
