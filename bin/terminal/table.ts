@@ -1,7 +1,7 @@
 /** Formats aligned tables for people. Scripts use --json. */
 import { visible } from '../../lib/log-text.ts'
 
-/** Returns a table with a heading and right-aligned numbers, or `nothing` if there are no rows. */
+/** Returns a table with a heading and right-aligned numbers, or the string `nothing` if there are no rows. */
 export function table(heading: readonly string[], rows: readonly (string | number)[][], nothing: string): string {
   if (rows.length === 0) return nothing
   return alignColumns([[...heading], ...rows]).join('\n')

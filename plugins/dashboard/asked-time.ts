@@ -1,5 +1,6 @@
 /**
- * Reads a query's time: either a range that ends now or explicit bounds. Trace and score charts share the same days.
+ * Reads a query's time: either a range that ends now or explicit bounds. Used for trace charts and score charts, so
+ * that both cover the same days.
  */
 import Type from 'typebox'
 import { refuseField } from '../../lib/http/refuse.ts'

@@ -29,7 +29,7 @@ export default command({
     'demo --url https://spoor.example.com --key "$SPOOR_API_KEY"'
   ],
   async run({ flags, env, print, progress }) {
-    // Every user of this machine can read the command lines of running processes, so the key is hidden.
+    // Every user of this machine can read the command lines of running processes, so setting the title hides the key.
     if (flags.key !== undefined) process.title = 'spoor demo'
     const count = parseCount(flags.traces)
     if (flags.key !== undefined && flags.project !== undefined) {

@@ -18,7 +18,7 @@ export interface Bounds {
 const BOUNDS: Bounds = { bytes: 128 * 1024 * 1024, aheadBytes: 16 * 1024 * 1024, idleMs: 20_000 }
 /** Number of checks per idleMs. Checks are counted rather than time, because the process may have been suspended. */
 const LOOKS = 20
-/** A response is stalled after this number of checks without progress. A closing server does not wait for it. */
+/** A response counts as stalled after this number of checks. A closing server does not wait for stalled responses. */
 const STILL_LOOKS = 3
 
 /** Subset of node's http.ServerResponse. */

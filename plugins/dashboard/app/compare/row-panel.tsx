@@ -169,7 +169,7 @@ function Lines({ lines }: { lines: readonly DiffLine[] }) {
   )
 }
 
-/** Groups stretches, up to `most` lines in total, into blocks that render together, and counts the remaining lines. */
+/** Splits about `most` lines of the stretches into blocks that render together, and counts the lines left over. */
 function blocksOf(all: readonly Stretch[], most: number): { readonly blocks: Stretch[]; readonly left: number } {
   const blocks: Stretch[] = []
   let [shown, left] = [0, 0]

@@ -141,7 +141,7 @@ function resultContent(content: unknown): MessagePart[] {
 const isKnownPart = (part: MessageFields) =>
   isPartType(part.type) || (Object.keys(part).length === 1 && typeof part.text === 'string')
 
-/** Unwraps an output that the AI SDK labels with its type: `{type: 'text' | 'json' | …, value}`. */
+/** Unwraps an output that the AI SDK has labelled with a type: `{type: 'text' | 'json' | …, value}`. */
 function unpackOutput(content: unknown): unknown {
   const told = isFields(content) && typeof content.type === 'string' && 'value' in content
   return told ? content.value : unpack(content)

@@ -53,7 +53,7 @@ export function growTree(spans: readonly OutlineSpan[]): Node[] {
   return roots
 }
 
-/** Returns one span of each parent cycle, to be a root above the cycle's other spans. */
+/** Returns one span of each parent cycle, to become a root above the cycle's other spans. */
 function spansInCircles(spans: readonly OutlineSpan[], nodes: ReadonlyMap<string, unknown>): Set<string> {
   const parents = new Map(spans.map(({ id, parentSpanId }) => [id, parentSpanId]))
   const done = new Set<string>()

@@ -1,4 +1,4 @@
-/** Reads why a span failed from an `exception` event or from attributes. */
+/** Reads the reason for a span's failure from an `exception` event or from attributes. */
 import { type JsonNode, memberAt, membersOf, readString } from '../content/json-text.ts'
 
 export interface StepFailure {

@@ -12,7 +12,7 @@ interface Props {
   readonly outline: Outline
   readonly text: string
   setText(text: string): void
-  /** Receives the number of hits by span, and the duration of the search in ms. */
+  /** Receives the number of hits per span, and the duration of the search in ms. */
   found(hits: ReadonlyMap<string, number> | undefined, ms: number): void
   next(by: 1 | -1): void
 }

@@ -13,7 +13,7 @@ import { readInline } from './inline.ts'
 import { type Definitions, isDefinition, readDefinitions } from './link.ts'
 import type { Markdown } from './nodes.ts'
 
-/** Number of columns of indentation that make a line code. */
+/** Minimum indentation of a line of indented code, in columns. */
 const CODE_INDENT = 4
 const FENCE = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`]*)/
 const HEADING = /^ {0,3}(#{1,6})(?=[ \t]|$)/
