@@ -61,7 +61,8 @@ export class FailureLog {
 
   fail(error: unknown, fields: Readonly<Record<string, unknown>> = {}): void {
     const { cause, code, stack } = describeFailure(error)
-    // There are few codes, but any number of messages, because messages name files and rows.
+    // A cause is identified by its code if possible: codes are few, but messages name files and rows, so they vary
+    // endlessly.
     const times = this.#recurrence.fail(code ?? cause, performance.now())
     if (times === undefined) return
     const repeated = times > 1 && { times }
@@ -75,7 +76,9 @@ export class FailureLog {
   }
 }
 
-/** Returns the error behind a refusal. If every address of a name failed, returns the first of the grouped errors. */
+/**
+ * Returns the error behind a refusal. If all addresses of a host name failed, returns the first error that Node groups.
+ */
 function rootOf(error: unknown): unknown {
   const { cause } = (error ?? {}) as { cause?: unknown }
   const root = cause ?? error
