@@ -1,6 +1,6 @@
 /**
- * Runs the command named on a command line and determines the exit code: 0 success, 1 failure or a problem found, 2
- * incorrect usage, 130 or 143 interrupted. An error is one line on stderr.
+ * Runs the command named on a command line and determines the exit code: 0 for success, 1 if the command failed or
+ * found a problem, 2 for incorrect usage, 130 or 143 if interrupted. Errors are reported as one line on stderr.
  */
 import { parseArgs } from 'node:util'
 import { AdminError, InputError } from '../lib/admin-error.ts'
@@ -20,7 +20,7 @@ interface Output {
   on?(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** A command line's environment: a process, or a test. */
+/** The environment in which a command line runs, supplied by the process or by a test. */
 export interface Surroundings {
   readonly env: NodeJS.ProcessEnv
   readonly stdout: Output
@@ -53,7 +53,7 @@ export async function runCommandLine(
 
 const VERSION_WORDS = ['--version', '-v', '-V', 'version']
 
-/** Errors caused by the command line itself, regardless of the database's contents. */
+/** Errors in the command line, its input or the environment, regardless of the database's contents. Exit code 2. */
 const WRONG = [UsageError, InputError, EnvironmentError]
 
 function exitCodeOf(error: unknown): number {
@@ -61,7 +61,7 @@ function exitCodeOf(error: unknown): number {
   return WRONG.some(wrong => error instanceof wrong) ? 2 : 1
 }
 
-/** Returns the command's name, one or two words, and the words after it. */
+/** Returns the command's name (one or two words) and the words that follow. */
 function findCommand(commands: Commands, args: readonly string[]): { name: string; words: string[] } {
   const names = Object.keys(commands)
   const [noun, verb] = args
@@ -79,7 +79,7 @@ function findCommand(commands: Commands, args: readonly string[]): { name: strin
   throw new UsageError(unknown('command', `${noun} ${verb}`, verbs, similar))
 }
 
-/** Returns the help of the named command, of a noun's commands, or of all commands. */
+/** Returns the help for the named command, for a noun's commands, or for all commands. */
 function helpFor(commands: Commands, args: readonly string[]): string {
   const [noun, verb] = args.filter(word => !isHelpFlag(word))
   if (noun === undefined) return overview(commands, VERSION)
@@ -123,7 +123,7 @@ function parseCall(name: string, command: Command, words: string[], write: (text
   }
 }
 
-/** Joins a flag with a following negative number, which is its value and not another flag. */
+/** Joins a flag with a negative number that follows, because the number is the flag's value, not another flag. */
 function joinNegativeNumbers(words: readonly string[], flags: Flags): string[] {
   const joined: string[] = []
   for (const word of words) {
@@ -161,7 +161,7 @@ function parseWords(name: string, words: readonly string[], flags: Flags, refuse
         `${flag} is followed by ${JSON.stringify(value)}: a value that begins with a dash is written ${flag}=${value}`
       )
     }
-    // The first line names the fault, such as a missing value. The rest is advice.
+    // The first line states the fault, such as a missing value. The rest is advice.
     return refuse(message.split('\n')[0]!.replace(/\.$/, ''))
   }
 }
@@ -185,13 +185,13 @@ function messageOf(error: unknown, env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * Returns a function that writes a chunk of output that is too long for memory. The function resolves when more can be
- * written, and rejects if nobody reads.
+ * Returns a function that writes output too long for memory, one chunk at a time. The function resolves when more can
+ * be written, and rejects if stdout accepts no more data.
  */
 function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void> {
   let isWatched = false
   return bytes => {
-    // The callback gets the same error, but without a listener the error would end the process.
+    // The write callback receives the same error, but without a listener the error event would end the process.
     if (!isWatched) output.on?.('error', () => {})
     isWatched = true
     return new Promise((resolve, reject) => {
@@ -203,7 +203,7 @@ function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void>
   }
 }
 
-/** Returns the name most similar to a mistyped one; undefined if none is similar. */
+/** Returns the name most similar to the typed name; undefined if no name is similar. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
   let best: string | undefined
   // Two transposed letters count as two replacements, so the limit is one higher.

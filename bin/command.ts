@@ -1,8 +1,8 @@
-/** A command is data that describes its usage, and `run`, which receives parsed values and prints through its Call. */
+/** A command: its usage as data, and `run`, which receives the parsed values and prints through its Call. */
 
 import type { Progress } from './terminal/progress.ts'
 
-/** Thrown for incorrect usage: exit code 2. Any other error is the command's failure: exit code 1. */
+/** Thrown for incorrect usage (exit code 2). */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -24,15 +24,15 @@ type FlagValue<F extends Flag> = F extends { type: 'boolean' }
 
 export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly flags: { readonly [Name in keyof F]: FlagValue<F[Name]> }
-  /** Undefined only for the last parameter, if the usage makes it optional. */
+  /** A value is undefined only for the last parameter, if the usage makes it optional. */
   readonly parameters: { readonly [Name in P]: string }
   readonly env: NodeJS.ProcessEnv
   readonly json: boolean
-  /** Prints the command's result. Must be called once. Prints the value with --json, and the text otherwise. */
+  /** Prints the command's result: the value with --json, otherwise the text. Must be called once. */
   print(value: unknown, text: string): void
-  /** Writes part of the output to stdout, for output too long for memory. Resolves when more can be written. */
+  /** Writes part of an output that is too long for memory to stdout. Resolves when more can be written. */
   stream(bytes: string | Uint8Array): Promise<void>
-  /** Shows the command's progress to people on stderr. */
+  /** Shows the command's progress on stderr. */
   readonly progress: Progress
 }
 
@@ -61,7 +61,7 @@ type Definition<F extends Flags, P extends string> = Described<F, P> &
   Omit<Usage<F, P>, 'parameters' | 'flags'> &
   Partial<Usage<F, P>>
 
-/** Makes a command. Infers the types of `run` from the parameters and the flags, of which there may be none. */
+/** Defines a command. The types of `run` are inferred from the parameters and the flags, both of which are optional. */
 export function command<const F extends Flags = Readonly<Record<never, never>>, const P extends string = never>(
   definition: Definition<F, P>
 ): Command {

@@ -10,7 +10,7 @@ import { classifyFailure } from '../lib/database/failure.ts'
 import { describeDenial, isDenial } from '../lib/health/obstacles.ts'
 import type { Logger } from '../lib/log.ts'
 
-/** Heap, in MiB, of threads that read export lines. A line holds a whole trace, far larger than a request may be. */
+/** Heap, in MiB, of threads that read export lines. A line holds a trace, which can be far larger than any request. */
 export const RESTORE_HEAP_MIB = 4096
 
 export interface DatabaseSession {
@@ -25,7 +25,7 @@ export interface DatabaseSession {
 
 /**
  * Runs `work` on one connection to a database whose schema has everything this version needs. A newer schema is
- * accepted, because migrations only add.
+ * accepted, because migrations only add to the schema.
  */
 export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: DatabaseSession) => Promise<T>) {
   return withAnyDatabase(env, async session => {
@@ -34,7 +34,9 @@ export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Da
   })
 }
 
-/** Like withDatabase, but rejects a newer schema, for commands that copy or delete all tables and must know them. */
+/**
+ * Like withDatabase, but rejects a newer schema. For commands that copy or delete all tables and so must know each one.
+ */
 export async function withKnownSchema<T>(env: NodeJS.ProcessEnv, work: (session: DatabaseSession) => Promise<T>) {
   return withAnyDatabase(env, async session => {
     await requireSchema(session.sql)
@@ -57,7 +59,7 @@ export async function withAnyDatabase<T>(
   return openFor(config, connected(config, work), patienceMs)
 }
 
-/** Like withKnownSchema, but creates an embedded database and a missing schema. */
+/** Like withKnownSchema, but creates the embedded database and the schema if they are missing. */
 export async function withNewDatabase<T>(env: NodeJS.ProcessEnv, work: (session: DatabaseSession) => Promise<T>) {
   const config = readConfig(env)
   return openFor(config, async (database, log) => {
@@ -77,30 +79,30 @@ function connected<T>(config: Config, work: (session: DatabaseSession) => Promis
     const sql = database.connect({ applicationName: 'command' })
     try {
       const systemUser = readSystemUser()
-      // If the database is unreachable, the work below reports it.
+      // If the database is unreachable, `work` reports the failure.
       await noteSystemUser(sql, systemUser).catch(() => {})
       const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
       return await work({ config, database, sql, log, systemUser, making })
     } finally {
-      // Without a limit, this would wait forever if the connection was lost.
+      // Without a time limit, this call would never return if the connection was lost.
       await sql.end({ timeout: 1 })
     }
   }
 }
 
-/** Returns the operating-system user that the audit log names for a command, or the id of a nameless user. */
+/** Returns the operating-system user to name in the audit log, or the user's id if the user has no name. */
 export function readSystemUser(): string {
   try {
     return userInfo().username
   } catch {
-    // A container may run under a user id that has no name.
+    // A container may run under a user id without a name.
     return String(process.getuid?.() ?? '')
   }
 }
 
 /**
- * Opens the database for `work`, and creates it if necessary. If an embedded PostgreSQL recovers for longer than
- * `patienceMs`, `work` starts earlier. The driver is loaded here because `--help` does not need it.
+ * Opens the database for `work`, and creates it if necessary. If an embedded PostgreSQL needs longer than `patienceMs`
+ * to recover, `work` starts before it has recovered. The driver is loaded here because `--help` does not need it.
  */
 export async function openFor<T>(
   config: Config,
@@ -122,7 +124,9 @@ export async function openFor<T>(
   }
 }
 
-/** Replaces errors caused by an unusable database with one that names the database. Returns other errors unchanged. */
+/**
+ * Returns an error that names the database if `error` means that the database is unusable; otherwise returns `error`.
+ */
 function explainFailure(error: unknown, { location, embedded }: Database): unknown {
   if (!['lost', 'refused'].includes(classifyFailure(error))) return error
   if (isDenial(error)) return Object.assign(new AdminError(describeDenial(error)), { cause: error })

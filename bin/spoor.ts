@@ -3,7 +3,7 @@ import { complainOfNode } from './node-version.ts'
 
 const complaint = complainOfNode(process.versions.node)
 if (complaint === undefined) {
-  // Loaded here because an old Node fails on these modules' imports.
+  // Loaded here because an old version of Node fails on these modules' imports.
   const [{ runCommandLine }, { commands }] = await Promise.all([
     import('./command-line.ts'),
     import('./commands/index.ts')

@@ -3,5 +3,5 @@ export class AdminError extends Error {
   override readonly name = 'AdminError'
 }
 
-/** Thrown if the input is invalid by itself, regardless of stored data. */
+/** Thrown if the input itself is invalid, regardless of stored data. */
 export class InputError extends AdminError {}

@@ -4,7 +4,7 @@
  */
 import type { Logger } from './log.ts'
 
-/** Decides which failures of some work deserve a log line. Callers pass the time, in ms of performance.now(). */
+/** Decides which failures of a recurring task are logged. Callers pass the time, in ms of performance.now(). */
 export class Recurrence {
   readonly #remindMs: number
   /** Causes with the time of their latest log line and the number of failures since. */
@@ -61,7 +61,8 @@ export class FailureLog {
 
   fail(error: unknown, fields: Readonly<Record<string, unknown>> = {}): void {
     const { cause, code, stack } = describeFailure(error)
-    // Messages name files and rows, so their number is unbounded. There are few codes.
+    // A cause is identified by its code if possible: codes are few, but messages name files and rows, so they vary
+    // endlessly.
     const times = this.#recurrence.fail(code ?? cause, performance.now())
     if (times === undefined) return
     const repeated = times > 1 && { times }
@@ -75,22 +76,24 @@ export class FailureLog {
   }
 }
 
-/** Returns the error behind a refusal, or the first of the errors that Node groups if every address of a name fails. */
+/**
+ * Returns the error behind a refusal. If all addresses of a host name failed, returns the first error that Node groups.
+ */
 function rootOf(error: unknown): unknown {
   const { cause } = (error ?? {}) as { cause?: unknown }
   const root = cause ?? error
   return root instanceof AggregateError ? root.errors[0] : root
 }
 
-/** Returns the cause, in the words of PostgreSQL, the driver or Node. */
+/** Returns the cause, as worded by PostgreSQL, the driver or Node. */
 export function causeOf(error: unknown): string {
   const { message, code } = (rootOf(error) ?? {}) as { message?: string; code?: unknown }
   return message || String(code)
 }
 
 /**
- * Returns a failure's fields for the log. Other fields of a database error may hold client data. Only faults in our own
- * code have a stack.
+ * Returns a failure's fields for the log. Other fields of a database error are omitted, because they may hold client
+ * data. A stack is included only for faults in our own code.
  */
 function describeFailure(error: unknown): { cause: string; code?: string; stack?: string } {
   const { name, code, stack } = (rootOf(error) ?? {}) as { name?: string; code?: unknown; stack?: string }

@@ -1,4 +1,4 @@
-/** Explains why a port cannot be listened on, and names the variable. */
+/** Explains why the server cannot listen on a port, and names the variable that sets the port. */
 import { createServer } from 'node:net'
 import { ConfigError } from './variables.ts'
 
@@ -18,8 +18,8 @@ export function listenError(error: NodeJS.ErrnoException, host: string, port: nu
 }
 
 /**
- * Listens on a port briefly, before the server begins work that takes time or leaves traces. Throws a ConfigError if
- * the port is unavailable.
+ * Listens on a port briefly, before the server begins work that takes time or has lasting effects. Throws a ConfigError
+ * if the port is unavailable.
  */
 export async function tryPort(host: string, port: number, variable = 'PORT'): Promise<void> {
   const server = createServer()

@@ -24,7 +24,7 @@ export function logText(line: string): string {
   return `${[head, ...rest].join('  ')}${more}\n`
 }
 
-/** Shows a string without spaces and quotes as is, and everything else as JSON. */
+/** Returns a string without spaces or quotes unchanged, and any other value as JSON. */
 function shown(value: unknown): string {
   return typeof value === 'string' && /^[^\s"]+$/.test(value) ? visible(value) : visible(JSON.stringify(value))
 }
@@ -37,7 +37,7 @@ const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** Escapes a string so that it is safe on one line of a terminal. JSON remains equivalent. */
+/** Escapes a string so that it is safe on one line of a terminal. Escaped JSON keeps its meaning. */
 export const visible = (text: string): string => text.replace(UNSAFE, escaped)
 
 /** Like `visible`, but keeps line breaks and tabs. */

@@ -1,14 +1,14 @@
 /**
- * Writes the log to stderr: JSON lines or human-readable text, with one line per request unless LOG_REQUESTS says
- * otherwise. A line never contains a secret, a key or a body. stdout is for command output, such as the address and
- * first key from `spoor serve`.
+ * Writes the log to stderr: JSON lines or human-readable text, with one line per request unless LOG_REQUESTS selects
+ * fewer requests. A line never contains a secret, a key or a body. stdout is for command output, such as the address
+ * and first key from `spoor serve`.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { logText } from './log-text.ts'
 
 export type { Logger }
 
-/** Lines are buffered for this long, or up to this many characters, and then written together. */
+/** Lines are buffered for at most this time, or until this many characters are waiting, and then written together. */
 const GATHER_MS = 50
 const GATHER_LENGTH = 32_768
 
@@ -60,8 +60,8 @@ export interface RequestFields {
 }
 
 /**
- * Writes a request's line to a log from createLog. The line equals pino's, but is assembled by hand because pino does
- * not know the fields in advance and takes twice as long.
+ * Writes a request's line to a log from createLog. The line is identical to pino's, but is assembled by hand, because
+ * pino does not know the fields in advance and takes twice as long.
  */
 export function logRequest(log: Logger, fields: RequestFields): void {
   const own = made.get(log)

@@ -2,7 +2,7 @@
  * Exports the service's metrics for Prometheus. Labels are routes, codes and statuses. No string from a client becomes
  * a label, so that clients cannot add time series. METRICS_PROJECTS=on adds counts per project id: two series, plus one
  * per refusal code, for each project that has sent a request. Several processes (PROCESSES) report as one: counters and
- * histograms are summed, and each gauge's help states the combination.
+ * histograms are summed, and each gauge's help states how its values are combined.
  */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from './version.ts'
@@ -20,13 +20,13 @@ export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 type Across = 'sum' | 'max' | 'min'
 const ACROSS: Readonly<Record<Across, string>> = { sum: 'the sum', max: 'the greatest', min: 'the least' }
 
-/** prom-client gauges whose names end like counters' names, which promtool rejects. */
+/** Gauges of prom-client that promtool rejects, because their names end like the names of counters. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
 /** Ways in which traces and spans arrive. */
 export type Way = 'native' | 'otlp' | 'import'
 
-/** `left_out` counts messages whose span did not arrive in time. They are also counted in `messages`. */
+/** `left_out` counts messages whose span did not arrive in time. These messages are also counted in `messages`. */
 type LogRecordKind = 'messages' | 'unplaced' | 'left_out' | 'others'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]
@@ -205,7 +205,7 @@ export class Metrics {
   }
 }
 
-/** Adds an ended process's counts, which must not decrease, to another process's metrics. */
+/** Adds the counts of a process that has ended to the counts of earlier ones, so that no counter decreases. */
 export async function keepCounts(ended: Snapshot, others: Snapshot): Promise<Snapshot> {
   const counts = ended.filter(({ type }) => COUNTS.includes(String(type)))
   return AggregatorRegistry.aggregate([counts, others]).getMetricsAsJSON()

@@ -25,7 +25,7 @@ export function isWithin(networks: BlockList, peer: string): boolean {
   return version !== 0 && networks.check(address, version === 4 ? 'ipv4' : 'ipv6')
 }
 
-/** Whether a URL's host is this machine itself. */
+/** Whether a URL's host is this machine. */
 export function isLoopback(hostname: string): boolean {
   const address = hostname.replace(/^\[|\]$/g, '')
   return address === 'localhost' || address === '::1' || (isIP(address) === 4 && address.startsWith('127.'))

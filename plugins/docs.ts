@@ -58,7 +58,7 @@ const HEADERS = {
   'Referrer-Policy': 'no-referrer'
 }
 
-/** A file of the page. Browsers must not cache the file, so a compressed copy is kept. */
+/** A file of the page. Browsers must not cache the file, so the server keeps a compressed copy. */
 interface Asset {
   readonly plain: Buffer
   readonly compressed: Buffer

@@ -1,4 +1,4 @@
-/** Routes for scores: verdicts on a trace after its run. Scores can be added and deleted, but not changed. */
+/** Routes for scores, which judge a trace after it has run. Scores can be added and deleted, but not changed. */
 import type { App } from '../lib/app.ts'
 import type { Client } from '../lib/database/pooled/cancellation.ts'
 import { checkQueryTexts, found } from '../lib/http/refuse.ts'

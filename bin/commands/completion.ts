@@ -19,7 +19,7 @@ export default command({
     if (shell === undefined) {
       throw new UsageError(`SHELL must be one of ${SHELLS.join(', ')}, and is ${JSON.stringify(parameters.SHELL)}`)
     }
-    // Imported here because the list of commands contains this command.
+    // Imported here because the list of commands itself imports this command.
     const { commands } = await import('./index.ts')
     const script = completionScript(shell, commands)
     print({ script }, script)

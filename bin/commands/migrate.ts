@@ -40,7 +40,7 @@ export default command({
   }
 })
 
-/** Migrates. Returns the applied migrations, and a warning if the schema is newer or tables are not distributed. */
+/** Migrates the schema. Returns the applied migrations, and a warning about a newer schema or undistributed tables. */
 async function migrateAndLook(database: Database, log: Logger) {
   const [{ describeNewer, readSchemaState }, { findLeftBehind }, { migrateSchema }] = await Promise.all([
     import('../../lib/database/migrate.ts'),

@@ -14,13 +14,13 @@ import { listenForStop, type Stop } from '../server/stop.ts'
 import { welcome } from '../terminal/welcome.ts'
 
 /**
- * Heap growth between two full collections, in per cent of live data. A server's heap is small, but V8 also counts
+ * Heap growth between two full collections, as a percentage of live data. A server's heap is small, but V8 also counts
  * bodies and rows, whose memory is outside the heap. By default, V8 would run a full collection several times a second,
  * which costs much CPU time (test/bench/RESULTS.md, "Growth of the heap").
  */
 const HEAP_GROWTH_PERCENT = 150
 
-/** If PostgreSQL recovers for longer, the server starts listening, and /readyz reports that the server is not ready. */
+/** If PostgreSQL needs longer to recover, the server starts listening, and /readyz reports that it is not ready. */
 const RECOVERY_PATIENCE_MS = 500
 
 export default command({
@@ -83,12 +83,12 @@ async function sayGoodbye(running: Running, graceMs: number, stop: Stop, log: Lo
   await Promise.race([delay(graceMs, undefined, { ref: false }), stop.forced])
 }
 
-/** Waits until PostgreSQL has recovered and the schema is current, or cannot become current. */
+/** Waits until PostgreSQL has recovered and the schema is either current or cannot be brought up to date. */
 async function waitForRecovery(config: Config, log: Logger, database: Database, address: string): Promise<true> {
   if (database.recovery === undefined) return true
   log.info({ address }, 'listening while PostgreSQL recovers')
   await database.recovery
-  // The service's own Setup would check again only later.
+  // Without this check, the service's own Setup would not check the schema until later.
   const setup = new Setup(database, config.autoMigrate, log)
   await setup.start()
   setup.stop()

@@ -6,7 +6,7 @@ import { alignColumns } from '../terminal/table.ts'
 import { counted, size } from '../terminal/words.ts'
 import { projectTable } from './project.ts'
 
-/** If PostgreSQL recovers for longer, the status reports only the recovery. */
+/** If PostgreSQL needs longer to recover, the status reports only the recovery. */
 const RECOVERY_PATIENCE_MS = 2000
 
 export default command({

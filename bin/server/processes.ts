@@ -1,8 +1,8 @@
 /**
  * Runs several server processes that share the port (PROCESSES). The primary process holds the embedded database and
- * answers no requests. It starts the workers, replaces workers that die, and tells them when to stop. Workers ignore
- * signals, because a terminal signals the whole group and only the primary decides when to stop. If the primary is
- * killed, node:cluster ends the workers immediately.
+ * serves no requests. It starts the workers, replaces workers that die, and tells workers when to stop. Workers ignore
+ * signals, because a terminal signals the whole process group, and only the primary decides when to stop. If the
+ * primary is killed, node:cluster ends the workers immediately.
  */
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
@@ -20,14 +20,14 @@ export interface Running extends Listening {
   close(): Promise<void>
 }
 
-/** A process's only report: where it listens, or why it cannot. */
+/** The only message that a process reports: the address at which it listens, or the reason why it cannot. */
 type Report = Listening | { readonly failure: string }
 
-/** The primary's orders: announce the shutdown, and stop. */
+/** Orders from the primary: announce the shutdown, or stop. */
 type Order = 'drain' | 'stop'
-/** Time limit for a process to stop, longer than a service takes to close. */
+/** Time limit for a process to stop, longer than the time that a service takes to close. */
 const STOP_TIMEOUT_MS = 25_000
-/** Delay before a process is replaced, so that one that always dies immediately does not keep the machine busy. */
+/** Delay before a process is replaced, so that a process that keeps dying at once does not keep the machine busy. */
 const RESTART_DELAY_MS = 1000
 
 /** Starts `count` processes with this process's command line. Resolves when all of them are listening. */
@@ -96,7 +96,7 @@ function startProcess(): Promise<Listening> {
 
 const workers = (): Worker[] => Object.values(cluster.workers ?? {}).map(worker => worker!)
 
-/** Errors from a worker that has just died are ignored. */
+/** Sends an order. Errors are ignored, because the worker may have just died. */
 function tell(worker: Worker, order: Order): void {
   worker.send(order, () => {})
 }

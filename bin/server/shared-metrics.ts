@@ -1,6 +1,7 @@
 /**
- * Combines the metrics of several processes (PROCESSES). A scrape reaches any worker, which asks the primary. The
- * primary asks all workers and adds ended workers' counts, because a decreasing counter would look like a restart.
+ * Combines the metrics of several processes (PROCESSES). A scrape reaches one of the workers, which asks the primary.
+ * The primary asks all workers and adds the counts of workers that have ended, because a decreasing counter would look
+ * like a restart.
  */
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
@@ -13,7 +14,7 @@ type Message =
   | { readonly metrics: 'yours'; readonly round: number }
   | { readonly metrics: 'mine'; readonly round: number; readonly snapshot: Snapshot }
 
-/** A process that does not respond in time is counted with its last snapshot. */
+/** Time limit for all snapshots. A process that does not respond in time is counted with its last snapshot. */
 const MOST_MS = 3000
 
 const isMessage = (message: unknown): message is Message =>
@@ -89,7 +90,7 @@ export function shareMetrics(metrics: Metrics): void {
   )
 }
 
-/** The primary may have ended, which also ends this process. */
+/** Sends a message to the primary. Ignores errors: if the primary has ended, this process is about to end too. */
 function tell(message: Message): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }

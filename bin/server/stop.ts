@@ -1,7 +1,8 @@
 /**
  * Decides when a server stops. The first signal requests a stop. SIGTERM, which supervisors send, also gives clients
- * time to notice. A second signal, at least REPEATED_MS later, stops the server without waiting for requests. A third
- * signal ends the process immediately. An uncaught error also stops the server, whose state is then unknown.
+ * time to notice the shutdown. A second signal, at least REPEATED_MS later, stops the server without waiting for
+ * requests. A third signal ends the process immediately. An uncaught error also stops the server, because its state is
+ * then unknown.
  */
 import type { Logger } from '../../lib/log.ts'
 
@@ -12,12 +13,12 @@ export interface Stop {
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** A terminal sends Ctrl-C to every process, and npm forwards the signal, which must not count as the second one. */
+/** Signals closer together count as one: a terminal and npm each forward the same Ctrl-C to this process. */
 const REPEATED_MS = 1000
 /** A forced stop ends the process after this time, even if something is still open. PostgreSQL stops sooner. */
 const FORCED_MS = 2000
 
-/** Starts listening. From now on, signals do not end the process by themselves. */
+/** Starts listening for signals. From then on, a signal no longer ends the process by itself. */
 export function listenForStop(log: Logger): Stop {
   const requested = latch<boolean>()
   const forced = latch()

@@ -18,7 +18,7 @@ interface Option {
   readonly hasValue: boolean
 }
 
-/** Generators by shell. Each script completes file names if nothing else applies. */
+/** Script generators by shell. Each script completes file names if nothing else applies. */
 const SCRIPTS = { bash, zsh, fish } as const
 export type CompletedShell = keyof typeof SCRIPTS
 export const SHELLS = Object.keys(SCRIPTS) as readonly CompletedShell[]
@@ -99,8 +99,8 @@ function zsh(choices: readonly Choice[]): string {
     '  esac',
     '  if (( $#options )); then _describe -V spoor options; else _files; fi',
     '}',
-    // In a folder of $fpath, the script is the completion function's body. When evaluated, the script registers the
-    // function.
+    // When the script is in a directory listed in $fpath, it serves as the body of the completion function. When it is
+    // evaluated, it registers the function.
     'if [[ $funcstack[1] == _spoor ]]; then _spoor "$@"; else compdef _spoor spoor; fi'
   ].join('\n')
 }

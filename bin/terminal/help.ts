@@ -21,7 +21,7 @@ export function commandHelp(name: string, { summary, usage }: Command): string {
   ].join('\n')
 }
 
-/** Returns the help of all commands whose names begin with `noun`, or of all commands if undefined. */
+/** Returns the help for all commands whose names begin with `noun`, or for all commands if `noun` is undefined. */
 export function overview(commands: Readonly<Record<string, Command>>, version: string, noun?: string): string {
   const listed = Object.entries(commands).filter(([name]) => noun === undefined || name.startsWith(`${noun} `))
   return [
@@ -36,7 +36,7 @@ export function overview(commands: Readonly<Record<string, Command>>, version: s
   ].join('\n')
 }
 
-/** Returns `spoor key rotate KEYID [--flag VALUE]`, for example. */
+/** Returns a usage line such as `spoor key rotate KEYID [--flag VALUE]`. */
 export function usageLine(name: string, usage: Command['usage']): string {
   const flags = Object.entries(usage.flags).map(([flag, spec]) =>
     spec.required ? flagForm(flag, spec) : `[${flagForm(flag, spec)}]`

@@ -1,11 +1,11 @@
-/** Opens files that commands read, and prompts for lines. A terminal does not echo a secret. */
+/** Opens the files that commands read, and prompts for lines. Secrets are not echoed on a terminal. */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { type Readable, Writable } from 'node:stream'
 import { AdminError } from '../../lib/admin-error.ts'
 
-/** Opens the file, or stdin for `-`, and returns its length if known. */
+/** Opens the file, or stdin for `-`, and returns the stream and its length, if known. */
 export async function openSource(file: string): Promise<{ stream: Readable; length: number | undefined }> {
   if (file === '-') return { stream: process.stdin, length: undefined }
   try {

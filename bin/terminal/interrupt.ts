@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/** Thrown if work was interrupted. The exit code is the shell's code for a process ended by that signal. */
+/** Thrown if a signal interrupted the work. The exit code is the shell's code for a process ended by that signal. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
   readonly exitCode: number
@@ -13,7 +13,7 @@ export class Interrupted extends Error {
   }
 }
 
-/** Runs `work` with a signal that aborts when the process is told to end. Throws Interrupted if the work then fails. */
+/** Runs `work` with an AbortSignal that aborts on SIGINT or SIGTERM. Throws Interrupted if `work` then fails. */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
   const listeners = SIGNALS.map(signal => [signal, () => controller.abort(signal)] as const)

@@ -27,7 +27,7 @@ export class Progress {
     if (!terminal.isTTY) this.#shownAt = this.#began
   }
 
-  /** Shows the progress. If an update is due, calls `describe` for the line with the seconds since the start. */
+  /** Shows the progress if an update is due. `describe` receives the seconds since the start and returns the line. */
   show(describe: (seconds: number) => string): void {
     const now = performance.now()
     if (now - this.#shownAt < (this.#terminal.isTTY ? TERMINAL_MS : LOG_MS)) return

@@ -43,7 +43,7 @@ function dashboardLines({ dashboard, isLink, obstacle }: WelcomeStart, env: Node
   return [`Dashboard: ${dashboard} (${how})`]
 }
 
-/** Returns commands that can be pasted as they are, because this JSON contains no apostrophes. */
+/** Returns shell commands that can be pasted unchanged, because their JSON contains no apostrophes. */
 function firstTrace(address: string, key: string): string[] {
   const id = randomBytes(16).toString('hex')
   const now = Date.now()
@@ -78,7 +78,7 @@ function firstTrace(address: string, key: string): string[] {
   ]
 }
 
-/** Returns a command for the same server, with the variables that select its database but without any password. */
+/** Returns a command for the same server, including the variables that select its database but no password. */
 function spoorCommand(args: string, env: NodeJS.ProcessEnv): string {
   const command = `npx spoor ${args}`
   if (env.DATABASE_URL) return `${command} (with the same DATABASE_URL and KEY_DIGEST_SECRET)`

@@ -1,7 +1,7 @@
 /**
- * The gRPC server. It serves the routes that declare a gRPC method (`grpc` in lib/http/route.ts) with the same handler
- * as the route's protobuf requests. A call is checked in this order: key (UNAUTHENTICATED), scope (PERMISSION_DENIED),
- * message size (RESOURCE_EXHAUSTED, by the library), and then the handler's own checks.
+ * The gRPC server. It serves the routes that declare a gRPC method (`grpc` in lib/http/route.ts), using the handler
+ * that also serves the route's protobuf requests. A call is checked in this order: key (UNAUTHENTICATED), scope
+ * (PERMISSION_DENIED), message size (RESOURCE_EXHAUSTED, by the library), and then the handler's own checks.
  */
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
@@ -44,21 +44,21 @@ export interface GrpcOptions extends AuthoriseOptions {
 }
 
 /**
- * Maximum number of messages that arrive at a time, in total and per project. gRPC does not announce a message's
- * length, so memory for up to MAX_MESSAGE_BYTES cannot be reserved in advance. Further calls' messages are not read
+ * Maximum number of messages arriving at a time, in total and per project. gRPC does not announce a message's length,
+ * and reserving MAX_MESSAGE_BYTES for each message would take too much memory. Further calls' messages are not read
  * until a slot is free; projects take turns.
  */
 const ARRIVING = { room: 32, each: 8 }
 /**
  * Maximum time for a message to arrive once its turn has come. If other calls wait for its slot, the maximum is one
- * period of the pace for bodies, because the library does not report how much of the message has arrived.
+ * period of ArrivalBounds, because the library does not report how much of the message has arrived.
  */
 const ARRIVAL_MS = 20_000
 /** Maximum number of calls in flight per connection. Further calls wait at the client. */
 const MOST_CALLS = 100
-/** Maximum number of one project's calls that wait for their message to be read. */
+/** Maximum number of calls per project that wait for their message to be read. */
 const MOST_WAITING = 1000
-/** Time after which the library cuts off calls of a draining connection. `close` is called earlier. */
+/** Time after which the library ends the calls on a draining connection. `close` is called earlier. */
 const DRAINED_MS = 3_600_000
 /** Interval at which the server pings the client of a silent connection. */
 const KEEPALIVE_MS = 60_000
@@ -137,7 +137,7 @@ export class GrpcServer {
       }
       const letIn = async (metadata: Metadata): Promise<boolean> => {
         const route = this.#routes.get(path)
-        // The library answers UNIMPLEMENTED for an unknown method.
+        // The library responds with UNIMPLEMENTED for an unknown method.
         if (route === undefined) return true
         const startedAt = performance.now()
         let key: Principal | undefined
@@ -263,7 +263,7 @@ const late = () => new Refusal('quota_exhausted', 'the message took too long to 
 
 const sameBytes = (bytes: Buffer): Buffer => bytes
 
-/** Returns a service with a path's single method. Messages stay bytes, which the route's handler decodes. */
+/** Returns a service with only the method at this path. Messages stay bytes; the route's handler decodes them. */
 const serviceOf = (path: string): ServiceDefinition => ({
   export: {
     path,
@@ -296,7 +296,7 @@ function bytesOf({ body }: Reply): Buffer {
   throw new Error('a route with a method of gRPC answered otherwise than in protobuf')
 }
 
-/** Converts a refusal to the library's error. The protobuf detail says whether and when the client should retry. */
+/** Converts a refusal to the library's error. The protobuf detail states whether and when the client should retry. */
 function failureOf(refusal: Refusal) {
   const metadata = new Metadata()
   metadata.set('grpc-status-details-bin', Buffer.from(encodeStatus(refusal)))

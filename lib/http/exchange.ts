@@ -29,7 +29,7 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   readonly startedAt = performance.now()
   /** Undefined until the route is known. */
   route: Route | undefined
-  /** `key`, `visitor` and `project` are unset on routes that neither require nor read them. */
+  /** The fields `key`, `visitor` and `project` are unset on routes that neither require nor read them. */
   key!: Principal
   visitor!: Visitor
   project!: VisitedProject
@@ -108,7 +108,7 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
     return abort.signal
   }
 
-  /** Returns the path for the log, without secrets of keys and without the query, which may contain private data. */
+  /** Returns the path for the log, without key secrets and without the query, which may contain private data. */
   get path(): string {
     const url = this.request.url ?? ''
     const end = url.indexOf('?')

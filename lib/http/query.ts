@@ -1,4 +1,4 @@
-/** Reads query strings strictly. An unknown parameter is rejected by name, never ignored. */
+/** Reads query strings strictly. An unknown parameter is never ignored; the error names it. */
 import type { TObject } from 'typebox'
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
@@ -6,7 +6,7 @@ import { checker } from '../schema/check.ts'
 /** Converts a raw query string, without `?`, to the values described by a route's query schema. */
 export type QueryReader = (text: string) => Record<string, unknown>
 
-/** Matches a decimal integer without `+`, leading zeros or an exponent that a double represents exactly. */
+/** Matches a decimal integer that a double represents exactly, written without `+`, leading zeros or an exponent. */
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/
 const MAX_SHOWN_NAME = 100
 
@@ -14,7 +14,7 @@ type Values = Readonly<Record<string, unknown>>
 
 /**
  * Returns a check that applies the reader's rules to values that already have their types. The check throws
- * `invalid_request`. `exact` has the same values with numbers as written.
+ * `invalid_request`. `exact` holds the same values, with numbers as they were written.
  */
 export function queryCheck(schema: TObject): (values: Values, exact?: Values) => void {
   const { check, explain } = checker(schema)

@@ -7,7 +7,7 @@ export function found<T>(value: T | undefined | false, what = 'trace in this pro
   return value
 }
 
-/** Rejects a parameter, or a field of any body other than ingest. */
+/** Rejects a parameter, or a field of any body except an ingest body. */
 export function refuseField(name: string, rule: string): never {
   throw new Refusal('invalid_request', `${name}: ${rule}`)
 }

@@ -16,7 +16,7 @@ export interface Match {
   readonly querystring: string
 }
 
-/** Exceeds any path that node's parser accepts, because path-id.ts, not the router, checks the length of ids. */
+/** Longer than any path that node's parser accepts, because path-id.ts, not the router, checks the length of ids. */
 const MAX_PARAM_LENGTH = 1 << 20
 
 export class RouteTable {
@@ -36,7 +36,7 @@ export class RouteTable {
   /** Returns a request's route; undefined if the path is unknown, undecodable, or without a route for the method. */
   find(method: string, url: string): Match | undefined {
     const found = this.#router.find(method as HTTPMethod, url)
-    // The router matches `/traces/` as a trace with an empty id, but a path with a trailing slash is unknown.
+    // The router matches `/traces/` with an empty id, but a path with a trailing slash must be treated as unknown.
     if (found === null || hasEmpty(found.params)) return undefined
     return { endpoint: found.store, params: found.params, querystring: found.searchParams as unknown as string }
   }

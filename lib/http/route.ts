@@ -19,7 +19,7 @@ export interface RequestOf<Q> {
   readonly traceId: string
   readonly scoreId: string
   readonly spanId: string
-  /** All path parameters as sent, decoded. */
+  /** All path parameters, decoded but not validated. */
   readonly params: Readonly<Record<string, string | undefined>>
   readonly query: Q
   /** The query as sent, without `?`, for routes that do not validate it themselves. */
@@ -41,7 +41,7 @@ export interface RequestOf<Q> {
   readonly party: number | undefined
 }
 
-/** Empty values for requests without a person, such as tool calls, whose routes do not read these fields. */
+/** Empty values for requests that no person makes, such as tool calls. Their routes do not read these fields. */
 export const NOBODY: Pick<
   RequestOf<unknown>,
   'visitor' | 'project' | 'spanId' | 'params' | 'querystring' | 'peer' | 'client' | 'party'
@@ -64,7 +64,7 @@ export class JsonText {
   }
 }
 
-/** A body that is JSON text in UTF-8, too long for a single string. No piece ends within a JSON string. */
+/** A body that is JSON text in UTF-8 and too long for a single string. No piece ends within a JSON string. */
 export class JsonPieces {
   readonly pieces: readonly Uint8Array[]
   readonly byteLength: number
@@ -86,7 +86,7 @@ export class Content {
 
 export interface Reply {
   readonly status?: number
-  /** A list value sends the header once per item. */
+  /** If the value is a list, the header is sent once per item. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
   /** A value to serialise, JSON text, other content, or `undefined` for an empty body. */
   readonly body?: unknown
@@ -114,7 +114,7 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly maxBodyBytes?: number
   /**
    * A non-JSON media type that the body may have. The response then has the same type, and errors are
-   * `google.rpc.Status` (lib/http/otlp/rpc-status.ts). The other strings are descriptions.
+   * `google.rpc.Status` (lib/http/otlp/rpc-status.ts). `body`, `reply` and `error` are descriptions.
    */
   readonly binary?: { readonly type: string; readonly body: string; readonly reply: string; readonly error: string }
   /**
@@ -128,11 +128,11 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly replies: Readonly<Record<number, TSchema>>
   /** Descriptions of success statuses, by status. A status with a description but no schema has no body. */
   readonly outcomes?: Readonly<Record<number, string>>
-  /** Operations that accept a value from a success reply, their parameters, and the values' JSON pointers in it. */
+  /** Operations that accept values from a success reply, with a JSON pointer to the value of each parameter. */
   readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Descriptions of success replies' headers, by name, except the headers of every response. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Error codes of this route, besides those of every route (401, 403, 404 of a path id, 500). */
+  /** Error codes of this route, in addition to the codes of every route (401, 403, 404 of a path id, 500). */
   readonly errors?: readonly ErrorCode[]
   handler(request: RequestOf<Static<Q>>): Promise<Reply> | Reply
 }

@@ -1,5 +1,6 @@
 /**
- * Reads a query's time: either a range that ends now or explicit bounds. Trace and score charts share the same days.
+ * Reads a query's time: either a range that ends now or explicit bounds. Used for trace charts and score charts, so
+ * that both cover the same days.
  */
 import Type from 'typebox'
 import { refuseField } from '../../lib/http/refuse.ts'
@@ -33,7 +34,7 @@ interface TimeQuery {
   readonly offset?: number
 }
 
-/** The requested time in milliseconds since 1970, and the chart steps that it touches. */
+/** The requested time in milliseconds since 1970, and the chart steps that it overlaps. */
 export interface AskedTime {
   readonly from: number
   readonly to: number

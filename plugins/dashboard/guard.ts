@@ -74,8 +74,8 @@ function isOwnPage({ 'sec-fetch-site': site, origin }: Guarded['headers'], own: 
 }
 
 /**
- * Whether data may be read: by a page of this origin, a person who typed the address, or a client other than a browser.
- * Another site's page could not see the response, but could infer data from its timing or size.
+ * Whether the sender may read data: a page of this origin, a person who typed the address, or a client other than a
+ * browser. Another site's page could not see the response, but could infer data from its timing or size.
  */
 const isReadable = ({ 'sec-fetch-site': site }: Guarded['headers']): boolean =>
   site === undefined || site === 'same-origin' || site === 'none'

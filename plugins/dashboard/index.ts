@@ -1,7 +1,7 @@
 /**
  * The dashboard: a page for people and the routes that the page calls. These routes are undocumented and not part of
- * the API. They accept a session cookie instead of a key. A session opens no API route, and a key opens no dashboard
- * route.
+ * the API. They accept a session cookie instead of a key. A session gives no access to API routes, and a key gives no
+ * access to dashboard routes.
  */
 import type { App } from '../../lib/app.ts'
 import charts from './charts.ts'

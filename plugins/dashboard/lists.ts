@@ -1,4 +1,4 @@
-/** Routes for lists, with the API's parameters and responses, and for the choices of list filters. */
+/** Routes for lists, with the API's parameters and responses, and for the values that list filters offer. */
 
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
@@ -21,7 +21,7 @@ import { answerTraceList, readTraceQuery } from '../traces/list.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 import { FacetsReply, ScoreNamesReply, SlugReply, TracePageReply } from './replies.ts'
 
-/** Maximum characters of a search. */
+/** Maximum number of characters in a search. */
 const MOST_SEARCHED = 200
 /** Maximum number of trace ids in a request. */
 const MOST_IDS = 50
@@ -87,7 +87,7 @@ export default function lists(app: App): void {
     }
   })
 
-  // Logs and alerts can link to a trace without knowing the project in which the reader sees it.
+  // Lets logs and alerts link to a trace by its id alone, without naming a project.
   pageRoute(app, {
     method: 'GET',
     path: '/app/api/traces/:traceId',

@@ -17,7 +17,7 @@ const MAX_ID = 2 ** 31 - 1
 
 const NO_QUERY = Type.Object({})
 
-/** Options that differ between routes. The page and its tests use the reply schemas, which no document lists. */
+/** Options that differ between routes. The page and its tests use the reply schemas; no API document lists them. */
 type PageRoute<Q extends TObject = typeof NO_QUERY> = Pick<
   RouteOptions<Q>,
   'method' | 'path' | 'access' | 'query' | 'takesBody' | 'replies' | 'handler'
@@ -65,7 +65,7 @@ function onlyFresh<Q>(handler: Handler<Q>): Handler<Q> {
 
 type Handler<Q> = (request: RequestOf<Q>) => Reply | Promise<Reply>
 
-/** Reads an id in a path; returns undefined if no row can have it. */
+/** Reads an id in a path; returns undefined if no row can have this id. */
 export function readId(text = ''): number | undefined {
   return /^[1-9]\d{0,9}$/.test(text) && Number(text) <= MAX_ID ? Number(text) : undefined
 }

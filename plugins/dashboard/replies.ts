@@ -83,7 +83,7 @@ export const ScoreNamesReply = Type.Array(closed({ name: text, dataType: DataTyp
 const Step = Type.Enum(Object.keys(STEPS) as (keyof typeof STEPS)[])
 const quantile = nullable(Type.Number({ minimum: 0 }))
 
-/** Sums over ended traces. Latencies are in ms and null without traces. `priced` counts traces with a cost. */
+/** Sums over ended traces. Latencies are in ms, and null if there are no traces. `priced` counts traces with a cost. */
 const Total = closed({
   traces: Count,
   errors: Count,
@@ -98,7 +98,7 @@ const Total = closed({
 })
 const counts = Type.Array(Count)
 const quantiles = Type.Array(quantile)
-/** Sums by step. */
+/** Sums per step. */
 const Steps = {
   traces: counts,
   errors: counts,
@@ -131,7 +131,7 @@ const Covered = {
 /** A group of traces. The key is the value that the traces share; null if they have no value. */
 const Group = closed({ key: nullable(text), total: Total })
 
-/** Sums by step over all traces. */
+/** Sums per step over all traces. */
 export const SeriesReply = closed({ ...Covered, groups: Type.Array(closed({ ...Group.properties, ...Steps })) })
 /** Groups of traces. `starts` is empty. */
 export const TotalsReply = closed({ ...Covered, groups: Type.Array(Group) })
@@ -149,7 +149,7 @@ export const FacetCountsReply = closed({
 })
 
 const Unchanged = closed({ unchanged: Type.Literal(true) })
-/** A score, with its author if a member gave it on the dashboard. `own` tells whether the author is the visitor. */
+/** A score, with its author if a member gave it on the dashboard. `own` is true if the visitor is the author. */
 const OutlineScore = closed({ ...ScoreOutput.properties, author: nullable(text), own: flag })
 /** A span with the sizes of its values in bytes instead of the values. */
 const OutlineSpan = closed({ ...spanHead, ...spanCost, ...size, attributesBytes: Count, eventCount: Count })
@@ -172,18 +172,18 @@ export const TraceTextsReply = closed({
 
 const perStep = Type.Array(nullable(Type.Number()))
 const scoreCounts = Type.Array(Count)
-/** If more scores may exist, the number of newest scores that were counted. */
+/** Number of newest scores that were counted, if more may exist. */
 const newest = nullable(Count)
 const ScoreOverTime = closed({
   name: text,
   dataType: DataType,
   count: Count,
   average: nullable(Type.Number()),
-  /** Mean by step; null without scores. For booleans, the mean is the share of true; for categories, it is null. */
+  /** Mean per step; null for steps without scores and for categories. For booleans, the share of true. */
   mean: perStep,
-  /** Counts by step of the most frequent categories, or of true and false. */
+  /** Counts per step of the most frequent categories, or of true and false. */
   shares: mapOf(scoreCounts),
-  /** Counts by step of all other values. */
+  /** Counts per step of all other values. */
   other: scoreCounts,
   histogram: Type.Array(closed({ from: Type.Number(), to: Type.Number(), count: Count })),
   sources: closed({ api: Count, annotation: Count, eval: Count })
@@ -257,7 +257,7 @@ export const SessionSumsReply = closed({
   firstAt: DateTime,
   lastAt: DateTime,
   users: Type.Array(text),
-  /** If the session has more traces, the number of newest traces that were summed. */
+  /** Number of newest traces that were summed, if the session has more. */
   newest: nullable(Count)
 })
 /** Traces of a session, oldest first. */

@@ -1,4 +1,4 @@
-/** Routes for one trace: whole, in the parts that its page requests, and to score, annotate and delete it. */
+/** Routes that return a trace, whole or in the parts that its page requests, and that score, annotate and delete it. */
 
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'

@@ -9,7 +9,7 @@ import { listTraces } from '../../lib/store/lists/trace-list.ts'
 import type { TraceQuery } from '../../lib/store/lists/trace-query.ts'
 import { readCursor, readTime, renderCursor } from '../paging.ts'
 
-/** Parameters that are allowed only with the sort `newest`. */
+/** Parameters that are allowed only when `sort` is `newest`. */
 const NEWEST_ONLY = ['sessionId', 'userId', 'from', 'to'] as const
 
 export default function (app: App): void {

@@ -1,4 +1,4 @@
-/** Routes that record a trace as a whole, or start it, append spans and end it. */
+/** Routes that record a trace as a whole, or that start a trace, append spans to it and end it. */
 import type { App } from '../../lib/app.ts'
 import type { ErrorCode } from '../../lib/errors.ts'
 import { EndBody, IngestBody, SpansBody } from '../../lib/schema/input.ts'

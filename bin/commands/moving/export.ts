@@ -51,7 +51,7 @@ export default command({
   }
 })
 
-/** Converts lines to elements of an unfinished array, each with its separator before it and without its line break. */
+/** Converts lines to the next elements of a JSON array, each after `[` or `,`. Omits the final line break. */
 function asElements(lines: Buffer, isFirst: boolean): Buffer {
   const separated = lines.toString('latin1', 0, lines.length - 1).replaceAll('\n', ',\n')
   return Buffer.from(`${isFirst ? '[' : ','}\n${separated}`, 'latin1')

@@ -29,7 +29,7 @@ export default command({
     'demo --url https://spoor.example.com --key "$SPOOR_API_KEY"'
   ],
   async run({ flags, env, print, progress }) {
-    // Every user of this machine can read a running process's command line, so the key is removed from it.
+    // Every user of this machine can read the command lines of running processes, so setting the title hides the key.
     if (flags.key !== undefined) process.title = 'spoor demo'
     const count = parseCount(flags.traces)
     if (flags.key !== undefined && flags.project !== undefined) {
@@ -57,7 +57,7 @@ function parseCount(text: string | undefined): number {
   throw new UsageError(`--traces must be from ${WRITTEN_OUT} to ${MOST_TRACES}, but is ${JSON.stringify(text)}`)
 }
 
-/** Returns the server's address. If a key is given, the server is not verified: a wrong server rejects the key. */
+/** Returns the server's address. With a key, the server is not verified, because a wrong server rejects the key. */
 async function requireServer(env: NodeJS.ProcessEnv, hasKey: boolean): Promise<string> {
   const server = hasKey
     ? await findLikelyServer(readConfig(env))
@@ -82,7 +82,7 @@ async function recordWithOwnKey(
   })
 }
 
-/** Maximum number of traces listed. The latest are shown. */
+/** Maximum number of traces listed. The latest traces are listed. */
 const MOST_SHOWN = 12
 
 function describe(address: string, keyUsed: string, traces: readonly RecordedDemo[]): string {

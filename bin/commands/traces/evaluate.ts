@@ -17,7 +17,7 @@ const MOST_CONCURRENCY = 100
 const TIMEOUT_S = 120
 /** Maximum number of errors printed individually; the rest are counted. */
 const MOST_TOLD = 10
-/** Maximum number of categories shown on a line. */
+/** Maximum number of categories shown per line. */
 const MOST_SHOWN = 5
 
 export default command({
@@ -162,7 +162,7 @@ function verdicts({ dataType, mean, categories }: Pick<Result, 'dataType' | 'mea
   return [...shown, ...(all.length > MOST_SHOWN ? [`${all.length - MOST_SHOWN} more`] : [])].join(', ')
 }
 
-/** Throws an AdminError, which sets the exit code, if an evaluator always failed or its mean is too low. */
+/** Throws an AdminError, which sets the exit code, if an evaluator failed on every trace or its mean is too low. */
 function check({ evaluators }: Evaluation, failBelow: number | undefined): void {
   const failed = evaluators.find(each => each.failed > 0 && each.judged === 0)
   if (failed !== undefined) {

@@ -22,7 +22,7 @@ export default command({
     '\nof another project or environment stay there, and are counted.',
   examples: ['send ./.spoor', 'send /var/spool/app --url https://spoor.example.com --key "$SPOOR_API_KEY"'],
   async run({ parameters, flags, env, print }) {
-    // Every user of this machine can read a running process's command line, so the key is removed from it.
+    // Every user of this machine can read the command lines of running processes, so setting the title hides the key.
     if (flags.key !== undefined) process.title = 'spoor send'
     const folder = parameters.DIR
     const seconds = Number(flags.wait ?? 60)

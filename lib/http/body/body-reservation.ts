@@ -1,13 +1,14 @@
 /**
- * Reserves memory for a body from before the body is read until its request is answered, and monitors its arrival.
+ * Reserves memory for a body from before the body is read until its request is answered, and monitors the body's
+ * arrival.
  *
- * The announced length is reserved first, so that a body without available memory is rejected before it is read. If a
- * body arrives too slowly, only its received bytes stay reserved; otherwise a hundred clients that announce long bodies
- * and send nothing would shut out all others. A body at a fair pace keeps its full reservation; otherwise half-read
- * bodies would be rejected while the network is congested, and their retries would fare no better.
+ * The announced length is reserved first, so that a body for which no memory is available is rejected before it is
+ * read. If a body arrives too slowly, only its received bytes stay reserved; otherwise a hundred clients that announce
+ * long bodies and send nothing would shut out all others. A body that arrives fast enough keeps its full reservation;
+ * otherwise half-read bodies would be rejected while the network is congested, and their retries would fare no better.
  *
- * A slow body may continue while it delays no other request. A slow body is rejected if another body waits for its
- * large-body slot, or if it has been slow for too long. Pauses in which the server does not read the body do not count.
+ * A slow body may continue while it delays no other request. It is rejected if another body waits for its large-body
+ * slot, or if it has been slow for too long. Pauses in which the server does not read the body do not count.
  */
 import { Refusal } from '../../errors.ts'
 import type { Admission, Room } from '../../limits/admission.ts'
@@ -27,7 +28,7 @@ export interface Expected {
   readonly place: Place
 }
 
-/** Thrown if a body takes too long to arrive. The response matches node's parser error for a late head. */
+/** Thrown if a body takes too long to arrive. The response matches the one that node's parser sends for a late head. */
 export class LateBody extends Refusal {
   constructor() {
     super('invalid_request', 'The request took too long to arrive.')
@@ -43,13 +44,13 @@ export class BodyReservation {
   readonly #place: Place
   readonly #clock: NodeJS.Timeout
   readonly #room: Room
-  /** Bytes reserved, bytes received, and bytes received by the last check. */
+  /** Bytes reserved, bytes received, and bytes received by the time of the last check. */
   #bytes: number
   #received = 0
   #seen = 0
   /** Total time spent below the minimum pace. */
   #slowMs = 0
-  /** Whether the body counts as a request in addition to its bytes. */
+  /** Whether the body is counted as a request, in addition to its bytes. */
   #isCounted = true
   #isPaused = false
   #giveUp: ((refusal: Refusal) => void) | undefined
@@ -68,7 +69,7 @@ export class BodyReservation {
     this.#giveUp = giveUp
   }
 
-  /** Records the number of bytes received or decoded. Throws `quota_exhausted` if their memory is not available. */
+  /** Records the number of bytes received or decoded. Throws `quota_exhausted` if no memory is available for them. */
   grow(bytes: number): void {
     this.#received = bytes
     const wanted = reserved(bytes)

@@ -31,13 +31,13 @@ const inflateZlib = promisify<Uint8Array, ZlibOptions, Buffer>(inflate)
 const inflateBare = promisify<Uint8Array, ZlibOptions, Buffer>(inflateRaw)
 const DECODERS: Readonly<Record<ContentCoding, Decoder>> = {
   gzip: promisify<Uint8Array, ZlibOptions, Buffer>(gunzip),
-  // HTTP's deflate is the zlib format, whose first byte ends in 8, but some clients omit the zlib frame.
+  // HTTP's deflate is the zlib format, whose first byte ends in the hex digit 8, but some clients omit the zlib frame.
   deflate: (bytes, options) => (isZlib(bytes) ? inflateZlib : inflateBare)(bytes, options),
   br: promisify<Uint8Array, ZlibOptions, Buffer>(brotliDecompress)
 }
 const isZlib = (bytes: Uint8Array): boolean => (bytes[0] ?? 0) % 16 === 8
 
-/** Decoders for large bodies, whose output is read in chunks. */
+/** Decoders for large bodies. Their output is read in chunks. */
 const CHUNKED_DECODERS = {
   gzip: (_: Uint8Array, options: ZlibOptions) => createGunzip(options),
   deflate: (bytes: Uint8Array, options: ZlibOptions) => (isZlib(bytes) ? createInflate : createInflateRaw)(options),
@@ -99,11 +99,13 @@ export interface BodyBounds {
   /** Slot and memory that the body uses if it is large. */
   readonly large: Place
   readonly memory: MemoryLease
-  /** The body's project. Projects take turns to decode bodies. */
+  /** The body's project. Projects take turns decoding bodies. */
   readonly party: number | undefined
 }
 
-/** Decodes a body when its project's turn comes. A body that turns out large waits for a slot and is decoded again. */
+/**
+ * Decodes a body when its project's turn comes. If the body proves to be large, waits for a slot and decodes it again.
+ */
 async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: BodyBounds): Promise<Buffer> {
   const { limit = MAX_BODY_BYTES, large, memory, party } = bounds
   const most = large.isInside ? limit : Math.min(limit, LARGE_BODY_BYTES)
@@ -151,7 +153,7 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
       for (const piece of chunks.pieces) whole.add(piece)
       chunks = new Chunks()
     }
-    /** Pauses a body that has become large until it gets its slot. */
+    /** Stops reading a body that has become large until the body gets its slot. */
     const waitForTurn = async () => {
       request.pause()
       arrival.pause()
@@ -187,7 +189,7 @@ const TAIL_BYTES = 16_384
 /** Received bytes of a body, in few pieces even if the chunks are small. */
 class Chunks {
   readonly #pieces: Buffer[] = []
-  /** Buffer for small chunks. It is filled up to `#end`; bytes from `#start` are not yet a piece. */
+  /** Buffer for small chunks. It is filled up to `#end`; bytes from `#start` on are not yet part of a piece. */
   #tail = Buffer.alloc(0)
   #end = 0
   #start = 0

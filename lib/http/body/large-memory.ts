@@ -31,7 +31,7 @@ export class LargeMemory {
       this.#idle.delete(idle)
       return buffer
     }
-    // The kernel allocates each page on its first write.
+    // The kernel allocates each page when the page is first written.
     return new SharedArrayBuffer(size)
   }
 }
@@ -59,7 +59,7 @@ export class MemoryLease {
   }
 }
 
-/** The bytes of a large body that have been added so far. */
+/** The bytes of a large body received so far. */
 export class LargeBytes {
   readonly #memory: Buffer
   #length = 0
@@ -85,10 +85,10 @@ export class LargeBytes {
 
 /**
  * Capacity for one body of the maximum size and some smaller ones, but not for two of the maximum size, because
- * preparing a body takes several times its size. A project may have one body of any size, or several smaller ones.
+ * preparing a body takes several times its size. A project may hold one body of any size, or several smaller ones.
  */
 const ROOM = { room: MAX_EXPORT_BYTES + MAX_EXPORT_BYTES / 2, each: MAX_EXPORT_BYTES / 2 }
-/** Maximum number of one project's waiting large bodies. A waiting body has sent only as much as the kernel buffers. */
+/** Maximum number of a project's waiting large bodies. Meanwhile, a client can send only what the kernel buffers. */
 const LINE = 32
 
 /**

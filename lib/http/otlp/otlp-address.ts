@@ -1,10 +1,10 @@
 /**
- * Recognises requests from OpenTelemetry exporters at the wrong address. An exporter appends `/v1/traces` to its
+ * Recognises requests that OpenTelemetry exporters send to the wrong address. An exporter appends `/v1/traces` to its
  * configured address, so an address with missing or extra path segments is the most common setup mistake.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** Paths that exporters request if their address has no path, Langfuse's path, or spoor's. */
+/** Paths that exporters request if their configured address has no path, Langfuse's path or spoor's path. */
 const ASKED = /^(?:\/v1\/(?:traces|metrics|logs)|\/api\/public\/otel|\/api\/v1\/otlp)(?=[/?]|$)/
 
 export const isOtlpAddress = (url: string): boolean => ASKED.test(url)

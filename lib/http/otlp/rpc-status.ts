@@ -1,4 +1,6 @@
-/** Encodes errors as `google.rpc.Status` in protobuf: the body in OTLP over HTTP, the detail in OTLP over gRPC. */
+/**
+ * Encodes errors as protobuf `google.rpc.Status`, the body in OTLP over HTTP and the error detail in OTLP over gRPC.
+ */
 import protobuf from 'protobufjs'
 import { RETRY_AFTER_S, type Refusal, type RefusalCode } from '../../errors.ts'
 

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { SignInAttempt } from '../../people/oidc/provider.ts'
 
-/** BASE_URL, which is undefined for plain http without a path, and KEY_DIGEST_SECRET. */
+/** The settings that a cookie depends on: BASE_URL (undefined for plain http without a path) and KEY_DIGEST_SECRET. */
 export interface CookieHome {
   readonly baseUrl: string | undefined
   readonly digestSecret: string | undefined
@@ -33,7 +33,7 @@ export class Cookie {
     this.#attributes = `Path=${base}${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
   }
 
-  /** Returns the value from a Cookie header. The first of several counts, because its path is the most specific. */
+  /** Returns the cookie's first value in a Cookie header, because the first value has the most specific path. */
   read(header: string | undefined): string | undefined {
     for (const pair of (header ?? '').split(';')) {
       const end = pair.indexOf('=')
@@ -71,8 +71,9 @@ interface Begun {
 const TOKEN = /^[\w-]{20,100}$/
 
 /**
- * The cookie of an OpenID Connect sign-in in progress, with the values that the provider must return and the requested
- * page. It belongs to one browser, lasts ten minutes, is used once, and is sent only to the sign-in routes.
+ * The cookie of an OpenID Connect sign-in in progress. It holds the values that the provider must return, and the page
+ * to open afterwards. It belongs to one browser, lasts ten minutes, is used once, and is sent only to the sign-in
+ * routes.
  */
 export class AttemptCookie {
   readonly #cookie: Cookie
@@ -106,9 +107,9 @@ const MAX_AGE_S = 365 * 24 * 3600
 const VALUE = /^([\w-]{22})\.([\w-]{43})$/
 
 /**
- * Marks a browser in which a person has signed in with a password. The cookie grants no access; it only counts the
- * person's attempts in this browser separately from strangers' attempts (lib/people/attempts.ts). The server stores
- * nothing about it. An HMAC binds it to the user, so nobody can forge it without having signed in.
+ * Marks a browser in which a person has signed in with a password. The cookie grants no access; it only lets the server
+ * count the person's attempts in this browser separately from strangers' attempts (lib/people/attempts.ts). The server
+ * stores nothing about it. An HMAC binds it to the user, so nobody can forge it without having signed in.
  */
 export class DeviceCookie {
   readonly #cookie: Cookie

@@ -1,6 +1,6 @@
 /**
- * Trusts a proxy that signs people in and names them in a header. The header counts only if the connection comes from
- * one of the proxy's addresses. Other headers prove nothing, because any client can send them.
+ * Trusts a proxy that signs people in and names them in a header. The header is trusted only if the connection comes
+ * from one of the proxy's addresses. Otherwise the header proves nothing, because any client can send it.
  */
 import type { AuthProxy } from '../../config.ts'
 import { isWithin, readNetworks } from '../../network-list.ts'

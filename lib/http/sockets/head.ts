@@ -1,9 +1,9 @@
-/** Rejects ambiguous request heads that node's parser accepts, because a proxy may have read them differently. */
+/** Rejects ambiguous request heads. Node's parser accepts them, but a proxy may have read them differently. */
 import type { IncomingMessage } from 'node:http'
 
 /** Maximum number of headers that node reads by default. Node would silently drop further headers. */
 const MAX_HEADERS = 2000
-/** Headers whose repetitions node joins or drops by its own rules. */
+/** Headers that node joins or drops by its own rules if they are repeated. */
 const SINGLE = ['host', 'authorization'] as const
 
 export interface HeadFault {

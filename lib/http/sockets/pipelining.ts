@@ -1,6 +1,6 @@
 /**
- * Orders pipelined requests. A request is served after the client has taken the previous response, so each connection
- * has only one query and one response at a time, and changes are made in the order sent.
+ * Orders pipelined requests. A request is served only after the previous response is fully sent, so each connection has
+ * only one query and one response at a time, and changes are made in the order sent.
  */
 import type { Socket } from 'node:net'
 import type { Exchange } from '../exchange.ts'
@@ -53,7 +53,7 @@ export class Pipelining {
     else newest.response.once('close', then)
   }
 
-  /** Starts the connection's next request when the client has taken the response to the previous one. */
+  /** Starts the connection's next request when the response to the previous request is fully sent. */
   #follow(socket: Socket, { response }: Exchange): void {
     response.once('close', () => {
       const waiting = this.#waiting.get(socket) ?? []

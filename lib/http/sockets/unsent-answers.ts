@@ -1,6 +1,6 @@
 /**
  * Limits the memory used by clients that do not read their responses: responses that exceed the kernel's buffers, and
- * requests queued behind them (lib/http/sockets/pipelining.ts). A connection whose client takes no data for a while is
+ * requests queued behind them (lib/http/sockets/pipelining.ts). A connection whose client reads no data for a while is
  * closed. If the total is too large, connections of the party (project) with the most waiting bytes are closed, longest
  * idle first.
  */
@@ -16,23 +16,23 @@ export interface Bounds {
 }
 
 const BOUNDS: Bounds = { bytes: 128 * 1024 * 1024, aheadBytes: 16 * 1024 * 1024, idleMs: 20_000 }
-/** Number of checks per idleMs. Checks are counted, not time, because the process may have been suspended. */
+/** Number of checks per idleMs. Checks are counted rather than time, because the process may have been suspended. */
 const LOOKS = 20
-/** Checks without progress after which a response counts as stalled. A closing server does not wait for it. */
+/** A response counts as stalled after this number of checks. A closing server does not wait for stalled responses. */
 const STILL_LOOKS = 3
 
 /** Subset of node's http.ServerResponse. */
 interface Answer {
   readonly closed: boolean
   readonly writableEnded: boolean
-  /** Bytes written but not yet taken. */
+  /** Bytes written but not yet sent. */
   readonly writableLength: number
   on(event: 'drain' | 'close', listener: () => void): unknown
 }
 
 /** Unsent responses and waiting requests of one connection. `bytes` counts both. */
 interface Waiting {
-  /** Number of responses that are not fully taken. */
+  /** Number of responses that are not fully sent. */
   answers: number
   bytes: number
   aheadBytes: number
@@ -63,7 +63,7 @@ export class UnsentAnswers {
     return this.#bytes
   }
 
-  /** Whether any client is still taking a response. */
+  /** Whether any client is still reading a response. */
   get isMoving(): boolean {
     for (const { answers, movedAt } of this.#waiting.values()) {
       if (answers > 0 && this.#looks - movedAt <= STILL_LOOKS) return true
@@ -71,7 +71,7 @@ export class UnsentAnswers {
     return false
   }
 
-  /** Watches a response that is being sent. `bytes` is the memory that the response uses until fully taken. */
+  /** Watches a response that is being sent. `bytes` is the memory that the response uses until it is fully sent. */
   watch(socket: Socket, answer: Answer, bytes: number, party?: number): void {
     const isTaken = answer.writableEnded && answer.writableLength === 0
     if (isTaken || answer.closed || socket.destroyed) return
@@ -88,7 +88,7 @@ export class UnsentAnswers {
     this.#makeRoom(socket)
   }
 
-  /** Adds the memory of a request that waits for earlier responses. A negative number subtracts it again. */
+  /** Adds the memory of a request that waits for earlier responses. A negative number subtracts the memory again. */
   countAhead(socket: Socket, bytes: number): void {
     if (socket.destroyed) return
     const waiting = this.#waiting.get(socket) ?? this.#move(socket)

@@ -1,5 +1,5 @@
 /**
- * Types of the server's responses, from the schemas that routes declare and tests enforce.
+ * Types of the server's responses, derived from the schemas that routes declare and tests enforce.
  * test/plugins/dashboard/app/contract.test.ts checks each line against its route.
  */
 import type { Static, TSchema } from 'typebox'

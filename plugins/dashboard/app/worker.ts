@@ -6,7 +6,7 @@ import { diffTexts } from './compare/text-diff.ts'
 import type { Found, Looking, Question } from './trace/finder.ts'
 import { countHits, makeSearchable, readPattern, type Searchable, type SearchedTexts } from './trace/search.ts'
 
-/** Grouped, because receiving tens of thousands of lines at once would block the page for tens of milliseconds. */
+/** Maximum lines per message. Tens of thousands of lines at once would block the page for tens of milliseconds. */
 const TOGETHER = 2000
 
 let searchable: Promise<Searchable[] | undefined> = Promise.resolve([])

@@ -38,7 +38,7 @@ export default function oidc(app: App): void {
     provider: new Provider(config.oidc, `${config.baseUrl}${OIDC_CALLBACK}`, log),
     attempts: new AttemptCookie({ baseUrl: config.baseUrl, digestSecret: app.digestSecret })
   }
-  /** Returns the parts. Throws `not_found` if no provider is configured. */
+  /** Returns the parts of the OpenID Connect sign-in. Throws `not_found` if no provider is configured. */
   const required = () => found(parts, 'way in: no provider of OpenID Connect is configured')
 
   const goTo = (address: string, ...cookies: string[]): Reply => ({

@@ -70,7 +70,7 @@ export default function signIn(app: App): void {
       const subjects = subjectsOf(email, request.client, device)
       const isRight = await tryPassword(sql, subjects, password, stored)
       if (!isRight || known === undefined || stored === null) throw new Refusal('sign_in_required', WRONG)
-      // An earlier check would reveal which user an address belongs to.
+      // Checked after the password, because an earlier check would reveal which user an e-mail address belongs to.
       if (only !== undefined && only !== known.userId) throw new Refusal('forbidden', SOMEBODY_ELSE)
       const { session, kept } = newSession(cookie, request)
       const proven = { userId: known.userId, password: stored, own: subjects.own.name, network: subjects.network?.name }

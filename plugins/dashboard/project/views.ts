@@ -1,4 +1,4 @@
-/** Routes for saved views. Users have their own views; members share views with all who see the project. */
+/** Routes for saved views. Users have their own views; members share views with everyone who can see the project. */
 
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'

@@ -29,7 +29,7 @@ export function placesAxis(names: readonly string[], most = MOST_TICKS): Axis {
 }
 
 interface Moment {
-  /** Minute of the day, rounded down to the step: with a half-hour zone offset, 05:30 counts as 05:00. */
+  /** Minute of the day, rounded down to a multiple of the step: with a half-hour zone offset, 05:30 becomes 05:00. */
   readonly minutes: number
   readonly day: number
   readonly month: number
@@ -70,7 +70,7 @@ function momentOf(iso: string, zone: Zone, stepMinutes: number): Moment {
 const dateOf = ({ day, month }: Moment) => `${day} ${MONTHS[month]}`
 const clockOf = (iso: string, zone: Zone) => clockTime(iso, zone).slice(0, 5)
 
-/** Rules for which steps have a label, finest first. The first rule that yields few enough labels applies. */
+/** Rules that choose the steps with a label, finest first. The first rule that yields few enough labels applies. */
 const RULES: readonly { readonly takes: (moment: Moment) => boolean; readonly by: 'clock' | 'date' | 'month' }[] = [
   ...[5, 10, 15, 30, 60, 120, 180, 240, 360, 720].map(every => ({
     takes: ({ minutes }: Moment) => minutes % every === 0,

@@ -1,4 +1,4 @@
-/** The three kinds of charts. Each slot is a link. The numbers are also available as a table (figure.tsx). */
+/** The three kinds of charts. Each slot is a link. A table of the numbers is also available (figure.tsx). */
 
 import type { ComponentChildren } from 'preact'
 import { useMemo, useRef, useState } from 'preact/hooks'
@@ -160,7 +160,7 @@ const percent = (share: number) => `${(share * 100).toFixed(3)}%`
 
 /**
  * The frame of a chart: its axes, and one link that covers the drawing. The link leads to the slot selected by pointer
- * or arrow keys, so even 168 slots are one Tab stop and one element.
+ * or arrow keys, so even 168 slots need only one Tab stop and one element.
  */
 function Plot({ title, axis, values, unit = 'number', said, href, zoom, children }: PlotProps) {
   const size = axis.names.length

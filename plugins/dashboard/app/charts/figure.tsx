@@ -1,4 +1,4 @@
-/** A chart with a heading. A table of its numbers can replace the chart. */
+/** A chart with a heading. The visitor can replace the chart with a table of its numbers. */
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import { NONE } from '../ui/format.ts'

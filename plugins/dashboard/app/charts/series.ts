@@ -17,7 +17,7 @@ export function changeOf(now: number | null, before: number | null | undefined):
   return now === null || before === null || before === undefined || before === 0 ? null : now / before - 1
 }
 
-/** Returns the range from a step's start to another step's last moment. The list includes the end of a range. */
+/** Returns the range from a step's start to another step's last moment, because trace lists include a range's end. */
 export function stepsBetween(
   { from, to, starts }: Pick<SeriesAnswer, 'from' | 'to' | 'starts'>,
   first = 0,

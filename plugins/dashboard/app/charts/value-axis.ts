@@ -1,15 +1,15 @@
 /**
- * The value axis of a chart: round numbers from zero to at least the largest value. Paths are drawn on it one unit wide
- * per slot and 100 units high; the page stretches them.
+ * The value axis of a chart, with ticks at round values from zero to at least the largest value. Paths are drawn on it
+ * one unit wide per slot and 100 units high; the page stretches them.
  */
 
-/** The unit of the values. It determines which numbers are round. */
+/** The unit of the values. It determines which tick values are round. */
 export type Unit = 'count' | 'share' | 'ms' | 'usd' | 'number'
 
 export interface ValueAxis {
   readonly bottom: number
   readonly top: number
-  /** Values from the bottom to the top, both included. */
+  /** Tick values from the bottom to the top, both included. */
   readonly ticks: readonly number[]
 }
 

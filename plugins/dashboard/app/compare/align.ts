@@ -53,7 +53,7 @@ export function stepsOf(spans: readonly OutlineSpan[]): AlignedStep[] {
   return steps
 }
 
-/** Removes words that are the model, its prefix, or an extension of it such as a version date. */
+/** Removes words that are the model's name, a prefix of it, or an extension of it such as one with a version date. */
 function withoutModel({ name, model }: OutlineSpan): string {
   if (model === null || model.length < LEAST_MODEL) return name
   const words = name.split(' ')
@@ -62,7 +62,7 @@ function withoutModel({ name, model }: OutlineSpan): string {
   return others.length === 0 ? name : others.join(' ')
 }
 
-/** Minimum length of a word that can be a model. A shorter word such as `o1` could be the prefix of anything. */
+/** Minimum length of a model name that is removed. A shorter name such as `o1` could be the prefix of any word. */
 const LEAST_MODEL = 4
 
 /** Escapes a name so that it cannot be mistaken for a path or a numbered name. */

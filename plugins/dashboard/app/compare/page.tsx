@@ -1,4 +1,4 @@
-/** Compares two traces side by side. The address holds both traces and the selected row. */
+/** Compares two traces side by side. The page's URL identifies both traces and the selected row. */
 
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
@@ -123,7 +123,7 @@ interface HeadProps {
 
 type Trace = Outline['trace']
 
-/** The totals to compare. A running trace's tokens and cost are not known. */
+/** The totals to compare. A running trace's token counts and cost are unknown. */
 const TOTALS: readonly [title: string, of: (trace: Trace) => number | null, format: (value: number) => string][] = [
   ['Latency', trace => trace.durationMs, formatDuration],
   ['Tokens', trace => (isRunning(trace) ? null : trace.usage.totalTokens), formatCount],

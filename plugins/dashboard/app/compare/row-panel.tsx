@@ -169,7 +169,7 @@ function Lines({ lines }: { lines: readonly DiffLine[] }) {
   )
 }
 
-/** Groups the stretches into blocks that render together, up to a number of lines, and counts the remaining lines. */
+/** Splits about `most` lines of the stretches into blocks that render together, and counts the lines left over. */
 function blocksOf(all: readonly Stretch[], most: number): { readonly blocks: Stretch[]; readonly left: number } {
   const blocks: Stretch[] = []
   let [shown, left] = [0, 0]
@@ -195,7 +195,7 @@ function blocksOf(all: readonly Stretch[], most: number): { readonly blocks: Str
   return { blocks, left }
 }
 
-/** Most lines are a single element because texts may be long. Style sheets add the + and − signs. */
+/** Texts may be long, so most lines are a single element. Style sheets add the + and − signs. */
 function Line({ line }: { line: DiffLine }) {
   if (line.kind === 'same') {
     return (

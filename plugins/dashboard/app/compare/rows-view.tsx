@@ -1,4 +1,4 @@
-/** The spans of both traces in one list, with matching spans in one row. Only visible rows exist. */
+/** The spans of both traces in one list, with matching spans in one row. Only visible rows are in the document. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'

@@ -1,7 +1,7 @@
 /**
  * Finds the elements that two sequences share, by Myers' algorithm in linear space ("An O(ND) Difference Algorithm",
  * 1986). For short sequences, the result is a longest common subsequence. Long sequences are split at elements that
- * occur once in each, or in halves, within a budget of steps, so that two long strings do not take minutes.
+ * occur once in each, or otherwise in halves. A step budget prevents two long strings from taking minutes.
  */
 
 /** A run of `length` equal elements, starting at `a` in one sequence and at `b` in the other. */
@@ -14,8 +14,8 @@ export interface Run {
 /** Blocks with more elements than this, counting both sequences, are split further. */
 const BLOCK = 5000
 /**
- * Maximum number of search steps. A normal block has just enough for two sequences of 2,500 elements with nothing in
- * common. A larger block has fewer, because very different sequences are better split. The last limit applies to the
+ * Maximum numbers of search steps. A normal block may take just enough for two sequences of 2,500 elements with nothing
+ * in common. A larger block may take fewer, because very different sequences are better split. ALL_STEPS limits the
  * whole comparison.
  */
 const BLOCK_STEPS = 8_000_000
@@ -189,7 +189,7 @@ function placesOfUnique(values: Int32Array, from: number, to: number): Map<numbe
   return places
 }
 
-/** Returns a longest subsequence with rising `b`. The pairs must be sorted by `a`. */
+/** Returns a longest subsequence in which `b` increases. The pairs must be sorted by `a`. */
 function longestRising<T extends { readonly b: number }>(pairs: readonly T[]): T[] {
   /** The index of the last pair of the best chain of each length, and each pair's predecessor in its chain. */
   const ends: number[] = []

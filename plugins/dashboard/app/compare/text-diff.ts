@@ -1,4 +1,4 @@
-/** Compares two texts by line, and changed lines by word. Equal lines far from a change are folded. */
+/** Compares two texts line by line, and changed lines word by word. Equal lines far from a change are folded. */
 
 import { commonRuns, type Run } from './sequence.ts'
 

@@ -16,7 +16,7 @@ export interface Body {
   readonly metadata: JsonNode | undefined
 }
 
-/** Id of the row for the trace itself, among the rows of its spans. */
+/** Id of the row that stands for the trace itself in a list of its spans. */
 export const TRACE_ROW = 'trace'
 
 const MOST_CHARACTERS = 12_000_000

@@ -1,11 +1,11 @@
 /** Lists JSON as rows. The members of an open value follow its row. */
 import { countMembers, type JsonMember, type JsonNode, membersOf, nodeAt, readString } from './json-text.ts'
 
-/** The visitor's choices by row id. */
+/** The visitor's choices, keyed by row id. */
 export interface Unfolding {
   /** Values opened or closed by hand. */
   readonly open: ReadonlyMap<string, boolean>
-  /** Number of members to show, for values that have more. */
+  /** Number of members to show, for values that have more members. */
   readonly most: ReadonlyMap<string, number>
 }
 
@@ -95,7 +95,7 @@ export function folds({ count, isOpen }: JsonRow, key: string): boolean {
   return key === 'Enter' || key === ' ' || key === (isOpen ? 'ArrowLeft' : 'ArrowRight')
 }
 
-/** Returns the root of a JSON string; undefined if the string is not valid JSON. */
+/** Returns the root node of a JSON string; undefined if the string is not valid JSON. */
 export function wholeNode(text: string): JsonNode | undefined {
   try {
     JSON.parse(text)

@@ -1,6 +1,6 @@
 /**
- * Reads JSON as a string. Nodes record the positions of values, so that the page shows them exactly as sent, with all
- * digits of numbers and with keys in order, including duplicates. Children are read on demand.
+ * Reads JSON without converting it. Nodes record the positions of values, so that the page shows values exactly as
+ * sent, with all digits of numbers and with keys in order, including duplicates. Children are read on demand.
  */
 
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
@@ -157,7 +157,7 @@ function isDelimiter(c: number): boolean {
 /** Matches numbers that JavaScript might print differently from their source. */
 const INEXACT = /[-\d.]{16,}|\d[eE]|\.\d*0(?!\d)|-0(?![\d.])/
 
-/** A number that JavaScript would not print as it was sent. */
+/** A number that JavaScript would not print exactly as sent. */
 export class ExactNumber {
   readonly text: string
   constructor(text: string) {

@@ -1,4 +1,4 @@
-/** Reads the parts of a message's content by the names that libraries use. */
+/** Reads the parts of a message's content, recognising the field names that libraries use. */
 import { mediaOf, readDataUri } from '../ui/media.ts'
 import { isFields, type MessageFields, type MessagePart, pick, pickText, textOf, unpack } from './message.ts'
 
@@ -109,7 +109,7 @@ export function readMessagePart(part: MessageFields): MessagePart[] {
   return Array.isArray(read) ? read : [read]
 }
 
-/** Reads a part without a type by its fields, as Gemini and Bedrock send them. */
+/** Recognises a part without a type by its fields. Gemini and Bedrock send such parts. */
 function untyped(part: MessageFields): MessagePart | MessagePart[] | undefined {
   if (part.thought === true && typeof part.text === 'string') return { kind: 'thinking', text: part.text }
   if (typeof part.text === 'string') return text(part)
@@ -126,7 +126,7 @@ function untyped(part: MessageFields): MessagePart | MessagePart[] | undefined {
   return undefined
 }
 
-/** Reads a tool's result as parts if all of it is known parts, otherwise as a single value. */
+/** Reads a tool's result as parts if it consists entirely of known parts, otherwise as a single value. */
 function resultContent(content: unknown): MessagePart[] {
   const value = unpackOutput(content)
   if (value === undefined) return []
@@ -141,7 +141,7 @@ function resultContent(content: unknown): MessagePart[] {
 const isKnownPart = (part: MessageFields) =>
   isPartType(part.type) || (Object.keys(part).length === 1 && typeof part.text === 'string')
 
-/** Unwraps an output that the AI SDK labels with its type: `{type: 'text' | 'json' | …, value}`. */
+/** Unwraps an output that the AI SDK has labelled with a type: `{type: 'text' | 'json' | …, value}`. */
 function unpackOutput(content: unknown): unknown {
   const told = isFields(content) && typeof content.type === 'string' && 'value' in content
   return told ? content.value : unpack(content)

@@ -40,7 +40,7 @@ function message(role: string, parts: readonly MessagePart[], more: Omit<Message
 
 const named = (fields: MessageFields) => (typeof fields.name === 'string' ? { name: fields.name } : {})
 
-/** Reads an OpenAI-style message, including the members beside its content. */
+/** Reads an OpenAI-style message, including members other than its content. */
 function openAiParts(fields: MessageFields): MessagePart[] {
   const calls = pick(fields, 'tool_calls', 'toolCalls')
   const reasoning = pickText(fields, 'reasoning_content', 'reasoning')
@@ -82,7 +82,7 @@ function chatMessage(fields: MessageFields): Message | undefined {
   return message(role, parts, named(fields))
 }
 
-/** OpenAI's chat completions; also messages of Anthropic, the AI SDK and Bedrock, whose parts differ. */
+/** Messages of OpenAI's chat completions, and of Anthropic, the AI SDK and Bedrock, whose message parts differ. */
 const chat: Shape = { name: 'chat', read: value => each(value, chatMessage) }
 
 const choices: Shape = {
@@ -119,7 +119,7 @@ function responseItem(item: MessageFields): Message | undefined {
   if (type === undefined) return undefined
   const role = RESPONSE_ITEMS.get(type)
   if (role !== undefined) return message(role, readMessagePart(item))
-  // Searches, code execution and other calls of built-in tools.
+  // Calls of built-in tools, such as searches and code execution.
   if (/_call(?:_output)?$|^item_reference$|^mcp_/.test(type)) {
     return message('assistant', [{ kind: 'data', label: type.replaceAll('_', ' '), value: item }])
   }
@@ -221,7 +221,7 @@ const bareParts: Shape = {
   }
 }
 
-/** A complete AI SDK result, with text beside its parts. */
+/** A complete AI SDK result, which has text in addition to its parts. */
 const generated: Shape = {
   name: 'generated',
   read(value) {
@@ -319,7 +319,7 @@ export function toMessages(value: unknown, role: 'user' | 'assistant'): Message[
   return messages && nameResults(messages)
 }
 
-/** Names each result after its call, because a result records only the call's id. */
+/** Names each result after its call, because a result itself records only the call's id. */
 function nameResults(messages: readonly Message[]): Message[] {
   const names = new Map<string, string>()
   return messages.map(message => {

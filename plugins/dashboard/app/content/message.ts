@@ -16,11 +16,11 @@ export type MessagePart =
   | { readonly kind: 'media'; readonly media: Media }
   /** A file or image stored elsewhere. The page shows its address, but never fetches it. */
   | { readonly kind: 'link'; readonly label: string; readonly address: string }
-  /** A part of unknown form, which is shown as JSON. */
+  /** A part of an unknown kind, which is shown as JSON. */
   | { readonly kind: 'data'; readonly label: string; readonly value: unknown }
 
 export interface Message {
-  /** system, developer, user, assistant, tool, or a role of the library's own. */
+  /** system, developer, user, assistant, tool, or a role specific to the library. */
   readonly role: string
   readonly name?: string
   readonly parts: readonly MessagePart[]
@@ -59,7 +59,7 @@ export function unpack(value: unknown): unknown {
   }
 }
 
-/** Finds repeated messages. An agent sends the whole earlier conversation with each step. */
+/** Counts the leading messages that both lists share. At each step, an agent resends the whole conversation. */
 export function countRepeated(earlier: readonly Message[], later: readonly Message[]): number {
   let count = 0
   const most = Math.min(earlier.length, later.length)

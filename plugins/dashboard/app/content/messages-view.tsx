@@ -71,7 +71,10 @@ function sizeOf({ parts }: Message): number {
   return parts.reduce((sum, part) => sum + ('text' in part ? Math.min(part.text.length, 20_000) : 500), 0)
 }
 
-/** Returns the number of messages to show: the first few, then more when the end scrolls into view. */
+/**
+ * Returns the number of messages to show, a function that shows more, and a ref to the end, which shows more when
+ * visible.
+ */
 function useProgress(total: number, size: (i: number) => number) {
   const advance = (from: number, most: number) => {
     let to = from

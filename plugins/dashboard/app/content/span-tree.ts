@@ -1,6 +1,6 @@
 /**
- * Arranges spans as a tree and the tree as rows. The tree contains each span once, whatever was recorded. A missing
- * parent becomes a group, and a span that is its own ancestor becomes a root.
+ * Arranges spans as a tree and the tree as rows. The tree contains each span exactly once, even if parents are missing
+ * or form a cycle: a missing parent becomes a group, and a span that is its own ancestor becomes a root.
  */
 import type { OutlineSpan } from '../contract.ts'
 
@@ -53,7 +53,7 @@ export function growTree(spans: readonly OutlineSpan[]): Node[] {
   return roots
 }
 
-/** Returns one span of each parent cycle, to be a root above the cycle's other spans. */
+/** Returns one span of each parent cycle, to become a root above the cycle's other spans. */
 function spansInCircles(spans: readonly OutlineSpan[], nodes: ReadonlyMap<string, unknown>): Set<string> {
   const parents = new Map(spans.map(({ id, parentSpanId }) => [id, parentSpanId]))
   const done = new Set<string>()
@@ -77,7 +77,7 @@ function spansInCircles(spans: readonly OutlineSpan[], nodes: ReadonlyMap<string
 /** Returns the rows that are visible with these folds. */
 export function visibleRows(roots: readonly Node[], folded: ReadonlySet<string>): Row[] {
   const rows: Row[] = []
-  // A stack instead of recursion, because a trace can be as deep as its number of spans.
+  // A stack replaces recursion, because a trace can be nested as deeply as it has spans.
   const waiting: { node: Node; depth: number; place: number; siblings: number }[] = []
   const push = (nodes: readonly Node[], depth: number) => {
     for (let i = nodes.length - 1; i >= 0; i--) {
@@ -100,7 +100,7 @@ export function foldable(roots: readonly Node[]): string[] {
     .map(({ key }) => key)
 }
 
-/** Returns the span's ancestors, whose folds hide the span. */
+/** Returns the span's ancestors. Folding any of them hides the span. */
 export function ancestorsOf(roots: readonly Node[], key: string): string[] {
   const path: string[] = []
   for (const row of visibleRows(roots, new Set())) {

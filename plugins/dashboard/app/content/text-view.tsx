@@ -1,4 +1,4 @@
-/** Shows recorded text unchanged, except that hidden characters are visible and long text is cut. */
+/** Shows recorded text unchanged, except that hidden characters are made visible and long text is truncated. */
 
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
@@ -30,7 +30,7 @@ export function Plain({ text }: { text: string }): ComponentChildren {
 
 const CUT_AT = 20_000
 
-/** Shows text as Markdown if requested and not too long, otherwise as is. Very long text is cut at first. */
+/** Shows text as Markdown if requested and not too long, otherwise as is. Very long text is truncated at first. */
 export function LongText({ text, rendered, name }: { text: string; rendered: boolean; name: string }) {
   const [all, setAll] = useKept(`all ${name}`, false)
   const isLong = text.length > CUT_AT

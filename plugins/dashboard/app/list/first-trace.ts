@@ -1,4 +1,4 @@
-/** Commands for a project without traces. Variable names match the README and the guide. */
+/** Commands that record a project's first trace. Variable names match the README and the guide. */
 
 const SECOND_MS = 1000
 

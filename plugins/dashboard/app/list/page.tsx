@@ -1,4 +1,4 @@
-/** The trace list. The address holds filters, sort order and page; the visitor's preferences hold the columns. */
+/** The trace list. The page's URL holds filters, sort order and page; the visitor's preferences hold the columns. */
 
 import { useMemo, useState } from 'preact/hooks'
 import type { TracePage } from '../contract.ts'
@@ -210,7 +210,7 @@ export function ListPage({ slug }: { slug: string }) {
   )
 }
 
-/** Minimum number of unindexed traces for a notice. Fewer take only a second or two to index. */
+/** Minimum number of unindexed traces for which a notice is shown. Fewer traces take only a second or two to index. */
 const MANY_WAITING = 1000
 
 function howFar({ reached, backTo, isFilled, waiting }: NonNullable<TracePage['search']>, zone: Zone): string {

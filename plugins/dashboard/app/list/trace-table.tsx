@@ -185,7 +185,7 @@ function Scores({ scores }: { scores: TraceListItem['scores'] }) {
   )
 }
 
-/** A running trace has no tokens and no cost yet. */
+/** Token counts and cost are unknown while a trace is running. */
 function whenEnded(trace: TraceListItem, text: string): ComponentChildren {
   return trace.status === 'running' ? <span title="Known when the trace has ended">{NONE}</span> : text
 }

@@ -1,4 +1,4 @@
-/** Numbers by model or by name. Each row has a bar and links to its traces. */
+/** Numbers grouped by model or by name. Each row has a bar and links to its traces. */
 
 import { useId } from 'preact/hooks'
 import { rateOf, stepsBetween } from '../charts/series.ts'

@@ -1,4 +1,4 @@
-/** The overview of a project: numbers over time, by model and by name. The address holds the selection. */
+/** A project's overview: numbers over time, and grouped by model and by name. The page's URL holds the selection. */
 
 import type { ComponentChildren } from 'preact'
 import { hasSteps, stepsBetween, wholeOf } from '../charts/series.ts'
@@ -23,7 +23,7 @@ import { GroupsTable } from './groups-table.tsx'
 import { ScoreLines } from './score-lines.tsx'
 import { TimeCharts } from './time-charts.tsx'
 
-/** Refresh interval for numbers up to the present. */
+/** Refresh interval for numbers whose time range ends at the present. */
 const RENEW_MS = 60_000
 
 export function OverviewPage({ slug }: { slug: string }) {
@@ -152,7 +152,7 @@ interface CoverageProps {
   readonly list: string
 }
 
-/** Shows which traces the numbers cover (ended ones, how far back, which days) and the stored volume. */
+/** Shows which traces the numbers cover (only ended traces, how far back, which days) and the stored volume. */
 function Coverage({ slug, answer, query, zone, list }: CoverageProps) {
   const stored = useRead(at('p/:slug', { slug })).value
   const { running, countedFrom, step, offset, before, from } = answer

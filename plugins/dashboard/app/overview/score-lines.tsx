@@ -26,7 +26,7 @@ export function ScoreLines({ answer, query, zone, page }: Props) {
   const { names, newest } = answer
   const axis = useMemo(() => timeAxis(answer, zone), [answer, zone])
   const shown = names.slice(0, MOST_NAMES)
-  // The scores page supports the environment filter only.
+  // The scores page supports only the environment filter.
   const { env } = query.filters
   const kept = { ...query, filters: env === undefined ? {} : { env } }
   const hrefOf = (name: string, to: ListQuery) => {

@@ -1,4 +1,4 @@
-/** Summarises each of a project's scores in one line. */
+/** Summarises each of a project's scores on one line. */
 
 import type { ScoreOverTime } from '../contract.ts'
 import { formatPercent, formatScore } from '../ui/format.ts'
@@ -17,7 +17,7 @@ export function summaryOf({ dataType, count, shares, average }: ScoreOverTime): 
   return average === null ? '' : `mean ${formatScore(average)}`
 }
 
-/** Returns the `most` most frequent values of a categorical score and the sum of the rest. */
+/** Returns the most frequent values of a categorical score, at most `most`, and the sum of the rest. */
 export function sharesOf(
   { shares, other }: ScoreOverTime,
   most: number

@@ -151,9 +151,9 @@ interface TotalProps {
   readonly value: number | null
   readonly before: number | null | undefined
   format(value: number): string
-  /** Label of the number, if several are shown side by side. */
+  /** Label of the number, if several numbers are shown side by side. */
   readonly name?: string
-  /** Whether to show the change in percentage points, for shares. */
+  /** Whether to show the change in percentage points, for a share. */
   readonly points?: boolean
 }
 
@@ -178,7 +178,7 @@ function TotalNumber({ value, before, format, name, points = false }: TotalProps
 function ratioBetween(value: number, before: number): string {
   const change = changeOf(value, before)
   if (change === null) return value === before ? '±0' : ''
-  // From a tenfold value on, a factor is easier to read than a percentage.
+  // From a tenfold increase on, a factor is easier to read than a percentage.
   if (change >= 9) return `×${Math.round(change + 1)}`
   return signed(change, formatPercent(Math.abs(change)))
 }

@@ -1,4 +1,4 @@
-/** A project's scores: each over time, and for a single score its sources and the traces that it rates. */
+/** A project's scores over time. The page of a single score also shows its sources and the traces that it rates. */
 
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'

@@ -1,4 +1,4 @@
-/** Tables of traces: those that have the score, and those for which two sources gave different values. */
+/** Tables of traces: traces that have the score, and traces for which two sources gave different values. */
 
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { SHOWN_SOURCES } from '../charts/series.ts'
@@ -46,7 +46,7 @@ export function ScoredTraces({ slug, query, base, zone }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   const isPicked = hasPicks(query)
   useLayoutEffect(() => {
-    // After selecting a bar, the visitor wants to see its traces.
+    // After selecting a bar, the visitor expects to see its traces.
     if (isPicked) heading.current?.scrollIntoView({ block: 'start' })
   }, [path])
   const now = new Date()

@@ -3,7 +3,7 @@
 import type { Message } from '../content/message.ts'
 import type { TraceListItem } from '../contract.ts'
 
-/** Minimum pause between two traces for a notice. */
+/** Minimum pause between two traces for which a notice is shown. */
 const GAP_MS = 30 * 60_000
 
 /** Returns the pause before a trace in ms; undefined if the pause is too short for a notice. */
@@ -14,9 +14,8 @@ export function gapBefore(before: TraceListItem | undefined, trace: TraceListIte
 }
 
 /**
- * Returns a trace's question: the last message with a user's own words and the messages after it, such as tool results.
- * Earlier messages of an agent's input were shown with earlier traces. Without a user message, returns the last
- * message.
+ * Returns a trace's question: the last message in a user's own words, and the messages after it. Earlier traces already
+ * show the earlier messages of an agent's input. Without a user message, returns the last message.
  */
 export function asked(input: readonly Message[]): readonly Message[] {
   const at = input.findLastIndex(({ role, parts }) => role === 'user' && parts.some(part => part.kind !== 'result'))

@@ -1,9 +1,9 @@
-/** The lists of sessions and users: kinds, query parameters and their form in the address. */
+/** The lists of sessions and users: their kinds and query parameters, and how the parameters appear in the URL. */
 
 export type GroupKind = 'sessions' | 'users'
 
 export interface GroupQuery {
-  /** Prefix of the id. */
+  /** Prefix by which ids are filtered. */
   readonly prefix?: string
   readonly env?: string
   /** Time range, for the list of users only. */
@@ -23,7 +23,7 @@ export function readGroupQuery(search: string): GroupQuery {
   )
 }
 
-/** Returns the query string for the address and for the server. */
+/** Returns the query string for the page's URL and for the server. */
 export function writeGroupQuery(query: GroupQuery): string {
   const parameters = new URLSearchParams()
   for (const name of NAMES) {

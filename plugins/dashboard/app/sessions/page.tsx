@@ -26,7 +26,7 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
   const { loaded } = loading
   useArrival(loaded !== undefined)
   useLayoutEffect(() => {
-    // The address may name one of the traces.
+    // The URL's fragment may identify one of the traces.
     if (loaded !== undefined && location.hash !== '')
       document.getElementById(`t-${location.hash.slice(1)}`)?.scrollIntoView()
   }, [loaded !== undefined])

@@ -121,8 +121,8 @@ const MOST_OF_KIND = 6
 const ORDER = Object.keys(KINDS) as readonly Kind[]
 
 /**
- * Returns the entries that contain each typed word in their label or note, by kind. Labels that start with the typed
- * text come first, then entries in which a later word does.
+ * Returns the entries whose label or note contains every typed word, grouped by kind. Within a kind, labels that start
+ * with the typed text come first, followed by entries in which a later word starts with it.
  */
 export function matching(entries: readonly Entry[], text: string): Entry[] {
   const typed = fold(text)

@@ -160,7 +160,7 @@ function Toasts() {
   )
 }
 
-/** Asks for a new sign-in if the session ends or is too old for an action, which is then retried. */
+/** Asks for a new sign-in if the session has ended or is too old for an action. The action is then retried. */
 function SignInAgain() {
   const wanted = useStore(signInWanted)
   const known = useStore(session)

@@ -111,7 +111,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
   )
 }
 
-/** The sign-in page. Browsers do not send a link's token, which is in the fragment, so this page posts the token. */
+/** Takes the token of a sign-in link from the URL's fragment, which browsers do not send to the server. */
 function takeToken(): string {
   const token = location.hash.slice(1)
   if (token !== '') history.replaceState(history.state, '', `${location.pathname}${location.search}`)
@@ -121,7 +121,7 @@ function takeToken(): string {
 const LED = 'spoor-led-at'
 const LED_MS = 20_000
 
-/** Returns false if the visitor is soon back without a session. The page is then shown, to prevent a redirect loop. */
+/** Returns false if the last redirect was moments ago. The sign-in page is then shown, to prevent a redirect loop. */
 function mayLead(): boolean {
   const before = Number(sessionStorage.getItem(LED) ?? 0)
   sessionStorage.setItem(LED, String(Date.now()))

@@ -4,7 +4,7 @@ export function destination(search: string): string {
   return /^(?:p|t)\/[^\\]*$|^account$/.test(wanted) ? wanted : ''
 }
 
-/** Messages for failed OpenID Connect sign-ins, by the reason that the server puts in the address. */
+/** Messages for failed OpenID Connect sign-ins, by the reason that the server puts in the URL. */
 const REASONS: Readonly<Record<string, string>> = {
   away: 'The provider that signs people in does not answer, or not as it should. Try again in a while.',
   denied: 'The provider did not sign you in.',
@@ -22,14 +22,14 @@ const REASONS: Readonly<Record<string, string>> = {
   unknown: 'The provider knows you, but nobody has added you here. Ask an owner to invite your e-mail address.'
 }
 
-/** Returns the message; undefined if nothing went wrong. */
+/** Returns the message for a failed sign-in; undefined if nothing went wrong. */
 export function reasonOf(search: string): string | undefined {
   const reason = new URLSearchParams(search).get('oidc')
   if (reason === null) return undefined
   return Object.hasOwn(REASONS, reason) ? REASONS[reason] : REASONS.invalid
 }
 
-/** Returns whether to redirect to the provider automatically, which is wrong after a failure or a sign-out. */
+/** Returns whether to redirect to the provider automatically: always, except after a failure or a sign-out. */
 export function wantsProvider(search: string): boolean {
   const parameters = new URLSearchParams(search)
   return !parameters.has('oidc') && !parameters.has('out')

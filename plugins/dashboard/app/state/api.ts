@@ -1,6 +1,6 @@
 /**
- * Requests to the server. Reads wait for an unreachable server and an expired session, and are then retried. Writes
- * wait only for a sign-in and report any other failure at once.
+ * Requests to the server. If the server is unreachable or the session has expired, a read waits for the server or for a
+ * new sign-in and then retries. A write waits only for a sign-in and reports any other failure at once.
  */
 
 import type { Answer, Method, Outline, Parameters, Path } from '../contract.ts'
@@ -132,7 +132,7 @@ function readError(response: Response, text: string): ApiError {
   }
 }
 
-/** Returns whether no response came, so the server may or may not have processed the request. */
+/** Returns whether the server gave no response. The request may nevertheless have been processed. */
 export function isAway(error: unknown): boolean {
   return error instanceof ApiError && [0, 502, 503, 504].includes(error.status)
 }

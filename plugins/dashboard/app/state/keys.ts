@@ -38,7 +38,7 @@ export function useKeys(commands: KeyCommands): void {
   }, [])
 }
 
-/** The first key of a pair is recorded after all other handlers of the event. */
+/** The first key of a pair is recorded after all other handlers of the event have run. */
 addEventListener('keydown', event => {
   if (event.defaultPrevented || isTyping(event.target)) return
   const { key } = event

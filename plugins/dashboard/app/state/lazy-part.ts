@@ -1,9 +1,9 @@
-/** Loads parts of the page on first use, with the styles of all of them, which are in one file. */
+/** Loads parts of the page on first use, together with a file that contains their styles. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { loadSession } from './session.ts'
 
-/** Loads a part. On failure, waits for the server and retries once. A server of another version lacks the file. */
+/** Loads a part. On failure, waits for the server and retries once. A new server version may not have the file. */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load()
@@ -40,7 +40,7 @@ export function usePart<T>(load: () => Promise<T>, wanted = true): Part<T> {
   return { part: loaded.get(load) as T | undefined, error, again: start }
 }
 
-/** Loads the styles of pages that load on first use, from one shared file. */
+/** URL of the file with the styles of all pages that load on first use. */
 declare const PAGES_STYLES: string
 
 const address = new URL(PAGES_STYLES, import.meta.url).href

@@ -1,13 +1,13 @@
 /**
- * The query of a trace list. The page's address holds all of it, so that back, forward, reload and a copied link show
- * the same list. The address uses short names, and the server's query the API's names.
+ * The query of a trace list. The page's URL holds the whole query, so that back, forward, reload and a copied link show
+ * the same list. The URL uses short names; requests to the server use the API's names.
  */
 import { isInstant, rangeMs } from './time-range.ts'
 
 export const SORTS = ['newest', 'slowest', 'costliest'] as const
 export type ListSort = (typeof SORTS)[number]
 
-/** Filters by their names in the address, with the API's names. */
+/** Maps each filter's name in the URL to its name in the API. */
 export const FILTERS = {
   q: 'q',
   status: 'status',
@@ -26,7 +26,7 @@ const NOT_IN_RANKINGS: readonly string[] = ['q', 'session', 'user', 'range', 'fr
 
 export interface ListQuery {
   readonly filters: Readonly<Partial<Record<Filter, string>>>
-  /** Relative range such as `24h`. Excludes `from` and `to`. */
+  /** Relative range such as `24h`. Cannot be combined with `from` and `to`. */
   readonly range?: string
   readonly from?: string
   readonly to?: string
@@ -37,7 +37,7 @@ export interface ListQuery {
   readonly cols?: readonly string[]
 }
 
-/** Reads a query from an address and ignores unknown parts. */
+/** Reads a query from a URL and ignores unknown parts. */
 export function readQuery(search: string): ListQuery {
   const parameters = new URLSearchParams(search)
   const filters: Partial<Record<Filter, string>> = {}
@@ -132,7 +132,7 @@ export function withSort(query: ListQuery, sort: ListSort): ListQuery {
   return sort === 'newest' ? first : asRanking(first)
 }
 
-/** Returns the server's query. A relative range becomes an instant only at this point. */
+/** Returns the server's query. A relative range becomes an absolute time only at this point. */
 export function toServer(query: ListQuery, now: number, limit = 50): string {
   const parameters = new URLSearchParams()
   for (const name of FILTER_NAMES) {

@@ -1,6 +1,6 @@
 /**
- * The page's address, and each history entry's scroll position and focus. Links within the dashboard are followed
- * without reloading the page.
+ * The page's URL, and each history entry's scroll position and focus. Links within the dashboard are followed without
+ * reloading the page.
  */
 import { useLayoutEffect } from 'preact/hooks'
 import { createStore, useStore } from './store.ts'
@@ -23,7 +23,7 @@ const BASE = new URL(document.baseURI)
 /** Ends in a slash. */
 export const BASE_PATH = BASE.pathname
 
-/** Returns the server's address, as used to reach this page. */
+/** Returns the server's URL, as used to reach this page. */
 export function serverAddress(): string {
   return new URL('..', document.baseURI).href.replace(/\/$/, '')
 }
@@ -58,7 +58,7 @@ export const usePlace = () => useStore(place)
 interface GoOptions {
   readonly replace?: boolean
   readonly list?: string
-  /** If the visitor saw the page before, restores its scroll position and focuses the element with this id. */
+  /** If the visitor has seen the page before, restores its scroll position and focuses the element with this id. */
   readonly returning?: string
 }
 

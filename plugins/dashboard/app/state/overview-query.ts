@@ -1,4 +1,4 @@
-/** The query for numbers over time, in the overview's address and in the server's notation. */
+/** The query for numbers over time, as written in the overview's URL and in requests to the server. */
 import { COUNTED_FILTERS, type ListQuery, readQuery, writeQuery } from './list-query.ts'
 import { CHART_RANGES, DEFAULT_RANGE, rangeMs } from './time-range.ts'
 

@@ -1,4 +1,4 @@
-/** The query of the scores page, in its address and in the server's notation. */
+/** The query of the scores page, as written in its URL and in requests to the server. */
 import { CHART_RANGES, isInstant } from './time-range.ts'
 
 /** The page's choices. All except `table` have the same names as in the server's query. */

@@ -10,7 +10,7 @@ interface PolicyMaker {
 }
 
 const address = new URL(SEARCH_WORKER, import.meta.url).href
-/** With Trusted Types, workers start only from addresses that a policy approves, here only `address`. */
+/** With Trusted Types, workers start only from URLs that a policy approves. This policy approves only `address`. */
 const policy = (globalThis as { trustedTypes?: PolicyMaker }).trustedTypes?.createPolicy('spoor', {
   createScriptURL(text) {
     if (text !== address) throw new TypeError('Not the address of the worker')

@@ -1,7 +1,7 @@
 import type { View } from '../contract.ts'
 import { pathOf } from './route.ts'
 
-/** Pages that support views, by the server's names, with their titles. */
+/** Titles of the pages that support views, keyed by the pages' names on the server. */
 export const VIEW_PAGES = { traces: 'Traces', overview: 'Overview', scores: 'Scores' } as const
 export type ViewPage = keyof typeof VIEW_PAGES
 

@@ -1,4 +1,4 @@
-/** Adds a score to a trace or span. The project's existing names come first, with their type. */
+/** Adds a score to a trace or span. Names of existing scores in the project are offered first, each with its type. */
 
 import { useId, useState } from 'preact/hooks'
 import type { DataType, Score } from '../contract.ts'

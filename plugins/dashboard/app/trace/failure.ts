@@ -1,4 +1,4 @@
-/** Reads why a span failed from an `exception` event or from attributes. */
+/** Reads the reason for a span's failure from an `exception` event or from attributes. */
 import { type JsonNode, memberAt, membersOf, readString } from '../content/json-text.ts'
 
 export interface StepFailure {
@@ -7,7 +7,7 @@ export interface StepFailure {
   readonly message: string
 }
 
-/** Attribute names, for the span and the event. The first that exists counts. */
+/** Attribute names, for the span and the event. The first attribute that exists is used. */
 const TYPES = ['exception.type', 'error.type']
 const MESSAGES = ['exception.message', 'error.message', 'message', 'otel.status_description']
 const EVENTS = ['exception', 'error']

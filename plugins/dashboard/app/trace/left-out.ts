@@ -1,9 +1,7 @@
 /** Describes the spans of a trace that were not stored because the trace exceeded the limit. */
 import { formatCount } from '../ui/format.ts'
 
-/**
- * Returns `126 not stored (123 custom, 3 llm)`; undefined if the metadata, which may contain anything, records none.
- */
+/** Returns `126 not stored (123 custom, 3 llm)`; undefined if `metadata.spoor`, which may be anything, has no count. */
 export function describeLeftOut({ spoor }: Readonly<Record<string, unknown>>): string | undefined {
   const { spansLeftOut: mark } = Object(spoor) as { readonly spansLeftOut?: unknown }
   const { count, kinds } = Object(mark) as { readonly count?: unknown; readonly kinds?: unknown }

@@ -12,7 +12,7 @@ interface Props {
   readonly outline: Outline
   readonly text: string
   setText(text: string): void
-  /** Receives the number of hits by span, and the duration of the search in ms. */
+  /** Receives the number of hits per span, and the duration of the search in ms. */
   found(hits: ReadonlyMap<string, number> | undefined, ms: number): void
   next(by: 1 | -1): void
 }
@@ -46,7 +46,8 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
       }
       let answer = await finder.current.find(text)
       if (answer.failed && !stop.signal.aborted) {
-        // This read waits for an unreachable server and asks for a sign-in if the session has ended.
+        // If the server is unreachable, this read waits for it to come back; if the session has ended, it prompts the
+        // user to sign in.
         await read(at('p/:slug/traces/:traceId/outline', trace, `version=${encodeURIComponent(outline.version)}`), {
           signal: stop.signal
         })

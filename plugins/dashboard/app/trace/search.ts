@@ -47,7 +47,7 @@ export function makeSearchable(name: string, { id, input, output, attributes, ev
 
 export type Pattern = { readonly plain: string } | { readonly expression: RegExp }
 
-/** Reads `/…/` as an expression, anything else as literal text in either case; undefined for an invalid expression. */
+/** Reads `/…/` as an expression and other text as a case-insensitive literal; undefined for an invalid expression. */
 export function readPattern(text: string): Pattern | undefined {
   const [, source, flags] = /^\/(.+)\/([ims]*)$/s.exec(text) ?? []
   if (source === undefined) return { plain: text.toLowerCase() }
@@ -76,7 +76,7 @@ export function countHits({ text, folded }: Searchable, pattern: Pattern): numbe
   return count
 }
 
-/** Returns the start and end of the first `most` matches. */
+/** Returns the start and end of each of the first `most` matches. */
 export function findMarks(text: string, pattern: Pattern, most = 1000): [start: number, end: number][] {
   const marks: [number, number][] = []
   if ('plain' in pattern) {

@@ -149,7 +149,7 @@ function moveTab(event: KeyboardEvent): void {
   tab?.click()
 }
 
-/** The previous model call, if already loaded or small. The current call may repeat its conversation. */
+/** The previous model call, if already loaded or small. The current call may repeat that call's conversation. */
 interface Earlier {
   readonly name: string
   readonly body: Body
@@ -173,7 +173,7 @@ function useEarlier(slug: string, outline: Outline, span: OutlineSpan | undefine
   return value === undefined || before === undefined ? undefined : { name: before.name, body: value }
 }
 
-/** Larger spans are fetched when selected. */
+/** Larger spans are fetched only when selected. */
 const NEXT_BYTES = 300_000
 const NEXT_MS = 400
 
@@ -344,7 +344,7 @@ export function useHighlights(find: ((text: string) => [number, number][]) | und
   }, [find, key])
 }
 
-/** Maximum length shown. Stack traces can have any length, and Events shows them in full. */
+/** Maximum length shown. Stack traces can have any length, and the Events section shows them in full. */
 const MOST = 2000
 
 /** Shows why a span failed, above everything else recorded for it. */

@@ -287,7 +287,7 @@ function Axis({ frame, origin, zoomed, zoom }: AxisProps) {
   )
 }
 
-/** Round numbers need no decimals. */
+/** Formats a round number of milliseconds, without trailing zeros. */
 function formatTick(ms: number): string {
   if (ms >= 1000 && ms < 60_000) return `${Number((ms / 1000).toFixed(2))} s`
   return formatDuration(Math.round(ms * 100) / 100)

@@ -36,7 +36,7 @@ export function barOf(startedAt: string, endedAt: string, frame: WaterfallFrame)
   return { left, width: Math.max(0, Math.min(1, to) - left) }
 }
 
-/** Returns at most `most` round marks for an axis, in ms after the trace's start. */
+/** Returns at most `most` axis ticks at round values, in ms after the trace's start. */
 export function ticks(frame: WaterfallFrame, origin: number, most: number): number[] {
   const step = roundStep((frame.end - frame.start) / Math.max(1, most))
   const first = Math.ceil((frame.start - origin) / step) * step
@@ -65,8 +65,9 @@ function roundTen(value: number): number {
 }
 
 /**
- * Returns the critical path: among the roots, the span that ended last, then the last to end before that span started,
- * and so on; likewise among the children of each span on the path. These spans determined when the trace ended.
+ * Returns the critical path: the spans that determined when the trace ended. Among the roots, it consists of the span
+ * that ended last, then the last span to end before that span started, and so on. The same rule then selects children
+ * of each span on the path.
  */
 export function criticalPath(spans: readonly OutlineSpan[]): Set<string> {
   const children = new Map<string | null, OutlineSpan[]>()

@@ -1,7 +1,7 @@
 /** Icons and buttons. Text beside each icon, or its label, carries the same meaning. */
 import type { ComponentChildren } from 'preact'
 
-/** In a 16 × 16 grid. */
+/** Icon paths in a 16 × 16 grid. */
 const PATHS = {
   ok: 'M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13ZM7 10.9 4.3 8.2l1.1-1L7 8.7l3.7-3.7 1 1.1Z',
   error: 'M8 1.2 15.3 14H.7Zm-.8 4.6.2 4h1.2l.2-4Zm.8 5.1a.9.9 0 1 0 0 1.8.9.9 0 0 0 0-1.8Z',
@@ -57,7 +57,7 @@ const buttonOf =
 export const Button = buttonOf()
 export const MainButton = buttonOf('main')
 export const LinkButton = buttonOf('link')
-/** Shows more of what is cut or folded. */
+/** Shows more of a truncated or folded value. */
 export const MoreButton = buttonOf('show-all')
 
 /** A link that looks like a button. */

@@ -22,7 +22,7 @@ interface MomentProps {
   readonly text?: string
 }
 
-/** A time with the full time as its title. By default, the text is the time in short. */
+/** A time with the full time as its title. By default, the text is the short form of the time. */
 export function Moment({ iso, zone, now = new Date(), text = shortTime(iso, zone, now) }: MomentProps) {
   return (
     <time dateTime={iso} title={fullTime(iso, zone)}>

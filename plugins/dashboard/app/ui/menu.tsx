@@ -40,7 +40,7 @@ export function Menu({ label, down = false, name, items, class: kind = '', end =
     const all = entries()
     all[(index + all.length) % all.length]?.focus()
   }
-  // A layout effect, because an Escape pressed before it runs would leave the page.
+  // A layout effect: if Escape were pressed before an ordinary effect ran, it would navigate away from the page.
   useLayoutEffect(() => {
     if (!open) return
     const checked = entries().findIndex(entry => entry.getAttribute('aria-checked') === 'true')

@@ -1,6 +1,6 @@
 /**
- * A block of long content whose elements exist only near the viewport. Outside, the block keeps its height, so that
- * nothing moves, and its state, so that it looks the same on return.
+ * A block of long content whose elements exist only near the viewport. Farther away, the block keeps its height, so
+ * that nothing moves, and its state, so that it looks the same when it is rendered again.
  */
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks'

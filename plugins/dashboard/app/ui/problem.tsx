@@ -29,7 +29,7 @@ interface PendingProps {
   readonly what: string
 }
 
-/** Shows an error of loading or, until something is loaded, that it is loading. */
+/** Shows a loading error or, until something is loaded, a loading message. */
 export function Pending({ of: { value, error, again }, what }: PendingProps) {
   if (error !== undefined) return <Problem error={error} again={again} />
   return value === undefined ? <Waiting what={what} /> : null

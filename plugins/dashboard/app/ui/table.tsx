@@ -50,7 +50,7 @@ export function LinkedRows({ label, titles, children, class: more = '' }: RowsPr
   )
 }
 
-/** Follows the link of a clicked row. An excerpt belongs to the row above. */
+/** Follows the link of a clicked row. A click on an excerpt follows the link of the row above. */
 export function openRow(event: MouseEvent): void {
   const target = event.target as Element
   if (event.defaultPrevented || target.closest('a, button, input, label') || !getSelection()?.isCollapsed) return

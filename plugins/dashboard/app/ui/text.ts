@@ -39,7 +39,7 @@ export function showHidden(text: string): Piece[] {
 
 const isLow = (code: number) => code >= 0xdc00 && code <= 0xdfff
 
-/** Tests for a character of HIDDEN. The range check avoids the regular expression for most characters. */
+/** Returns whether HIDDEN matches the character. The range check avoids the regular expression for most characters. */
 function isHidden(code: number): boolean {
   if (code >= 0x20 && code < 0x7f) return false
   return HIDDEN.test(String.fromCharCode(code))
@@ -82,7 +82,7 @@ const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/
 /** Minimum length of base64 that is hidden from view. */
 const MIN_BASE64 = 1024
 
-/** Returns whether a string consists entirely of long base64, which is unreadable. */
+/** Returns whether a string is a long base64 value, which is unreadable. */
 export function isBase64(text: string): boolean {
   if (text.length < MIN_BASE64) return false
   if (!BASE64.test(text.slice(0, 256)) || !BASE64.test(text.slice(-256))) return false

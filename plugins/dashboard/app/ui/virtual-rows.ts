@@ -1,4 +1,4 @@
-/** A list of equally high rows, of which only the visible rows exist. */
+/** A list of rows of equal height. Only the visible rows are in the document. */
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 

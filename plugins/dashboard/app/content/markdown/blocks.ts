@@ -1,8 +1,8 @@
 /**
  * Parses Markdown into a tree of the few elements that the page draws. HTML stays text, links may only use `https:`,
- * `http:` and `mailto:`, and images must be data URIs, so nothing needs sanitising. Existing parsers are four times
- * this one's size and take quadratic time for some texts; this parser takes linear time. It supports CommonMark and
- * GitHub's tables, tasks and strikethrough, but not HTML, entities or bare e-mail addresses, which stay text. Line
+ * `http:` and `mailto:`, and images must be data URIs, so nothing needs sanitising. Existing parsers are four times as
+ * large as this parser and take quadratic time for some texts; this parser takes linear time. It supports CommonMark
+ * and GitHub's tables, tasks and strikethrough, but not HTML, entities or bare e-mail addresses, which stay text. Line
  * breaks are kept, as people and models intend.
  *
  * Blocks are parsed line by line. The lines of a quote or list item are collected without their markers and parsed as
@@ -13,7 +13,7 @@ import { readInline } from './inline.ts'
 import { type Definitions, isDefinition, readDefinitions } from './link.ts'
 import type { Markdown } from './nodes.ts'
 
-/** Columns of indentation that make a line code. */
+/** Minimum indentation of a line of indented code, in columns. */
 const CODE_INDENT = 4
 const FENCE = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`]*)/
 const HEADING = /^ {0,3}(#{1,6})(?=[ \t]|$)/
@@ -21,7 +21,6 @@ const RULE = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/
 const QUOTE = /^ {0,3}> ?/
 const MARKER = /^ {0,3}(?:([-*+])|(\d{1,9})([.)]))(?=[ \t]|$)/
 
-/** Recognises Markdown blocks by the start of a line. */
 function isBlank(line: string): boolean {
   return line.trim() === ''
 }
@@ -51,7 +50,7 @@ function unindent(line: string, columns: number): string {
 }
 
 interface Marker {
-  /** A different mark starts a new list: `-`, `*`, `+`, `.` or `)`. */
+  /** The list mark: `-`, `*`, `+`, `.` or `)`. A different mark starts a new list. */
   readonly mark: string
   /** The number in a numbered list. */
   readonly start: number | undefined
@@ -66,7 +65,7 @@ function markerOf(line: string): Marker | undefined {
   const [marks, bullet, number, end] = match
   const after = line.slice(marks.length)
   const space = indentOf(after)
-  // With five or more columns of space, the item starts with indented code, and the marker takes one column.
+  // With five or more columns of space, the item starts with indented code, and the marker includes only one column.
   const width = space >= 1 && space <= 4 ? space : 1
   return {
     mark: bullet ?? (end as string),
@@ -263,7 +262,7 @@ function itemAt(lines: readonly string[], at: number, { column, mark, rest }: Ma
     const gap = i - end
     const indent = indentOf(line)
     const marker = markerOf(line)
-    // Two columns suffice for a nested list, because authors often indent by two although a number's marker is wider.
+    // Two columns suffice for a nested list, because authors often indent by two even below a wider number.
     const isWithin = indent >= column || (indent >= 2 && marker !== undefined && marker.mark !== mark)
     const goesOn = gap === 0 && marker === undefined && fence === undefined && rest !== '' && !endsParagraph(line)
     if (!isWithin && !goesOn) {

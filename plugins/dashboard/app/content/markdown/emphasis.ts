@@ -8,7 +8,7 @@ export interface Mark {
   /** Index among the pieces of the text. */
   readonly at: number
   readonly length: number
-  /** Number of unused signs. */
+  /** Number of unmatched signs. */
   left: number
   readonly canOpen: boolean
   readonly canClose: boolean
@@ -24,7 +24,7 @@ export interface Mark {
 export function matchMarks(bottom: Mark | undefined, last: Mark | undefined): void {
   let mark = last
   while (mark !== undefined && mark.previous !== bottom) mark = mark.previous
-  /** For each kind of closer, the position up to which no opener exists, so that marks are skipped only a few times. */
+  /** For each kind of closer, the position up to which no opener exists, so that no mark is searched many times. */
   const searched = new Map<string, number>()
   while (mark !== undefined) {
     if (!mark.canClose) {

@@ -35,7 +35,7 @@ function piecesOf(text: string, definitions: Definitions): InlinePiece[] {
   const brackets: Bracket[] = []
   const ticks = new Ticks(text)
   let lastMark: Mark | undefined
-  /** Open brackets below this index may not become links, because links cannot be nested. */
+  /** Open brackets below this index must not become links, because links cannot be nested. */
   let linked = 0
   let at = 0
 
@@ -111,7 +111,7 @@ function piecesOf(text: string, definitions: Definitions): InlinePiece[] {
         link(href, address)
         end = at + address.length + 2
       } else {
-        // The source of an HTML tag is not Markdown.
+        // The text of an HTML tag is not parsed as Markdown.
         const tag = matchAt(TAG, text, at)?.[0]
         if (tag !== undefined) pieces.push(tag)
         end = at + (tag?.length ?? 0)
@@ -136,7 +136,7 @@ function matchAt(expression: RegExp, text: string, at: number): RegExpExecArray 
   return expression.exec(text)
 }
 
-/** Removes trailing punctuation from a bare address, and a `)` opened before the address. */
+/** Removes trailing punctuation from a bare address, and a closing `)` whose `(` is before the address. */
 function bareAddress(found: string): string {
   let end = found.length
   let depth = 0
@@ -150,7 +150,7 @@ function bareAddress(found: string): string {
   return /^https?:\/\/[^/?#]/i.test(address) ? (safeAddress(address) ?? '') : ''
 }
 
-/** Reads a run of emphasis marks. The adjacent characters determine whether it can open or close emphasis. */
+/** Reads a run of emphasis marks. The adjacent characters determine whether the run can open or close emphasis. */
 function markAt(text: string, at: number, piece: number, before: Mark | undefined): Mark {
   const c = text[at] as string
   let end = at + 1
@@ -181,14 +181,14 @@ function markAt(text: string, at: number, piece: number, before: Mark | undefine
 /** Finds code spans, which are delimited by two backtick runs of equal length. Each run is visited once. */
 class Ticks {
   readonly #text: string
-  /** Positions of the runs by length, in reverse order. */
+  /** Positions of the runs, grouped by length, in reverse order. */
   #runs: Map<number, number[]> | undefined
 
   constructor(text: string) {
     this.#text = text
   }
 
-  /** Returns the code span that starts here and its end; without `text` if no code span starts here. */
+  /** Returns the text and end of the code span that starts here. `text` is undefined if no code span starts here. */
   codeAt(at: number): { readonly text: string | undefined; readonly end: number } {
     this.#runs ??= this.#find()
     let start = at

@@ -24,7 +24,7 @@ const DEFINITION = /^ {0,3}\[([^[\]]{1,200})\]:[ \t]*<?([^\s<>]+)>?(?:[ \t]+["'(
 
 export const isDefinition = (line: string): boolean => DEFINITION.test(line)
 
-/** Reads the link definitions. If a name is defined several times, the first definition counts. */
+/** Reads the link definitions. If a name is defined several times, the first definition applies. */
 export function readDefinitions(lines: readonly string[]): Definitions {
   const found = new Map<string, string>()
   for (const line of lines) {
@@ -93,7 +93,7 @@ function skipSpace(text: string, from: number): number {
 
 const SAFE = /^(?:https?|mailto):/i
 
-/** Returns the address if a link may lead there; undefined for scripts, data, files and other addresses. */
+/** Returns the address if links to it are allowed; undefined for scripts, data, files and other addresses. */
 export function safeAddress(address: string): string | undefined {
   const trimmed = address.trim()
   return SAFE.test(trimmed) && !/[\u0000-\u0020]/.test(trimmed) ? trimmed : undefined
