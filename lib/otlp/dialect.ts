@@ -29,6 +29,10 @@ export interface Dialect {
   readonly inputTokens?: readonly string[]
   readonly outputTokens?: readonly string[]
   readonly totalTokens?: readonly string[]
+  /** Parts of the input and output tokens (lib/trace/call-details.ts). */
+  readonly cacheReadTokens?: readonly string[]
+  readonly cacheWriteTokens?: readonly string[]
+  readonly reasoningTokens?: readonly string[]
   /** Total cost in US dollars. */
   readonly cost?: readonly string[]
   /** Parts of the cost, summed if the total cost is not stated. */

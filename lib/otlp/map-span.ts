@@ -3,6 +3,7 @@
  * without its own field. OTLP's own fields use OpenTelemetry's names for other formats, such as `otel.scope.name`.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
+import type { CallDetails } from '../trace/call-details.ts'
 import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import type { Reading } from '../trace/json/reader.ts'
@@ -17,13 +18,14 @@ import { Fields } from './fields.ts'
 import { readKind } from './kind.ts'
 import { cutAttribute, replaceNul, shortAttribute } from './text.ts'
 import { readHints, readLevel } from './trace-hints.ts'
-import { readCost, readUsage } from './usage.ts'
+import { readCost, readTokens } from './usage.ts'
 import { freeObject, freeOf, type Member } from './wire/attribute-values.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './wire/request.ts'
 
 export interface MappedSpan {
   readonly span: Reading<SpanInput>
   readonly hints: SpanHints
+  readonly callDetails: CallDetails
 }
 
 /** An origin in the form stored with each of its spans. */
@@ -53,6 +55,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   const name = better ?? columnText(span.name)
   const startedAt = timestampOf(startMicros)
   const parentSpanId = readParent(span)
+  const tokens = readTokens(fields)
   const mapped = {
     id: span.spanId,
     parentSpanId,
@@ -64,7 +67,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     endedAt: endMicros < startMicros ? startedAt : timestampOf(endMicros),
     provider: takeText(fields, PROVIDERS, MAX_TEXT),
     model: takeText(fields, MODELS, MAX_TEXT),
-    usage: readUsage(fields),
+    usage: tokens.usage,
     costUsd: readCost(fields),
     input: readFirst(INPUTS, fields, events, kind),
     output: readFirst(OUTPUTS, fields, events, kind),
@@ -74,7 +77,8 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   // Described last, because reading the other fields determines which attributes are taken.
   mapped.attributes = describeAttributes(span, mapped, fields, origin)
   const hints = readHints(span, fields, name, kind, parentSpanId, origin.resource)
-  return { span: fitSpan(mapped as Reading<SpanInput>), hints }
+  const callDetails: CallDetails = { responseId: hints.responseId, ...tokens.parts }
+  return { span: fitSpan(mapped as Reading<SpanInput>), hints, callDetails }
 }
 
 type Taken = { readonly name: string; readonly input: FreeJson | undefined; readonly output: FreeJson | undefined }

@@ -41,9 +41,31 @@ export const genAi: Dialect = {
   },
   model: ['gen_ai.response.model', 'gen_ai.request.model'],
   provider: ['gen_ai.provider.name', 'gen_ai.system'],
-  inputTokens: ['gen_ai.usage.input_tokens', 'gen_ai.usage.prompt_tokens'],
-  outputTokens: ['gen_ai.usage.output_tokens', 'gen_ai.usage.completion_tokens'],
+  inputTokens: ['gen_ai.usage.input_tokens', 'gen_ai.usage.prompt_tokens', 'llm.usage.prompt_tokens'],
+  outputTokens: ['gen_ai.usage.output_tokens', 'gen_ai.usage.completion_tokens', 'llm.usage.completion_tokens'],
   totalTokens: ['gen_ai.usage.total_tokens'],
+  cacheReadTokens: [
+    'gen_ai.usage.cache_read.input_tokens',
+    'gen_ai.usage.cache_read_input_tokens',
+    'gen_ai.usage.details.cache_read_tokens',
+    'gen_ai.usage.prompt_tokens_details.cache_read',
+    'gen_ai.usage.input_tokens.cached',
+    'gen_ai.usage.cached_tokens'
+  ],
+  cacheWriteTokens: [
+    'gen_ai.usage.cache_creation.input_tokens',
+    'gen_ai.usage.cache_write.input_tokens',
+    'gen_ai.usage.cache_creation_input_tokens',
+    'gen_ai.usage.details.cache_write_tokens',
+    'gen_ai.usage.prompt_tokens_details.cache_write'
+  ],
+  reasoningTokens: [
+    'gen_ai.usage.reasoning.output_tokens',
+    'gen_ai.usage.reasoning_tokens',
+    'gen_ai.usage.details.reasoning_tokens',
+    'gen_ai.usage.completion_tokens_details.reasoning',
+    'gen_ai.usage.output_tokens.reasoning'
+  ],
   // LiteLLM and pydantic-ai use their own names.
   cost: ['gen_ai.usage.cost', 'gen_ai.cost.total_cost', 'operation.cost'],
   costParts: ['gen_ai.usage.input_cost', 'gen_ai.usage.output_cost'],

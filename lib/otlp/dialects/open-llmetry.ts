@@ -19,6 +19,9 @@ const VECTOR_DATABASES = ['chroma', 'lancedb', 'marqo', 'milvus', 'pinecone', 'q
 export const openLlmetry: Dialect = {
   kind: fields => byRequest(fields) ?? byEntity(fields) ?? (isVectorQuery(fields) ? 'retriever' : undefined),
   totalTokens: ['llm.usage.total_tokens'],
+  cacheReadTokens: ['llm.usage.cache_read_input_tokens'],
+  cacheWriteTokens: ['llm.usage.cache_creation_input_tokens'],
+  reasoningTokens: ['llm.usage.reasoning_tokens'],
   input: [json('traceloop.entity.input')],
   output: [json('traceloop.entity.output')],
   names: {

@@ -20,6 +20,9 @@ export const vercelAi: Dialect = {
   inputTokens: ['ai.usage.promptTokens', 'ai.usage.inputTokens'],
   outputTokens: ['ai.usage.completionTokens', 'ai.usage.outputTokens'],
   totalTokens: ['ai.usage.totalTokens', 'ai.usage.tokens'],
+  cacheReadTokens: ['ai.usage.inputTokenDetails.cacheReadTokens', 'ai.usage.cachedInputTokens'],
+  cacheWriteTokens: ['ai.usage.inputTokenDetails.cacheWriteTokens'],
+  reasoningTokens: ['ai.usage.outputTokenDetails.reasoningTokens', 'ai.usage.reasoningTokens'],
   input: [
     json('ai.prompt.messages'),
     json('ai.prompt'),
