@@ -10,13 +10,18 @@ const headOf = remembering(name => name.slice(0, name.indexOf('.') + 1))
 
 export class Fields {
   readonly #attributes: Attributes
+  readonly spanName: string
+  readonly isCodex: boolean
   readonly #taken = new Set<string>()
   #names = NO_NAMES
   /** Prefixes of the attribute names, up to and including the first dot. */
   #heads: ReadonlySet<string> | undefined
 
-  constructor(attributes: Attributes) {
+  /** `isCodex` says that Codex sent the span (lib/otlp/dialects/coding-agents.ts). */
+  constructor(attributes: Attributes, spanName: string, isCodex: boolean) {
     this.#attributes = attributes
+    this.spanName = spanName
+    this.isCodex = isCodex
   }
 
   get(name: string): Json {

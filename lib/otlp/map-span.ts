@@ -16,8 +16,9 @@ import type { AttributeSource } from './dialect.ts'
 import { dialects, namesOf, unquoted } from './dialects.ts'
 import { Fields } from './fields.ts'
 import { readKind } from './kind.ts'
-import { cutAttribute, replaceNul, shortAttribute } from './text.ts'
-import { readHints, readLevel } from './trace-hints.ts'
+import { readStatus } from './status.ts'
+import { cutAttribute, replaceNul, textOfAttribute } from './text.ts'
+import { readHints, readLevel, readSender, type Sender } from './trace-hints.ts'
 import { readCost, readTokens } from './usage.ts'
 import { freeObject, freeOf, type Member } from './wire/attribute-values.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './wire/request.ts'
@@ -32,9 +33,13 @@ export interface MappedSpan {
 export interface DescribedOrigin {
   readonly members: readonly Member[]
   readonly resource: FreeJson | undefined
+  readonly sender: Sender
 }
 
 const MODELS = namesOf(dialect => dialect.model)
+/** Kinds of spans whose `model` is the model that they called. */
+const CALL_KINDS: ReadonlySet<string> = new Set(['llm', 'embedding', 'agent'])
+const CALL_MODELS = namesOf(dialect => dialect.callModel)
 const PROVIDERS = namesOf(dialect => dialect.provider)
 const INPUTS = dialects.flatMap(dialect => dialect.input ?? [])
 const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
@@ -42,15 +47,14 @@ const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
 const NAMES = Object.fromEntries(SPAN_KINDS.map(kind => [kind, namesOf(({ names }) => names?.[kind])]))
 const RAW = new Set(namesOf(({ raw }) => raw))
 const OTEL_KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer']
-const STATUSES = ['unset', 'ok', 'error'] as const
 /** Parent id that some senders set on root spans. */
 const NO_PARENT = '0'.repeat(16)
 
 /** Maps a span. The caller must have validated its ids and times. */
 export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   const { startMicros, endMicros, events } = span
-  const fields = new Fields(span.attributes)
-  const kind = readKind(fields)
+  const fields = new Fields(span.attributes, span.name, origin.sender.isCodex)
+  const kind = readKind(fields, span.kind)
   const better = takeText(fields, NAMES[kind] ?? [], MAX_NAME)
   const name = better ?? columnText(span.name)
   const startedAt = timestampOf(startMicros)
@@ -66,7 +70,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     // The end can precede the start if the clock was set back or the span never ended.
     endedAt: endMicros < startMicros ? startedAt : timestampOf(endMicros),
     provider: takeText(fields, PROVIDERS, MAX_TEXT),
-    model: takeText(fields, MODELS, MAX_TEXT),
+    model: takeText(fields, MODELS, MAX_TEXT) ?? takeText(fields, CALL_KINDS.has(kind) ? CALL_MODELS : [], MAX_TEXT),
     usage: tokens.usage,
     costUsd: readCost(fields),
     input: readFirst(INPUTS, fields, events, kind),
@@ -76,7 +80,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   }
   // Described last, because reading the other fields determines which attributes are taken.
   mapped.attributes = describeAttributes(span, mapped, fields, origin)
-  const hints = readHints(span, fields, name, kind, parentSpanId, origin.resource)
+  const hints = readHints(span, fields, name, kind, parentSpanId, origin)
   const callDetails: CallDetails = { responseId: hints.responseId, ...tokens.parts }
   return { span: fitSpan(mapped as Reading<SpanInput>), hints, callDetails }
 }
@@ -106,9 +110,11 @@ function columnText(text: string): string {
 
 function takeText(fields: Fields, names: readonly string[], length: number): string | undefined {
   for (const name of names) {
-    const text = shortAttribute(unquoted(fields, name), length)
+    const value = unquoted(fields, name)
+    const text = textOfAttribute(value, length)
     if (text === undefined) continue
-    fields.take(name)
+    // A text that was mended stays an attribute, as it was sent.
+    if (typeof value !== 'string' || text === value) fields.take(name)
     return text
   }
   return undefined
@@ -128,18 +134,15 @@ function readFirst(
 const readParent = ({ parentSpanId }: OtlpSpan): string | null =>
   parentSpanId === '' || parentSpanId === NO_PARENT ? null : parentSpanId
 
-const readStatus = ({ statusCode }: OtlpSpan, fields: Fields) =>
-  fields.get('langfuse.observation.level') === 'ERROR' ? 'error' : (STATUSES[statusCode] ?? 'unset')
-
 /** Returns the facts that determine a span's priority for a slot in its trace, without mapping the span. */
-export function readNeed(span: OtlpSpan): Needed {
-  const fields = new Fields(span.attributes)
+export function readNeed(span: OtlpSpan, { sender }: DescribedOrigin): Needed {
+  const fields = new Fields(span.attributes, span.name, sender.isCodex)
   const parentId = readParent(span)
   const level = readLevel(span, fields, parentId)
   return {
     isRoot: parentId === null,
     failed: readStatus(span, fields) === 'error' || level === PROCESS_ROOT,
-    kind: readKind(fields)
+    kind: readKind(fields, span.kind)
   }
 }
 
@@ -172,7 +175,7 @@ export function describeOrigin(origin: Origin): DescribedOrigin {
   if (schemaUrl !== '') members.push(['otel.schema_url', freeOf(schemaUrl)])
   const described = resource.size === 0 ? undefined : describeResource(resource)
   if (described !== undefined) members.push(['otel.resource', described])
-  return { members, resource: described }
+  return { members, resource: described, sender: readSender(origin) }
 }
 
 /** Describes a resource. All its scopes share one object, so a portion holds the resource only once. */

@@ -85,7 +85,7 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding, maxSpa
       const head = source.spans.head(index)
       if (!faults.hasNone(head, head.lastEventMicros)) continue
       // Reads the whole span, because a portion must not have an unreadable span.
-      const need = readNeed(source.spans.read(index))
+      const need = readNeed(source.spans.read(index), source.from)
       addTo(traces, head.traceId, { source, order: order++, index, need })
     }
   }

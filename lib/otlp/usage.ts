@@ -2,6 +2,7 @@
 import type { SpanInput } from '../schema/input.ts'
 import type { CallDetails } from '../trace/call-details.ts'
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
+import type { NetCounts } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
 import type { Fields } from './fields.ts'
 import { addCounts, type StatedCounts, wholesOf } from './token-counts.ts'
@@ -30,6 +31,7 @@ const USAGE_DETAILS = namesOf(dialect => dialect.usageDetails)
 const COST_DETAILS = namesOf(dialect => dialect.costDetails)
 const COSTS = namesOf(dialect => dialect.cost)
 const COST_PARTS = dialects.flatMap(({ costParts }) => (costParts === undefined ? [] : [costParts]))
+const NET_COUNTS = dialects.flatMap(({ netCounts }) => (netCounts === undefined ? [] : [netCounts]))
 const NO_TOKENS: SpanTokens = { usage: undefined, parts: {} }
 
 /** An attribute that changes on its way into a field stays an attribute too. */
@@ -44,6 +46,7 @@ export function readTokens(fields: Fields): SpanTokens {
     states = counts[field] = found.count
     names.push([field, found.name, found.count])
   }
+  states = readNetCounts(fields, counts) ?? states
   if (states === undefined) return NO_TOKENS
   for (const [field, list] of PARTS) counts[field] ??= findCount(fields, list)?.count
   const { cacheReadTokens, cacheWriteTokens, reasoningTokens } = counts
@@ -56,6 +59,22 @@ export function readTokens(fields: Fields): SpanTokens {
   for (const [field] of WHOLES) if (wholes[field] !== undefined) usage[field] = wholes[field]
   for (const [field, name, count] of names) if (usage[field] === count) fields.take(name)
   return { usage, parts: { cacheReadTokens, cacheWriteTokens, reasoningTokens } }
+}
+
+/** Adds counts without the cached tokens to `counts`, if no other name stated them. Returns a count, if any was added. */
+function readNetCounts(fields: Fields, counts: Mutable<StatedCounts>): number | undefined {
+  if (counts.inputTokens !== undefined && counts.outputTokens !== undefined) return undefined
+  const net = NET_COUNTS.find(({ isNet }) => isNet(fields))
+  if (net === undefined) return undefined
+  const read = (field: Exclude<keyof NetCounts, 'isNet'>) => countOf(fields.get(net[field]))
+  const [input, cacheRead, cacheWrite] = [read('inputTokens'), read('cacheReadTokens'), read('cacheWriteTokens')]
+  if (input !== undefined && counts.inputTokens === undefined) {
+    counts.inputTokens = addCounts(input, cacheRead ?? 0, cacheWrite ?? 0)
+    counts.cacheReadTokens = cacheRead
+    counts.cacheWriteTokens = cacheWrite
+  }
+  counts.outputTokens ??= read('outputTokens')
+  return counts.inputTokens ?? counts.outputTokens
 }
 
 type Mutable<T> = { -readonly [field in keyof T]: T[field] }

@@ -2,17 +2,8 @@
 import { type Dialect, json, kindBy } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 
-const byEntity = kindBy(
-  'traceloop.span.kind',
-  { agent: 'agent', tool: 'tool', workflow: 'chain', task: 'chain' },
-  'custom'
-)
-const byRequest = kindBy('llm.request.type', {
-  chat: 'llm',
-  completion: 'llm',
-  embedding: 'embedding',
-  rerank: 'reranker'
-})
+const byEntity = kindBy('traceloop.span.kind')
+const byRequest = kindBy('llm.request.type')
 /** Databases used only for similarity search, so their spans are retrievers. */
 const VECTOR_DATABASES = ['chroma', 'lancedb', 'marqo', 'milvus', 'pinecone', 'qdrant', 'weaviate']
 

@@ -5,6 +5,12 @@ import type { Json } from '../../trace/json/exact-json.ts'
 import { type AttributeSource, composed, type Dialect, json } from '../dialect.ts'
 import { readForm } from '../wire/attribute-values.ts'
 
+const WRAPPERS: ReadonlySet<string> = new Set(
+  ['generateText', 'streamText', 'generateObject', 'streamObject', 'embed', 'embedMany', 'rerank'].map(
+    name => `ai.${name}`
+  )
+)
+
 export const vercelAi: Dialect = {
   /** Outer spans repeat the usage of the spans they wrap, so their kind is never llm. */
   kind(fields) {
@@ -13,7 +19,8 @@ export const vercelAi: Dialect = {
     if (/\.do(Generate|Stream)$/.test(operation)) return 'llm'
     if (operation.endsWith('.doEmbed')) return 'embedding'
     if (operation.endsWith('.doRerank')) return 'reranker'
-    return operation === 'ai.toolCall' ? 'tool' : 'chain'
+    if (WRAPPERS.has(operation)) return 'chain'
+    return operation === 'ai.toolCall' ? 'tool' : undefined
   },
   model: ['ai.response.model', 'gen_ai.response.model', 'ai.model.id'],
   provider: ['ai.model.provider'],

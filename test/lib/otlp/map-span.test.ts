@@ -90,7 +90,7 @@ t.test('kinds, as each dialect says them', async t => {
       ['agent', 'agent'],
       ['tool', 'tool'],
       ['chain', 'workflow', 'task'],
-      ['custom', 'unknown']
+      ['custom', 'unknown', 'toString']
     ],
     'langfuse.observation.type': [
       ['llm', 'generation'],
@@ -110,7 +110,8 @@ t.test('kinds, as each dialect says them', async t => {
       ['tool', 'ai.toolCall'],
       ['embedding', 'ai.embed.doEmbed', 'ai.embedMany.doEmbed'],
       ['reranker', 'ai.rerank.doRerank'],
-      ['chain', 'ai.generateText', 'ai.streamObject', 'ai.embedMany']
+      ['chain', 'ai.generateText', 'ai.streamObject', 'ai.embedMany'],
+      ['custom', 'ai.invented', 'ai.', '']
     ]
   }
   for (const [name, lists] of Object.entries(kinds)) {
@@ -199,7 +200,7 @@ t.test('fields, as each dialect names them', async t => {
       { 'logfire.msg': 'answers run', 'gen_ai.agent.name': 'answers', 'gen_ai.operation.name': 'invoke_agent' },
       { name: 'answers', attributes: { 'logfire.msg': 'answers run' } }
     ],
-    [{ 'logfire.msg': 'm'.repeat(501) }, { name: 'step', attributes: { 'logfire.msg': 'm'.repeat(501) } }],
+    [{ 'logfire.msg': 'm'.repeat(501) }, { name: 'm'.repeat(500), attributes: { 'logfire.msg': 'm'.repeat(501) } }],
     [{ 'llm.cost.total': 2, 'llm.cost.prompt': 1 }, { costUsd: 2 }],
     [{ 'langfuse.observation.cost_details': '{"input":0.25,"output":0.5}' }, { costUsd: 0.75 }],
     [{ 'langfuse.observation.usage_details': '{bad' }, { usage: undefined }],
@@ -277,7 +278,7 @@ t.test('fields, as each dialect names them', async t => {
     ],
     [
       { 'gen_ai.input.messages': [message], 'gen_ai.system_instructions': 'be brief' },
-      { input: [{ role: 'system', parts: 'be brief' }, message] }
+      { input: [{ role: 'system', parts: [{ type: 'text', content: 'be brief' }] }, message] }
     ],
     [
       { 'gen_ai.input.messages': 'not a list', 'gen_ai.system_instructions': 's' },
@@ -303,7 +304,7 @@ t.test('fields, as each dialect names them', async t => {
     ],
     [
       { 'gen_ai.request.model': 'm'.repeat(201) },
-      { model: undefined, attributes: { 'gen_ai.request.model': 'm'.repeat(201) } }
+      { model: 'm'.repeat(200), attributes: { 'gen_ai.request.model': 'm'.repeat(201) } }
     ]
   ]
   for (const [attributes, expected] of cases)
@@ -347,7 +348,7 @@ t.test('what a span says of its trace', async t => {
       { sessionId: 'c', userId: 'u' }
     ],
     [{ 'session.id': '' }, { sessionId: undefined }],
-    [{ 'session.id': 's'.repeat(201) }, { sessionId: undefined }],
+    [{ 'session.id': 's'.repeat(201) }, { sessionId: 's'.repeat(200) }],
     [{ 'tag.tags': tags }, { tags }],
     [{ 'tag.tags': '["a","b"]' }, { tags }],
     [{ 'langfuse.tags': 'a, b,,a' }, { tags }],
@@ -363,7 +364,7 @@ t.test('what a span says of its trace', async t => {
         'langfuse.trace.metadata.seats': '3',
         'langfuse.trace.output': '"done"'
       },
-      { metadata: { tier: '"pro"', seats: '3' }, output: '"done"' }
+      { metadata: { tier: '"pro"', seats: '"3"' }, output: '"done"' }
     ],
     [
       { 'langfuse.trace.input': '{"q":1}', 'langfuse.trace.output': 'done' },
