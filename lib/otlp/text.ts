@@ -22,8 +22,8 @@ export function cutAttribute(text: string, length: number): string {
 export function textOfAttribute(value: Json, length: number): string | undefined {
   if (typeof value === 'string') return value === '' ? undefined : cutAttribute(replaceNul(value), length)
   const plain = plainNumber(value)
-  if (typeof plain === 'number' || typeof plain === 'boolean') return String(plain)
-  return plain instanceof LosslessNumber ? cutAttribute(plain.value, length) : undefined
+  if (plain instanceof LosslessNumber) return cutAttribute(plain.value, length)
+  return typeof plain === 'number' || typeof plain === 'boolean' ? cutAttribute(String(plain), length) : undefined
 }
 
 /** Returns the size of a string as JSON in UTF-8, in bytes. */

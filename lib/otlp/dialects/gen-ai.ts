@@ -101,7 +101,9 @@ export function withInstructions(fields: Fields, list: readonly Json[]): Json {
   if (instructions === undefined) return list.length === 0 ? undefined : [...list]
   fields.take(instructions.name)
   const system = systemMessage(instructions.value)
-  return system === undefined || isSameSystem(list[0], system) ? [...list] : [system, ...list]
+  const isAmong = system === undefined || isSameSystem(list[0], system)
+  if (!isAmong) return [system, ...list]
+  return list.length === 0 ? undefined : [...list]
 }
 
 /**
