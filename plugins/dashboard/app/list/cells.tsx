@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { TraceListItem } from '../contract.ts'
 import { type Filter, type ListQuery, narrowed, writeQuery } from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'
-import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
+import { formatBytes, formatCost, formatCount, formatDuration, formatPart, NONE } from '../ui/format.ts'
 import { Icon, StatusIcon } from '../ui/icons.tsx'
 import { ScoreChip } from '../ui/score-chip.tsx'
 import { asLine } from '../ui/text.ts'
@@ -116,9 +116,9 @@ export function Cell({
     case 'provider':
       return trace.provider === null ? NONE : asLine(trace.provider, 40)
     case 'input':
-      return whenEnded(trace, formatCount(trace.usage.inputTokens))
+      return whenEnded(trace, formatPart(trace.usage, 'inputTokens'))
     case 'output':
-      return whenEnded(trace, formatCount(trace.usage.outputTokens))
+      return whenEnded(trace, formatPart(trace.usage, 'outputTokens'))
     case 'tokens':
       return whenEnded(trace, formatCount(trace.usage.totalTokens))
     case 'cost':

@@ -10,7 +10,7 @@ import type { Outline, OutlineSpan } from '../contract.ts'
 import { useLoad } from '../state/load.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
-import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
+import { formatBytes, formatCost, formatCount, formatDuration, knowsParts, NONE } from '../ui/format.ts'
 import { StatusIcon } from '../ui/icons.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
@@ -197,7 +197,9 @@ function PanelHead({ outline, span, zone }: { outline: Outline; span: OutlineSpa
     shown.provider === null ? undefined : asLine(shown.provider, 60),
     usage === null || usage.totalTokens === 0
       ? undefined
-      : `${formatCount(usage.inputTokens)} in, ${formatCount(usage.outputTokens)} out`,
+      : knowsParts(usage)
+        ? `${formatCount(usage.inputTokens)} in, ${formatCount(usage.outputTokens)} out`
+        : `${formatCount(usage.totalTokens)} tokens`,
     shown.costUsd === null ? undefined : formatCost(shown.costUsd)
   ].filter(fact => fact !== undefined)
   return (

@@ -14,7 +14,7 @@ import { may } from '../state/session.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { Dialog, Form } from '../ui/dialog.tsx'
 import { Fact } from '../ui/facts.tsx'
-import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
+import { formatBytes, formatCost, formatCount, formatDuration, knowsParts, NONE } from '../ui/format.ts'
 import { Icon, StatusIcon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
@@ -157,7 +157,7 @@ export function TraceHead(props: Props) {
           ) : (
             <>
               {formatCount(trace.usage.totalTokens)}{' '}
-              {trace.usage.totalTokens > 0 && (
+              {knowsParts(trace.usage) && (
                 <small>
                   {formatCount(trace.usage.inputTokens)} in, {formatCount(trace.usage.outputTokens)} out
                 </small>
