@@ -1,5 +1,5 @@
 import { dialects, namesOf } from './dialects.ts'
-import type { Fields } from './fields.ts'
+import { type Fields, groupOf } from './fields.ts'
 import type { DialectKind } from './kind-names.ts'
 
 const MODEL_NAMES = namesOf(dialect => dialect.model)
@@ -9,6 +9,8 @@ const USAGE_NAMES = namesOf(({ usageDetails = [], inputTokens = [], outputTokens
   ...outputTokens,
   ...totalTokens
 ])
+const MODELS = groupOf(MODEL_NAMES)
+const USAGE = groupOf(USAGE_NAMES)
 /** OpenTelemetry's kinds of spans that handle a request or message. They may add up the calls inside them. */
 const HANDLERS: readonly number[] = [2, 5]
 
@@ -21,6 +23,7 @@ export function readKind(fields: Fields, otelKind: number): DialectKind {
     const kind = dialect.kind(fields)
     if (kind !== undefined) return kind
   }
-  if (fields.find(MODEL_NAMES) !== undefined) return 'llm'
-  return fields.find(USAGE_NAMES) !== undefined && !HANDLERS.includes(otelKind) ? 'llm' : 'custom'
+  if (fields.mentions(MODELS) && fields.find(MODEL_NAMES) !== undefined) return 'llm'
+  const states = fields.mentions(USAGE) && fields.find(USAGE_NAMES) !== undefined
+  return states && !HANDLERS.includes(otelKind) ? 'llm' : 'custom'
 }

@@ -14,8 +14,9 @@ import { fitSpan } from './content/fit-span.ts'
 import { keptOnce } from './content/kept-once.ts'
 import type { AttributeSource } from './dialect.ts'
 import { dialects, namesOf, unquoted } from './dialects.ts'
-import { Fields } from './fields.ts'
+import { Fields, groupOf } from './fields.ts'
 import { readKind } from './kind.ts'
+import type { DialectKind } from './kind-names.ts'
 import { readStatus } from './status.ts'
 import { cutAttribute, replaceNul, textOfAttribute } from './text.ts'
 import { readHints, readLevel, readSender, type Sender } from './trace-hints.ts'
@@ -40,6 +41,7 @@ const MODELS = namesOf(dialect => dialect.model)
 /** Kinds of spans whose `model` is the model that they called. */
 const CALL_KINDS: ReadonlySet<string> = new Set(['llm', 'embedding', 'agent'])
 const CALL_MODELS = namesOf(dialect => dialect.callModel)
+const ANY_MODEL = groupOf([...MODELS, ...CALL_MODELS])
 const PROVIDERS = namesOf(dialect => dialect.provider)
 const INPUTS = dialects.flatMap(dialect => dialect.input ?? [])
 const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
@@ -70,7 +72,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     // The end can precede the start if the clock was set back or the span never ended.
     endedAt: endMicros < startMicros ? startedAt : timestampOf(endMicros),
     provider: takeText(fields, PROVIDERS, MAX_TEXT),
-    model: takeText(fields, MODELS, MAX_TEXT) ?? takeText(fields, CALL_KINDS.has(kind) ? CALL_MODELS : [], MAX_TEXT),
+    model: fields.mentions(ANY_MODEL) ? takeModel(fields, kind) : undefined,
     usage: tokens.usage,
     costUsd: readCost(fields),
     input: readFirst(INPUTS, fields, events, kind),
@@ -119,6 +121,9 @@ function takeText(fields: Fields, names: readonly string[], length: number): str
   }
   return undefined
 }
+
+const takeModel = (fields: Fields, kind: DialectKind): string | undefined =>
+  takeText(fields, MODELS, MAX_TEXT) ?? (CALL_KINDS.has(kind) ? takeText(fields, CALL_MODELS, MAX_TEXT) : undefined)
 
 function readFirst(
   sources: readonly AttributeSource[],

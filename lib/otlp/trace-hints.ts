@@ -9,7 +9,7 @@ import { remembering } from '../trace/remembering.ts'
 import { isCall } from '../trace/span-usage.ts'
 import { INNER, type Level, PROCESS_ROOT, ROOT, type SpanHints } from '../trace/states/gathered.ts'
 import { dialects, traceNamesOf, unquoted } from './dialects.ts'
-import type { Fields } from './fields.ts'
+import { type Fields, groupOf } from './fields.ts'
 import type { DialectKind } from './kind-names.ts'
 import { textOfAttribute } from './text.ts'
 import { freeForm, freeOf, parseJson, readForm, type TextForm } from './wire/attribute-values.ts'
@@ -35,6 +35,9 @@ const USER_IDS = traceNamesOf(({ userId }) => userId)
 const TAGS = traceNamesOf(({ tags }) => tags)
 const METADATA = traceNamesOf(({ metadata }) => metadata)
 const METADATA_PREFIXES = traceNamesOf(({ metadataPrefixes }) => metadataPrefixes)
+/** Groups of attributes that most spans lack. */
+const IDENTITIES = groupOf([...SESSION_IDS, ...USER_IDS, ...OWN_SESSION_IDS.flatMap(({ names }) => names)])
+const LABELS = groupOf([...TAGS, ...METADATA])
 /** Attributes that become other fields of a trace, so they are not metadata. */
 const ELSEWHERE = new Set([...SESSION_IDS, ...USER_IDS, ...TAGS])
 /** Names of spans that every run of a program shares. A trace is named by the service instead. */
@@ -64,6 +67,7 @@ export function readHints(
   { resource, sender }: { readonly resource: FreeJson | undefined; readonly sender: Sender }
 ): SpanHints {
   const { startMicros, endMicros } = span
+  const identifies = fields.mentions(IDENTITIES)
   return {
     level: readLevel(span, fields, parentId),
     startMicros,
@@ -74,12 +78,12 @@ export function readHints(
       findText(fields, ROOT_NAMES, MAX_NAME) ?? (GENERIC_NAMES.has(name) ? sender.serviceName : undefined) ?? name,
     input: findJson(fields, INPUTS),
     output: findJson(fields, OUTPUTS),
-    sessionId: findText(fields, SESSION_IDS, MAX_TEXT) ?? findOwnSession(fields),
-    userId: findText(fields, USER_IDS, MAX_TEXT),
+    sessionId: identifies ? (findText(fields, SESSION_IDS, MAX_TEXT) ?? findOwnSession(fields)) : undefined,
+    userId: identifies ? findText(fields, USER_IDS, MAX_TEXT) : undefined,
     resourceSessionId: sender.sessionId,
     resourceUserId: sender.userId,
     responseId: isCall({ kind }) ? readResponseId(fields) : undefined,
-    tags: readTags(fields.find(TAGS)?.value),
+    tags: fields.mentions(LABELS) ? readTags(fields.find(TAGS)?.value) : NO_TAGS,
     metadata: readMetadata(fields, resource)
   }
 }
@@ -89,7 +93,7 @@ function findOwnSession(fields: Fields): string | undefined {
   return own && findText(fields, own.names, MAX_TEXT)
 }
 
-/** What a resource says of the traces of its spans. */
+/** The claims of a resource about the traces of its spans. */
 export interface Sender {
   readonly serviceName: string | undefined
   readonly sessionId: string | undefined
@@ -154,6 +158,8 @@ function findJson(fields: Fields, names: readonly string[]): string | undefined 
   return (found && freeForm(found.value, formOf(found.name)).stored) ?? undefined
 }
 
+const NO_TAGS: readonly string[] = []
+
 /** Reads tags from an array, an array as JSON text, or a comma-separated string. */
 const readTags = (value: Json): readonly string[] => (typeof value === 'string' ? tagsOfText(value) : tagsOf(value))
 
@@ -170,7 +176,7 @@ function tagsOf(list: Json): readonly string[] {
  */
 function readMetadata(fields: Fields, resource: FreeJson | undefined): Readonly<Record<string, string>> {
   const metadata: Record<string, string> = {}
-  for (const name of METADATA) {
+  for (const name of fields.mentions(LABELS) ? METADATA : []) {
     const value = fields.has(name) ? readForm(fields.get(name), 'json') : undefined
     if (typeof value !== 'object' || value === null || Array.isArray(value)) continue
     for (const [key, item] of Object.entries(value)) setOwn(metadata, key, freeOf(item).stored ?? 'null')

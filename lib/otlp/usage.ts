@@ -4,7 +4,7 @@ import type { CallDetails } from '../trace/call-details.ts'
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 import type { NetCounts } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
-import type { Fields } from './fields.ts'
+import { type Fields, groupOf } from './fields.ts'
 import { addCounts, type StatedCounts, wholesOf } from './token-counts.ts'
 import { type Details, readUsageCounts } from './usage-details.ts'
 import { readForm } from './wire/attribute-values.ts'
@@ -32,10 +32,17 @@ const COST_DETAILS = namesOf(dialect => dialect.costDetails)
 const COSTS = namesOf(dialect => dialect.cost)
 const COST_PARTS = dialects.flatMap(({ costParts }) => (costParts === undefined ? [] : [costParts]))
 const NET_COUNTS = dialects.flatMap(({ netCounts }) => (netCounts === undefined ? [] : [netCounts]))
+const TOKENS = groupOf([
+  ...USAGE_DETAILS,
+  ...WHOLES.flatMap(([, names]) => names),
+  ...NET_COUNTS.flatMap(({ inputTokens, outputTokens }) => [inputTokens, outputTokens])
+])
+const ANY_COST = groupOf([...COST_DETAILS, ...COSTS, ...COST_PARTS.flat()])
 const NO_TOKENS: SpanTokens = { usage: undefined, parts: {} }
 
 /** An attribute that changes on its way into a field stays an attribute too. */
 export function readTokens(fields: Fields): SpanTokens {
+  if (!fields.mentions(TOKENS)) return NO_TOKENS
   const details = readDetails(fields, USAGE_DETAILS)
   const counts: Mutable<StatedCounts> = details === undefined ? {} : readUsageCounts(details, countOf)
   const names: [field: keyof Usage, name: string, count: number][] = []
@@ -61,7 +68,10 @@ export function readTokens(fields: Fields): SpanTokens {
   return { usage, parts: { cacheReadTokens, cacheWriteTokens, reasoningTokens } }
 }
 
-/** Adds counts without the cached tokens to `counts`, if no other name stated them. Returns a count, if any was added. */
+/**
+ * Adds counts that exclude the cached tokens to `counts` if no other name states them. Returns one of the counts, or
+ * undefined if the span has none.
+ */
 function readNetCounts(fields: Fields, counts: Mutable<StatedCounts>): number | undefined {
   if (counts.inputTokens !== undefined && counts.outputTokens !== undefined) return undefined
   const net = NET_COUNTS.find(({ isNet }) => isNet(fields))
@@ -89,6 +99,7 @@ function findCount(fields: Fields, names: readonly string[]): { name: string; co
 
 /** Returns the cost in US dollars. */
 export function readCost(fields: Fields): number | undefined {
+  if (!fields.mentions(ANY_COST)) return undefined
   const details = readDetails(fields, COST_DETAILS)
   const whole = costOf(details?.total) ?? costOf(details?.total_cost) ?? takeCost(fields)
   if (whole !== undefined) return whole

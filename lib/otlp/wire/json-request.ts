@@ -1,7 +1,7 @@
 /**
- * Reads OTLP's JSON encoding, which differs from protobuf's JSON mapping: ids are hexadecimal, and 64-bit numbers may be
- * numbers or decimal strings. OTLP wants names in lowerCamelCase; names in snake_case are read too, because protobuf's
- * libraries can write them. Unknown fields are ignored, as the protocol requires. A value with the wrong type causes the whole request to be rejected.
+ * Reads OTLP's JSON encoding, which differs from protobuf's JSON mapping: ids are hexadecimal, and 64-bit numbers may
+ * be numbers or decimal strings. OTLP requires names in lowerCamelCase. Names in snake_case are read too, because
+ * protobuf libraries can write them. Unknown fields are ignored, as the protocol requires. A value with the wrong type causes the whole request to be rejected.
  */
 import { MAX_EXPORT_VALUES } from '../../schema/otlp.ts'
 import { readBody, readPart } from '../../trace/body.ts'
@@ -86,7 +86,7 @@ export function encodeJson(rejected: number, errorMessage: string, field = 'reje
 
 const sentSpans = (group: JsonObject, path: string) => arrayOf(group, 'spans', fieldPath(path, 'spans'))
 
-/** Returns the object with names in lowerCamelCase. `snake` is a name that it has only if it has names in snake_case. */
+/** Returns the object with names in lowerCamelCase. Only an object with names in snake_case has the name `snake`. */
 const named = (object: JsonObject, snake: string): JsonObject =>
   snake in object ? (inCamelCase(object) as JsonObject) : object
 
