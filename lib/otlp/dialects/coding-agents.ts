@@ -38,7 +38,12 @@ export const codingAgents: Dialect = {
   totalTokens: ['codex.turn.token_usage.total_tokens', 'codex.usage.total_tokens'],
   cacheReadTokens: ['codex.turn.token_usage.cached_input_tokens'],
   cacheWriteTokens: ['codex.turn.token_usage.cache_write_input_tokens'],
-  reasoningTokens: ['codex.turn.token_usage.reasoning_output_tokens', 'codex.usage.reasoning_output_tokens'],
+  reasoningTokens: [
+    'codex.turn.token_usage.reasoning_output_tokens',
+    'codex.usage.reasoning_output_tokens',
+    // Qwen Code's name.
+    'thoughts_token_count'
+  ],
   netCounts: {
     isNet: isClaudeCode,
     inputTokens: 'input_tokens',

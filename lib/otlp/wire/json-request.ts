@@ -1,7 +1,8 @@
 /**
  * Reads OTLP's JSON encoding, which differs from protobuf's JSON mapping: ids are hexadecimal, and 64-bit numbers may
  * be numbers or decimal strings. OTLP requires names in lowerCamelCase. Names in snake_case are read too, because
- * protobuf libraries can write them. Unknown fields are ignored, as the protocol requires. A value with the wrong type causes the whole request to be rejected.
+ * protobuf libraries can write them. Unknown fields are ignored, as the protocol requires. A value with the wrong type
+ * causes the whole request to be rejected.
  */
 import { MAX_EXPORT_VALUES } from '../../schema/otlp.ts'
 import { readBody, readPart } from '../../trace/body.ts'

@@ -1,4 +1,8 @@
+import assert from 'node:assert'
+import fc from 'fast-check'
 import t from 'tap'
+import { wholesOf } from '../../../lib/otlp/token-counts.ts'
+import { runs } from '../../torture/orders.ts'
 import { mapAttributes } from './mapped.ts'
 
 type Attributes = Record<string, unknown>
@@ -188,4 +192,28 @@ t.test('cached and reasoning tokens have one form, whoever states them', async t
     { usage: undefined, callDetails: {} },
     'a part of nothing'
   )
+})
+
+t.test('whatever is stated, wholes hold their parts, and input, output and total agree', async () => {
+  const count = fc.oneof(fc.nat(9), fc.nat(2000), fc.constant(Number.MAX_SAFE_INTEGER))
+  const stated = fc.record({
+    inputTokens: fc.option(count),
+    outputTokens: fc.option(count),
+    totalTokens: fc.option(count)
+  })
+  const agree = fc.property(stated, count, count, (given, inputParts, outputParts) => {
+    const [inputTokens, outputTokens, totalTokens] = Object.values(given).map(count => count ?? undefined)
+    const wholes = wholesOf({ inputTokens, outputTokens, totalTokens }, inputParts, outputParts)
+    const { inputTokens: input, outputTokens: output, totalTokens: total } = wholes
+    assert.equal(input === undefined, inputTokens === undefined, 'nothing is made up')
+    assert.equal(output === undefined, outputTokens === undefined)
+    if (input !== undefined) assert.ok(input >= inputParts && input >= (inputTokens as number))
+    if (output !== undefined) assert.ok(output >= outputParts && output >= (outputTokens as number))
+    if (total !== undefined) {
+      const sum = Math.min((input ?? 0) + (output ?? 0), Number.MAX_SAFE_INTEGER)
+      assert.ok(input === undefined || output === undefined ? total >= sum : total === sum)
+    }
+    assert.deepEqual(wholesOf(wholes, inputParts, outputParts), wholes, 'the form is final')
+  })
+  fc.assert(agree, runs(500))
 })

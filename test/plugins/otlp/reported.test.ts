@@ -1,4 +1,6 @@
 import t from 'tap'
+import { requireProject } from '../../../lib/admin/projects.ts'
+import { exportLines, testImporter } from '../../fixtures/database/moving.ts'
 import { reported } from '../../fixtures/otlp/reported.ts'
 import { type TestService, testService } from '../../fixtures/service/service.ts'
 
@@ -166,5 +168,27 @@ t.test('a session of OpenCode in three exports, in any order', async t => {
     t.equal(trace.spanCount, spans.length)
     t.ok(trace.usage.inputTokens >= 17_903)
     t.ok(spans.some(({ kind }: Step) => kind === 'llm'))
+  }
+})
+
+t.test('cached tokens are kept with their span, and go through an export', async t => {
+  const service = await testService(t)
+  await send(service, 'C01')
+  const detailsOf = async (project: string) => {
+    const lines = await exportLines(service.database, project)
+    return lines.map(line => Object.values(JSON.parse(line).recorded.callDetails))
+  }
+  const details = [[{ cacheReadTokens: 18_000, cacheWriteTokens: 900 }]]
+  t.same(await detailsOf('default'), details)
+  await service.makeProject('copy')
+  const id = await service.database.pool.run(sql => requireProject(sql, 'copy'))
+  const lines = await exportLines(service.database, 'default')
+  t.match(await testImporter(t, service.database)(id, `${lines.join('\n')}\n`), { problems: [] })
+  t.same(await detailsOf('copy'), details)
+  for (const wrong of [{ cacheReadTokens: -1 }, { reasoningTokens: 0.5 }, { cacheWriteTokens: '9' }, { unknown: 1 }]) {
+    const line = JSON.parse(lines[0] as string)
+    line.recorded.callDetails = { ['0'.repeat(16)]: wrong }
+    const { problems } = await testImporter(t, service.database)(id, `${JSON.stringify(line)}\n`)
+    t.match(problems, [/must be an object of call details/], JSON.stringify(wrong))
   }
 })
