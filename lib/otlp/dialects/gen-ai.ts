@@ -98,11 +98,9 @@ function readInput(fields: Fields): Json {
  */
 export function withInstructions(fields: Fields, list: readonly Json[]): Json {
   const instructions = fields.find(['gen_ai.system_instructions'])
-  if (instructions === undefined) return list.length === 0 ? undefined : [...list]
-  fields.take(instructions.name)
-  const system = systemMessage(instructions.value)
-  const isAmong = system === undefined || isSameSystem(list[0], system)
-  if (!isAmong) return [system, ...list]
+  if (instructions !== undefined) fields.take(instructions.name)
+  const system = systemMessage(instructions?.value)
+  if (system !== undefined && !isSameSystem(list[0], system)) return [system, ...list]
   return list.length === 0 ? undefined : [...list]
 }
 

@@ -340,68 +340,6 @@ t.test('what events say of a call, they go on saying', async t => {
   t.match(crowded.attributes['otel.events'], [{ name: 'event 50' }, { name: 'event 51' }, { name: 'event 52' }])
 })
 
-t.test('what a span says of its trace', async t => {
-  const tags = ['a', 'b']
-  const cases: [Record<string, unknown>, object][] = [
-    [
-      { 'gen_ai.conversation.id': 'c', 'user.id': 'u' },
-      { sessionId: 'c', userId: 'u' }
-    ],
-    [{ 'session.id': '' }, { sessionId: undefined }],
-    [{ 'session.id': 's'.repeat(201) }, { sessionId: 's'.repeat(200) }],
-    [{ 'tag.tags': tags }, { tags }],
-    [{ 'tag.tags': '["a","b"]' }, { tags }],
-    [{ 'langfuse.tags': 'a, b,,a' }, { tags }],
-    [{ metadata: '{"k":{"x":1}}' }, { metadata: { k: '{"x":1}' } }],
-    [{ metadata: 'no object' }, { metadata: {} }],
-    [
-      { 'langfuse.trace.metadata.team': 'ops', 'langfuse.trace.name': 'n' },
-      { metadata: { team: '"ops"' }, name: 'n' }
-    ],
-    [
-      {
-        'langfuse.trace.metadata.tier': '"pro"',
-        'langfuse.trace.metadata.seats': '3',
-        'langfuse.trace.output': '"done"'
-      },
-      { metadata: { tier: '"pro"', seats: '"3"' }, output: '"done"' }
-    ],
-    [
-      { 'langfuse.trace.input': '{"q":1}', 'langfuse.trace.output': 'done' },
-      { input: '{"q":1}', output: '"done"' }
-    ],
-    [
-      { 'ai.telemetry.metadata.tier': 'gold', 'ai.telemetry.metadata.userId': 'u' },
-      { metadata: { tier: '"gold"', userId: undefined }, userId: 'u' }
-    ],
-    [
-      {
-        'ai.settings.context.tier': 'gold',
-        'ai.settings.context.sessionId': 's',
-        'ai.settings.context.tags': ['a', 'b']
-      },
-      { metadata: { tier: '"gold"', tags: undefined }, sessionId: 's', tags }
-    ],
-    [{ 'mlflow.traceTag.team': 'ops' }, { metadata: { team: '"ops"' } }],
-    [
-      { 'traceloop.association.properties.plan': 1, 'traceloop.workflow.name': 'w' },
-      { metadata: { plan: '1' }, name: 'w' }
-    ]
-  ]
-  for (const [attributes, expected] of cases) {
-    const { hints, attributes: kept } = mapAttributes(attributes)
-    t.match(hints, expected, JSON.stringify(attributes).slice(0, 99))
-    t.match(kept, attributes, 'and it stays with the span')
-  }
-  const parentSpanId = 'b'.repeat(16)
-  t.equal(mapOne({}).hints.level, 1)
-  t.equal(mapOne({ parentSpanId: '0'.repeat(16) }).hints.level, 1)
-  t.equal(mapOne({ parentSpanId }).hints.level, 3)
-  t.equal(mapOne({ parentSpanId, flags: 0x101 }).hints.level, 3)
-  t.equal(mapOne({ parentSpanId, flags: 0x301 }).hints.level, 2, 'its parent is in another process')
-  t.equal(mapOne({ parentSpanId, attributes: { 'langfuse.internal.is_app_root': true } }).hints.level, 2)
-})
-
 t.test('what stands twice is kept once', async t => {
   const [question, answer] = ['why? '.repeat(100), 'so. '.repeat(100)]
   const NOTE = '[as in input or output]'

@@ -1,13 +1,7 @@
 import t from 'tap'
-import { exportOf, keyValues, otlpSpan } from '../../fixtures/bodies/otlp.ts'
-import { mapOne, plain, readRequest } from './mapped.ts'
+import { keyValues } from '../../../fixtures/bodies/otlp.ts'
+import { mapFrom, mapOne } from '../mapped.ts'
 
-/** A span of a process with these attributes. */
-const mapFrom = (resource: object, given: Parameters<typeof otlpSpan>[0]) => {
-  const [group] = exportOf(otlpSpan(given)).resourceSpans
-  const { traces } = readRequest({ resourceSpans: [{ resource: { attributes: keyValues(resource) }, ...group }] })
-  return plain([...traces.values()].flat()[0] as Parameters<typeof plain>[0])
-}
 const event = (name: string, attributes: object) => ({ name, timeUnixNano: '1', attributes: keyValues(attributes) })
 
 t.test('counts of Claude Code are net of the cache, and GenAI counts beside them are not doubled', async t => {
@@ -158,40 +152,5 @@ t.test('a cost under each of its names', async t => {
       t.equal(attributes[name], undefined)
     }
     t.equal(mapOne({ attributes: { [name]: -1 } }).costUsd, undefined)
-  }
-})
-
-t.test('a trace whose root has a name that all runs share is named by agent or service', async t => {
-  const service = { 'service.name': 'my-agent' }
-  for (const name of [
-    'claude_code.interaction',
-    'invoke_agent',
-    'gemini-cli',
-    'user_prompt',
-    'turn/start',
-    'Session.get'
-  ]) {
-    t.equal(mapFrom(service, { name }).hints.ownName, 'my-agent', name)
-    t.equal(mapFrom(service, { name }).name, name, 'the span keeps its name')
-    const agent = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'helper' }
-    t.equal(mapFrom(service, { name, attributes: agent }).hints.ownName, 'helper')
-    t.equal(mapFrom({}, { name }).hints.ownName, name)
-    t.equal(mapFrom({ 'service.name': 'unknown_service:node' }, { name }).hints.ownName, name)
-    const named = mapFrom(service, { name, attributes: { 'langfuse.trace.name': 'mine' } })
-    t.equal(named.hints.name, 'mine')
-  }
-  for (const name of ['invoke_agent copilot', 'POST /chat', 'answer']) {
-    t.equal(mapFrom(service, { name }).hints.ownName, name)
-  }
-})
-
-t.test('sessions and users of a resource', async t => {
-  for (const name of ['session.id', 'gen_ai.conversation.id']) {
-    t.match(mapFrom({ [name]: 's', 'user.id': 'u' }, {}).hints, {
-      sessionId: undefined,
-      resourceSessionId: 's',
-      resourceUserId: 'u'
-    })
-    t.match(mapFrom({ [name]: 's' }, { attributes: { 'session.id': 'own' } }).hints, { sessionId: 'own' })
   }
 })
