@@ -3,15 +3,13 @@
  * first attribute with a value counts. lib/otlp/dialects.ts orders the dialects; lib/otlp/map-span.ts applies them.
  */
 
-import type { SPAN_KINDS } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import { plant, readTree, type Tree } from './attribute-tree.ts'
 import type { Fields } from './fields.ts'
+import { type DialectKind, kindOf } from './kind-names.ts'
 import { freeForm, freeOf, readForm, type TextForm } from './wire/attribute-values.ts'
 import type { OtlpEvent } from './wire/request.ts'
-
-export type DialectKind = (typeof SPAN_KINDS)[number]
 
 /**
  * Reads a span's input or output from one source and takes its attributes. Returns undefined if the source has no
@@ -23,12 +21,20 @@ export interface Dialect {
   /** Returns the span's kind, or undefined if the span does not state a kind in this dialect. */
   readonly kind: (fields: Fields) => DialectKind | undefined
   readonly model?: readonly string[]
+  /** General names of a model, which are read of calls and agents only. */
+  readonly callModel?: readonly string[]
   readonly provider?: readonly string[]
   /** Attributes, from any list here, whose string value is encoded as JSON: `"m"` with its quotation marks. */
   readonly quoted?: readonly string[]
   readonly inputTokens?: readonly string[]
   readonly outputTokens?: readonly string[]
   readonly totalTokens?: readonly string[]
+  /** Parts of the input and output tokens (lib/trace/call-details.ts). */
+  readonly cacheReadTokens?: readonly string[]
+  readonly cacheWriteTokens?: readonly string[]
+  readonly reasoningTokens?: readonly string[]
+  /** Names of counts whose input never includes the cached tokens. They are read if no other name states a count. */
+  readonly netCounts?: NetCounts
   /** Total cost in US dollars. */
   readonly cost?: readonly string[]
   /** Parts of the cost, summed if the total cost is not stated. */
@@ -46,6 +52,15 @@ export interface Dialect {
   readonly trace?: TraceNames
 }
 
+export interface NetCounts {
+  /** Whether the span is one of those whose counts have these names. */
+  readonly isNet: (fields: Fields) => boolean
+  readonly inputTokens: string
+  readonly outputTokens: string
+  readonly cacheReadTokens: string
+  readonly cacheWriteTokens: string
+}
+
 export interface TraceNames {
   /** Attributes that are true on the first sent span of a trace even if the span has a parent. */
   readonly root?: readonly string[]
@@ -55,6 +70,8 @@ export interface TraceNames {
   readonly input?: readonly string[]
   readonly output?: readonly string[]
   readonly sessionId?: readonly string[]
+  /** General names of a session, which are read of this dialect's spans only, and after all others. */
+  readonly ownSessionId?: { readonly isOwn: (fields: Fields) => boolean; readonly names: readonly string[] }
   readonly userId?: readonly string[]
   readonly tags?: readonly string[]
   /** Attributes that hold metadata as a JSON object. */
@@ -78,6 +95,8 @@ const attribute =
 export const json = attribute('json')
 /** Reads an attribute that may be an object or array as JSON text. */
 export const loose = attribute('loose')
+/** Reads an attribute that is JSON text, or a bare string. */
+export const structured = attribute('structured')
 
 /** Returns a source that builds a value from several attributes or events. */
 export const composed =
@@ -87,19 +106,11 @@ export const composed =
     return value === undefined ? undefined : freeOf(value)
   }
 
-/**
- * Returns a function that maps an attribute's value to a kind. Without a string value, the function returns undefined.
- */
-export function kindBy(
-  name: string,
-  kinds: Readonly<Record<string, DialectKind>>,
-  otherwise?: DialectKind,
-  form: TextForm = 'text'
-): (fields: Fields) => DialectKind | undefined {
+/** Returns a function that reads a kind from an attribute. A value outside lib/otlp/kind-names.ts says nothing. */
+export function kindBy(name: string, form: TextForm = 'text'): (fields: Fields) => DialectKind | undefined {
   return fields => {
     const value = readForm(fields.get(name), form)
-    if (typeof value !== 'string') return undefined
-    return Object.hasOwn(kinds, value) ? kinds[value] : otherwise
+    return typeof value === 'string' ? kindOf(value) : undefined
   }
 }
 

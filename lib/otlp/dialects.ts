@@ -4,6 +4,7 @@
  */
 import type { Json } from '../trace/json/exact-json.ts'
 import type { Dialect, TraceNames } from './dialect.ts'
+import { codingAgents, goose } from './dialects/coding-agents.ts'
 import { genAi } from './dialects/gen-ai.ts'
 import { langfuse } from './dialects/langfuse.ts'
 import { logfire } from './dialects/logfire.ts'
@@ -21,11 +22,13 @@ import { readForm } from './wire/attribute-values.ts'
 export const dialects: readonly Dialect[] = [
   langfuse,
   mlflow,
+  codingAgents,
   openInference,
   vercelAi,
   openLlmetry,
   pydanticAi,
   genAi,
+  goose,
   logfire
 ]
 
@@ -37,14 +40,17 @@ export const namesOf = (list: (dialect: Dialect) => readonly string[] | undefine
 export const traceNamesOf = (list: (names: TraceNames) => readonly string[] | undefined): readonly string[] =>
   namesOf(({ trace }) => trace && list(trace))
 
-/** Attributes whose string at least one sender encodes as JSON. */
+/** Attributes whose string MLflow encodes as JSON. The names without its prefix are so encoded on its spans only. */
 const QUOTED = new Set(namesOf(({ quoted }) => quoted))
+
+const MLFLOW = 'mlflow.'
 
 /** Returns an attribute's value, decoded if it is a JSON-encoded string. */
 export function unquoted(fields: Fields, name: string): Json {
   const value = fields.get(name)
   // Checking for a quotation mark keeps ids that begin with a digit from being parsed as JSON.
   if (typeof value !== 'string' || !QUOTED.has(name) || !/^\s*"/.test(value)) return value
+  if (!name.startsWith(MLFLOW) && fields.names(MLFLOW).length === 0) return value
   const read = readForm(value, 'json')
   return typeof read === 'string' ? read : value
 }

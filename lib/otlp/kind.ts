@@ -1,16 +1,29 @@
-import type { DialectKind } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
-import type { Fields } from './fields.ts'
+import { type Fields, groupOf } from './fields.ts'
+import type { DialectKind } from './kind-names.ts'
 
 const MODEL_NAMES = namesOf(dialect => dialect.model)
+const USAGE_NAMES = namesOf(({ usageDetails = [], inputTokens = [], outputTokens = [], totalTokens = [] }) => [
+  ...usageDetails,
+  ...inputTokens,
+  ...outputTokens,
+  ...totalTokens
+])
+const MODELS = groupOf(MODEL_NAMES)
+const USAGE = groupOf(USAGE_NAMES)
+/** OpenTelemetry's kinds of spans that handle a request or message. They may add up the calls inside them. */
+const HANDLERS: readonly number[] = [2, 5]
 
 /**
- * Returns the first kind that a dialect states, or else llm for a span that names a model and custom for other spans.
+ * Returns the first kind that a dialect states. A span without one is an llm if it names a model or states token
+ * counts, and else custom.
  */
-export function readKind(fields: Fields): DialectKind {
+export function readKind(fields: Fields, otelKind: number): DialectKind {
   for (const dialect of dialects) {
     const kind = dialect.kind(fields)
     if (kind !== undefined) return kind
   }
-  return fields.find(MODEL_NAMES) === undefined ? 'custom' : 'llm'
+  if (fields.mentions(MODELS) && fields.find(MODEL_NAMES) !== undefined) return 'llm'
+  const states = fields.mentions(USAGE) && fields.find(USAGE_NAMES) !== undefined
+  return states && !HANDLERS.includes(otelKind) ? 'llm' : 'custom'
 }

@@ -3,6 +3,7 @@
  * without its own field. OTLP's own fields use OpenTelemetry's names for other formats, such as `otel.scope.name`.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
+import type { CallDetails } from '../trace/call-details.ts'
 import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import type { Reading } from '../trace/json/reader.ts'
@@ -13,26 +14,34 @@ import { fitSpan } from './content/fit-span.ts'
 import { keptOnce } from './content/kept-once.ts'
 import type { AttributeSource } from './dialect.ts'
 import { dialects, namesOf, unquoted } from './dialects.ts'
-import { Fields } from './fields.ts'
+import { Fields, groupOf } from './fields.ts'
 import { readKind } from './kind.ts'
-import { cutAttribute, replaceNul, shortAttribute } from './text.ts'
-import { readHints, readLevel } from './trace-hints.ts'
-import { readCost, readUsage } from './usage.ts'
+import type { DialectKind } from './kind-names.ts'
+import { readStatus } from './status.ts'
+import { cutAttribute, replaceNul, textOfAttribute } from './text.ts'
+import { readHints, readLevel, readSender, type Sender } from './trace-hints.ts'
+import { readCost, readTokens } from './usage.ts'
 import { freeObject, freeOf, type Member } from './wire/attribute-values.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './wire/request.ts'
 
 export interface MappedSpan {
   readonly span: Reading<SpanInput>
   readonly hints: SpanHints
+  readonly callDetails: CallDetails
 }
 
 /** An origin in the form stored with each of its spans. */
 export interface DescribedOrigin {
   readonly members: readonly Member[]
   readonly resource: FreeJson | undefined
+  readonly sender: Sender
 }
 
 const MODELS = namesOf(dialect => dialect.model)
+/** Kinds of spans whose `model` is the model that they called. */
+const CALL_KINDS: ReadonlySet<string> = new Set(['llm', 'embedding', 'agent'])
+const CALL_MODELS = namesOf(dialect => dialect.callModel)
+const ANY_MODEL = groupOf([...MODELS, ...CALL_MODELS])
 const PROVIDERS = namesOf(dialect => dialect.provider)
 const INPUTS = dialects.flatMap(dialect => dialect.input ?? [])
 const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
@@ -40,19 +49,19 @@ const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
 const NAMES = Object.fromEntries(SPAN_KINDS.map(kind => [kind, namesOf(({ names }) => names?.[kind])]))
 const RAW = new Set(namesOf(({ raw }) => raw))
 const OTEL_KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer']
-const STATUSES = ['unset', 'ok', 'error'] as const
 /** Parent id that some senders set on root spans. */
 const NO_PARENT = '0'.repeat(16)
 
 /** Maps a span. The caller must have validated its ids and times. */
 export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   const { startMicros, endMicros, events } = span
-  const fields = new Fields(span.attributes)
-  const kind = readKind(fields)
+  const fields = new Fields(span.attributes, span.name, origin.sender.isCodex)
+  const kind = readKind(fields, span.kind)
   const better = takeText(fields, NAMES[kind] ?? [], MAX_NAME)
   const name = better ?? columnText(span.name)
   const startedAt = timestampOf(startMicros)
   const parentSpanId = readParent(span)
+  const tokens = readTokens(fields)
   const mapped = {
     id: span.spanId,
     parentSpanId,
@@ -63,8 +72,8 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     // The end can precede the start if the clock was set back or the span never ended.
     endedAt: endMicros < startMicros ? startedAt : timestampOf(endMicros),
     provider: takeText(fields, PROVIDERS, MAX_TEXT),
-    model: takeText(fields, MODELS, MAX_TEXT),
-    usage: readUsage(fields),
+    model: fields.mentions(ANY_MODEL) ? takeModel(fields, kind) : undefined,
+    usage: tokens.usage,
     costUsd: readCost(fields),
     input: readFirst(INPUTS, fields, events, kind),
     output: readFirst(OUTPUTS, fields, events, kind),
@@ -73,8 +82,9 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   }
   // Described last, because reading the other fields determines which attributes are taken.
   mapped.attributes = describeAttributes(span, mapped, fields, origin)
-  const hints = readHints(span, fields, name, kind, parentSpanId, origin.resource)
-  return { span: fitSpan(mapped as Reading<SpanInput>), hints }
+  const hints = readHints(span, fields, name, kind, parentSpanId, origin)
+  const callDetails: CallDetails = { responseId: hints.responseId, ...tokens.parts }
+  return { span: fitSpan(mapped as Reading<SpanInput>), hints, callDetails }
 }
 
 type Taken = { readonly name: string; readonly input: FreeJson | undefined; readonly output: FreeJson | undefined }
@@ -102,13 +112,18 @@ function columnText(text: string): string {
 
 function takeText(fields: Fields, names: readonly string[], length: number): string | undefined {
   for (const name of names) {
-    const text = shortAttribute(unquoted(fields, name), length)
+    const value = unquoted(fields, name)
+    const text = textOfAttribute(value, length)
     if (text === undefined) continue
-    fields.take(name)
+    // A text that was mended stays an attribute, as it was sent.
+    if (typeof value !== 'string' || text === value) fields.take(name)
     return text
   }
   return undefined
 }
+
+const takeModel = (fields: Fields, kind: DialectKind): string | undefined =>
+  takeText(fields, MODELS, MAX_TEXT) ?? (CALL_KINDS.has(kind) ? takeText(fields, CALL_MODELS, MAX_TEXT) : undefined)
 
 function readFirst(
   sources: readonly AttributeSource[],
@@ -124,18 +139,15 @@ function readFirst(
 const readParent = ({ parentSpanId }: OtlpSpan): string | null =>
   parentSpanId === '' || parentSpanId === NO_PARENT ? null : parentSpanId
 
-const readStatus = ({ statusCode }: OtlpSpan, fields: Fields) =>
-  fields.get('langfuse.observation.level') === 'ERROR' ? 'error' : (STATUSES[statusCode] ?? 'unset')
-
 /** Returns the facts that determine a span's priority for a slot in its trace, without mapping the span. */
-export function readNeed(span: OtlpSpan): Needed {
-  const fields = new Fields(span.attributes)
+export function readNeed(span: OtlpSpan, { sender }: DescribedOrigin): Needed {
+  const fields = new Fields(span.attributes, span.name, sender.isCodex)
   const parentId = readParent(span)
   const level = readLevel(span, fields, parentId)
   return {
     isRoot: parentId === null,
     failed: readStatus(span, fields) === 'error' || level === PROCESS_ROOT,
-    kind: readKind(fields)
+    kind: readKind(fields, span.kind)
   }
 }
 
@@ -168,7 +180,7 @@ export function describeOrigin(origin: Origin): DescribedOrigin {
   if (schemaUrl !== '') members.push(['otel.schema_url', freeOf(schemaUrl)])
   const described = resource.size === 0 ? undefined : describeResource(resource)
   if (described !== undefined) members.push(['otel.resource', described])
-  return { members, resource: described }
+  return { members, resource: described, sender: readSender(origin) }
 }
 
 /** Describes a resource. All its scopes share one object, so a portion holds the resource only once. */

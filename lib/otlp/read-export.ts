@@ -63,9 +63,11 @@ function describeGroups<S extends SentSpans>(groups: readonly SpanGroup<S>[]): S
 function mapExport(sources: readonly SpanSource[]): Export {
   const traces = new Map<string, MappedSpan[]>()
   const faults = new Faults()
+  const starts = new Starts(sources)
   for (const { spans, from } of sources) {
     for (let index = 0; index < spans.length; index++) {
-      const span = spans.read(index)
+      const sent = spans.read(index)
+      const span = sent.startMicros === 0 ? { ...sent, startMicros: starts.of(sent) } : sent
       if (!faults.hasNone(span, lastEventOf(span))) continue
       addTo(traces, span.traceId, mapSpan(span, from))
     }
@@ -80,14 +82,17 @@ interface CheckedSpan extends IndexedSpan {
 function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding, maxSpans: number): Export {
   const traces = new Map<string, CheckedSpan[]>()
   const faults = new Faults()
+  const starts = new Starts(sources)
   let order = 0
   for (const source of sources) {
     for (let index = 0; index < source.spans.length; index++) {
-      const head = source.spans.head(index)
+      const sent = source.spans.head(index)
+      const startMicros = sent.startMicros === 0 ? starts.of(sent) : undefined
+      const head = startMicros === undefined ? sent : { ...sent, startMicros }
       if (!faults.hasNone(head, head.lastEventMicros)) continue
       // Reads the whole span, because a portion must not have an unreadable span.
-      const need = readNeed(source.spans.read(index))
-      addTo(traces, head.traceId, { source, order: order++, index, need })
+      const need = readNeed(source.spans.read(index), source.from)
+      addTo(traces, head.traceId, { source, order: order++, index, startMicros, need })
     }
   }
   const portions = [
@@ -129,6 +134,41 @@ class Faults {
 
   get refusals(): readonly SpanRefusal[] {
     return [...this.#byReason.values()]
+  }
+}
+
+/**
+ * Finds the start of a span that was sent without one: the earliest start of its children in the export. Without
+ * children, a span that has a parent starts at its end. A root without children has no start.
+ */
+class Starts {
+  readonly #sources: readonly SpanSource[]
+  #earliest: Map<string, number> | undefined
+
+  constructor(sources: readonly SpanSource[]) {
+    this.#sources = sources
+  }
+
+  of({ traceId, spanId, parentSpanId, endMicros }: SpanIdentity): number {
+    this.#earliest ??= this.#readAll()
+    const start = this.#earliest.get(traceId + spanId)
+    if (start !== undefined) return endMicros > 0 ? Math.min(start, endMicros) : start
+    return parentSpanId === '' ? 0 : endMicros
+  }
+
+  /** Returns the earliest start of each span's children, by the span's ids. */
+  #readAll(): Map<string, number> {
+    const earliest = new Map<string, number>()
+    for (const { spans } of this.#sources) {
+      for (let index = 0; index < spans.length; index++) {
+        const { traceId, parentSpanId, startMicros } = spans.head(index)
+        if (parentSpanId === '' || startMicros === 0) continue
+        const key = traceId + parentSpanId
+        const before = earliest.get(key)
+        if (before === undefined || startMicros < before) earliest.set(key, startMicros)
+      }
+    }
+    return earliest
   }
 }
 

@@ -1,4 +1,5 @@
 /** Makes strings storable in PostgreSQL by limiting their length and replacing U+0000 and unpaired surrogates. */
+import { LosslessNumber } from 'lossless-json'
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 
 const REPLACEMENT = '\ufffd'
@@ -14,12 +15,15 @@ export function cutAttribute(text: string, length: number): string {
   return [...text.slice(0, 2 * length)].slice(0, length).join('')
 }
 
-/** Returns a string or number as a string of 1 to `length` characters, or undefined if the value needs changes. */
-export function shortAttribute(value: Json, length: number): string | undefined {
+/**
+ * Returns a string, number or boolean as a string of 1 to `length` characters that a column can hold; undefined for
+ * other values. This is the one rule for ids, names, models, providers and tags.
+ */
+export function textOfAttribute(value: Json, length: number): string | undefined {
+  if (typeof value === 'string') return value === '' ? undefined : cutAttribute(replaceNul(value), length)
   const plain = plainNumber(value)
-  if (typeof plain === 'number') return String(plain)
-  if (typeof value !== 'string' || value === '') return undefined
-  return cutAttribute(value, length) === value && replaceNul(value) === value ? value : undefined
+  if (plain instanceof LosslessNumber) return cutAttribute(plain.value, length)
+  return typeof plain === 'number' || typeof plain === 'boolean' ? cutAttribute(String(plain), length) : undefined
 }
 
 /** Returns the size of a string as JSON in UTF-8, in bytes. */

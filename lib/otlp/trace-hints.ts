@@ -8,12 +8,12 @@ import { setOwn } from '../trace/metadata.ts'
 import { remembering } from '../trace/remembering.ts'
 import { isCall } from '../trace/span-usage.ts'
 import { INNER, type Level, PROCESS_ROOT, ROOT, type SpanHints } from '../trace/states/gathered.ts'
-import type { DialectKind } from './dialect.ts'
 import { dialects, traceNamesOf, unquoted } from './dialects.ts'
-import type { Fields } from './fields.ts'
-import { shortAttribute } from './text.ts'
+import { type Fields, groupOf } from './fields.ts'
+import type { DialectKind } from './kind-names.ts'
+import { textOfAttribute } from './text.ts'
 import { freeForm, freeOf, parseJson, readForm, type TextForm } from './wire/attribute-values.ts'
-import type { OtlpSpan } from './wire/request.ts'
+import type { Attributes, Origin, OtlpSpan } from './wire/request.ts'
 
 const NAMES = traceNamesOf(({ name }) => name)
 const ROOT_NAMES = traceNamesOf(({ rootName }) => rootName)
@@ -30,12 +30,31 @@ const FORMS = new Map<string, TextForm>(
 )
 const formOf = (name: string): TextForm => FORMS.get(name) ?? 'loose'
 const SESSION_IDS = traceNamesOf(({ sessionId }) => sessionId)
+const OWN_SESSION_IDS = dialects.flatMap(({ trace }) => (trace?.ownSessionId === undefined ? [] : [trace.ownSessionId]))
 const USER_IDS = traceNamesOf(({ userId }) => userId)
 const TAGS = traceNamesOf(({ tags }) => tags)
 const METADATA = traceNamesOf(({ metadata }) => metadata)
 const METADATA_PREFIXES = traceNamesOf(({ metadataPrefixes }) => metadataPrefixes)
+/** Groups of attributes that most spans lack. */
+const IDENTITIES = groupOf([...SESSION_IDS, ...USER_IDS, ...OWN_SESSION_IDS.flatMap(({ names }) => names)])
+const LABELS = groupOf([...TAGS, ...METADATA])
 /** Attributes that become other fields of a trace, so they are not metadata. */
 const ELSEWHERE = new Set([...SESSION_IDS, ...USER_IDS, ...TAGS])
+/** Names of spans that every run of a program shares. A trace is named by the service instead. */
+const GENERIC_NAMES: ReadonlySet<string> = new Set([
+  'claude_code.interaction',
+  'qwen-code.interaction',
+  'gemini-cli',
+  'invoke_agent',
+  'interaction',
+  'user_prompt',
+  'llm_call',
+  'turn/start',
+  'session_task.turn',
+  'session_loop',
+  'Session.get',
+  'Session.prompt'
+])
 /** Metadata key of the sender's resource. */
 const RESOURCE = 'otel.resource'
 
@@ -45,24 +64,61 @@ export function readHints(
   name: string,
   kind: DialectKind,
   parentId: string | null,
-  resource: FreeJson | undefined
+  { resource, sender }: { readonly resource: FreeJson | undefined; readonly sender: Sender }
 ): SpanHints {
   const { startMicros, endMicros } = span
+  const identifies = fields.mentions(IDENTITIES)
   return {
     level: readLevel(span, fields, parentId),
     startMicros,
     endMicros: Math.max(startMicros, endMicros),
     endsInFuture: endMicros > (Date.now() + CLOCKS_DIFFER_MS) * 1000,
     name: findText(fields, NAMES, MAX_NAME),
-    ownName: findText(fields, ROOT_NAMES, MAX_NAME) ?? name,
+    ownName:
+      findText(fields, ROOT_NAMES, MAX_NAME) ?? (GENERIC_NAMES.has(name) ? sender.serviceName : undefined) ?? name,
     input: findJson(fields, INPUTS),
     output: findJson(fields, OUTPUTS),
-    sessionId: findText(fields, SESSION_IDS, MAX_TEXT),
-    userId: findText(fields, USER_IDS, MAX_TEXT),
+    sessionId: identifies ? (findText(fields, SESSION_IDS, MAX_TEXT) ?? findOwnSession(fields)) : undefined,
+    userId: identifies ? findText(fields, USER_IDS, MAX_TEXT) : undefined,
+    resourceSessionId: sender.sessionId,
+    resourceUserId: sender.userId,
     responseId: isCall({ kind }) ? readResponseId(fields) : undefined,
-    tags: readTags(fields.find(TAGS)?.value),
+    tags: fields.mentions(LABELS) ? readTags(fields.find(TAGS)?.value) : NO_TAGS,
     metadata: readMetadata(fields, resource)
   }
+}
+
+function findOwnSession(fields: Fields): string | undefined {
+  const own = OWN_SESSION_IDS.find(({ isOwn, names }) => fields.find(names) !== undefined && isOwn(fields))
+  return own && findText(fields, own.names, MAX_TEXT)
+}
+
+/** The claims of a resource about the traces of its spans. */
+export interface Sender {
+  readonly serviceName: string | undefined
+  readonly sessionId: string | undefined
+  readonly userId: string | undefined
+  /** Whether Codex sent the spans, whose ids have general names. */
+  readonly isCodex: boolean
+}
+
+export function readSender({ resource, scopeName }: Origin): Sender {
+  const service = textOfAttribute(resource.get('service.name'), MAX_NAME)
+  return {
+    // SDKs send `unknown_service:` and the program if no name is configured.
+    serviceName: service?.startsWith('unknown_service') ? undefined : service,
+    sessionId: firstText(resource, SESSION_IDS),
+    userId: firstText(resource, USER_IDS),
+    isCodex: /^codex\b|^codex_/.test(service ?? scopeName) || /^codex\b|^codex_/.test(scopeName)
+  }
+}
+
+function firstText(resource: Attributes, names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const text = textOfAttribute(resource.get(name), MAX_TEXT)
+    if (text !== undefined) return text
+  }
+  return undefined
 }
 
 /** A sender's clock may be this far ahead of the server's. */
@@ -73,7 +129,7 @@ const RESPONSE_ID = /"id"\s*:\s*"((?:chatcmpl|cmpl|resp|msg|gen)[-_][\w-]{6,100}
 
 /** Returns the provider's response id. OpenInference has the id only in the raw response. */
 function readResponseId(fields: Fields): string | undefined {
-  const stated = shortAttribute(fields.get('gen_ai.response.id'), MAX_TEXT)
+  const stated = textOfAttribute(fields.get('gen_ai.response.id'), MAX_TEXT)
   if (stated !== undefined) return stated
   const raw = fields.get('output.value')
   return typeof raw === 'string' ? RESPONSE_ID.exec(raw)?.[1] : undefined
@@ -91,7 +147,7 @@ export function readLevel({ flags }: OtlpSpan, fields: Fields, parentId: string 
 
 function findText(fields: Fields, names: readonly string[], length: number): string | undefined {
   for (const name of names) {
-    const text = shortAttribute(unquoted(fields, name), length)
+    const text = textOfAttribute(unquoted(fields, name), length)
     if (text !== undefined) return text
   }
   return undefined
@@ -102,6 +158,8 @@ function findJson(fields: Fields, names: readonly string[]): string | undefined 
   return (found && freeForm(found.value, formOf(found.name)).stored) ?? undefined
 }
 
+const NO_TAGS: readonly string[] = []
+
 /** Reads tags from an array, an array as JSON text, or a comma-separated string. */
 const readTags = (value: Json): readonly string[] => (typeof value === 'string' ? tagsOfText(value) : tagsOf(value))
 
@@ -109,7 +167,7 @@ const tagsOfText = remembering(text => tagsOf(parseJson(text) ?? text.split(',')
 
 function tagsOf(list: Json): readonly string[] {
   if (!Array.isArray(list)) return []
-  const tags = list.map(item => shortAttribute(typeof item === 'string' ? item.trim() : item, MAX_TAG))
+  const tags = list.map(item => textOfAttribute(typeof item === 'string' ? item.trim() : item, MAX_TAG))
   return [...new Set(tags.filter(tag => tag !== undefined))]
 }
 
@@ -118,7 +176,7 @@ function tagsOf(list: Json): readonly string[] {
  */
 function readMetadata(fields: Fields, resource: FreeJson | undefined): Readonly<Record<string, string>> {
   const metadata: Record<string, string> = {}
-  for (const name of METADATA) {
+  for (const name of fields.mentions(LABELS) ? METADATA : []) {
     const value = fields.has(name) ? readForm(fields.get(name), 'json') : undefined
     if (typeof value !== 'object' || value === null || Array.isArray(value)) continue
     for (const [key, item] of Object.entries(value)) setOwn(metadata, key, freeOf(item).stored ?? 'null')

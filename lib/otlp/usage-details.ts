@@ -3,43 +3,92 @@
  * differently, and may list parts, such as cached or reasoning tokens, beside them.
  */
 import type { Json } from '../trace/json/exact-json.ts'
+import { addCounts, type StatedCounts, wholesOf } from './token-counts.ts'
 
 export type Details = Readonly<Record<string, Json>>
-export interface Counts {
-  readonly inputTokens: number | undefined
-  readonly outputTokens: number | undefined
-  readonly totalTokens: number | undefined
-}
+type CountOf = (value: Json) => number | undefined
 
 /** Names of the input and output totals, besides Langfuse's `input` and `output`. */
 const INPUTS = ['prompt_tokens', 'input_tokens']
 const OUTPUTS = ['completion_tokens', 'output_tokens']
-/** Anthropic's `input_tokens` excludes these counts. */
+/** Anthropic's names. Its `input_tokens` excludes these counts. */
 const CACHED = ['cache_creation_input_tokens', 'cache_read_input_tokens']
+/** Google's and OpenAI's names of the output that is not in the answer. */
+const REASONING = ['thoughts', 'thoughts_token_count', 'reasoning', 'reasoning_tokens']
 
-/**
- * Returns the counts in `details`. `countOf` returns undefined for a value that is not a count. Parts are added to
- * their total because senders subtract them from it, unless `total` equals input plus output without the parts.
- */
-export function readUsageCounts(details: Details, countOf: (value: Json) => number | undefined): Counts {
-  const first = (names: readonly string[]) =>
-    names.map(name => countOf(details[name])).find(count => count !== undefined)
-  const sum = (names: readonly string[]) =>
-    names.reduce((sum, name) => Math.min(sum + (countOf(details[name]) ?? 0), Number.MAX_SAFE_INTEGER), 0)
+/** Names of the parts that have a meaning of their own. A dot leads into a nested object. */
+const CACHE_READS = [
+  'cache_read_input_tokens',
+  'input_cache_read',
+  'input_cached_tokens',
+  'input_cache_read_input_tokens',
+  'cached_input_tokens',
+  'prompt_tokens_details.cached_tokens',
+  'input_tokens_details.cached_tokens'
+]
+const CACHE_WRITES = [
+  'cache_creation_input_tokens',
+  'input_cache_creation',
+  'input_cache_write',
+  'input_cache_creation_input_tokens',
+  'cache_write_input_tokens'
+]
+const REASONING_PARTS = [
+  'output_reasoning_tokens',
+  'output_reasoning',
+  'reasoning_output_tokens',
+  'completion_tokens_details.reasoning_tokens',
+  'output_tokens_details.reasoning_tokens',
+  ...REASONING
+]
 
+/** Returns the counts in `details`. `countOf` returns undefined for a value that is not a count. */
+export function readUsageCounts(details: Details, countOf: CountOf): StatedCounts {
+  const first = (names: readonly string[]) => firstCount(details, names, countOf)
+  const sum = (names: readonly string[]) => addCounts(...names.map(name => countOf(details[name]) ?? 0))
   const totalTokens = first(['total', 'total_tokens'])
-  const input = first(['input', ...INPUTS])
-  const output = first(['output', ...OUTPUTS])
-  const isWhole = totalTokens !== undefined && (input ?? 0) + (output ?? 0) === totalTokens
-  const withParts = (whole: number | undefined, keys: readonly string[]) => {
-    const parts = keys.filter(key => countOf(details[key]) !== undefined)
-    return isWhole || parts.length === 0 ? whole : Math.min((whole ?? 0) + sum(parts), Number.MAX_SAFE_INTEGER)
+  const inputTokens = first(['input', ...INPUTS])
+  const outputTokens = first(['output', ...OUTPUTS])
+  const inputParts = sum([...partsOf(details, 'input', INPUTS), ...CACHED])
+  const outputParts = sum(reasoningWith(partsOf(details, 'output', OUTPUTS), details))
+  const isNet = totalTokens === undefined && inputTokens !== undefined && isAnthropic(details)
+  const wholes = isNet
+    ? wholesOf({ inputTokens: addCounts(inputTokens, inputParts), outputTokens, totalTokens }, 0, outputParts)
+    : wholesOf(
+        {
+          inputTokens: inputTokens ?? partsAlone(inputParts, totalTokens),
+          outputTokens: outputTokens ?? partsAlone(outputParts, totalTokens),
+          totalTokens
+        },
+        inputParts,
+        outputParts
+      )
+  const cacheReadTokens = first(CACHE_READS)
+  return { ...wholes, cacheReadTokens, cacheWriteTokens: first(CACHE_WRITES), reasoningTokens: first(REASONING_PARTS) }
+}
+
+/** Whether these are the counts of Anthropic's API, which exclude the cache from `input_tokens`. */
+const isAnthropic = (details: Details): boolean =>
+  Object.hasOwn(details, 'input_tokens') && !Object.hasOwn(details, 'input') && !Object.hasOwn(details, 'prompt_tokens')
+
+/** Parts without a whole and without a total are all that is known of the whole. */
+const partsAlone = (parts: number, total: number | undefined): number | undefined =>
+  parts > 0 && total === undefined ? 0 : undefined
+
+function firstCount(details: Details, names: readonly string[], countOf: CountOf): number | undefined {
+  for (const name of names) {
+    const count = countOf(details[name] ?? nested(details, name))
+    if (count !== undefined) return count
   }
-  return {
-    inputTokens: withParts(input, [...partsOf(details, 'input', INPUTS), ...CACHED]),
-    outputTokens: withParts(output, partsOf(details, 'output', OUTPUTS)),
-    totalTokens
-  }
+  return undefined
+}
+
+/** Returns the value of a member of a nested object, whose name has a dot. */
+function nested(details: Details, name: string): Json {
+  const dot = name.indexOf('.')
+  if (dot < 0) return undefined
+  const inner = details[name.slice(0, dot)]
+  return typeof inner === 'object' && inner !== null ? (inner as Details)[name.slice(dot + 1)] : undefined
 }
 
 /**
@@ -49,4 +98,10 @@ export function readUsageCounts(details: Details, countOf: (value: Json) => numb
 function partsOf(details: Details, whole: 'input' | 'output', wholes: readonly string[]): readonly string[] {
   if (!Object.hasOwn(details, whole) && wholes.some(name => Object.hasOwn(details, name))) return []
   return Object.keys(details).filter(key => key.startsWith(`${whole}_`) && !wholes.includes(key))
+}
+
+/** Adds the reasoning without a prefix to the parts of the output, unless it is among them. */
+function reasoningWith(parts: readonly string[], details: Details): readonly string[] {
+  const others = REASONING.filter(name => Object.hasOwn(details, name))
+  return parts.some(key => key.startsWith('output_reasoning')) ? parts : [...parts, ...others.slice(0, 1)]
 }

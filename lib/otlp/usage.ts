@@ -1,38 +1,107 @@
 /** Reads a span's token counts and cost. An invalid count or cost stays an attribute. */
 import type { SpanInput } from '../schema/input.ts'
+import type { CallDetails } from '../trace/call-details.ts'
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
+import type { NetCounts } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
-import type { Fields } from './fields.ts'
+import { type Fields, groupOf } from './fields.ts'
+import { addCounts, type StatedCounts, wholesOf } from './token-counts.ts'
 import { type Details, readUsageCounts } from './usage-details.ts'
 import { readForm } from './wire/attribute-values.ts'
 
 type Usage = NonNullable<SpanInput['usage']>
 
-const COUNTS = [
+/** The token counts of a span: those that have a field, and the parts that its call details hold. */
+export interface SpanTokens {
+  readonly usage: Usage | undefined
+  readonly parts: Pick<CallDetails, 'cacheReadTokens' | 'cacheWriteTokens' | 'reasoningTokens'>
+}
+
+const WHOLES = [
   ['inputTokens', namesOf(dialect => dialect.inputTokens)],
   ['outputTokens', namesOf(dialect => dialect.outputTokens)],
   ['totalTokens', namesOf(dialect => dialect.totalTokens)]
+] as const
+const PARTS = [
+  ['cacheReadTokens', namesOf(dialect => dialect.cacheReadTokens)],
+  ['cacheWriteTokens', namesOf(dialect => dialect.cacheWriteTokens)],
+  ['reasoningTokens', namesOf(dialect => dialect.reasoningTokens)]
 ] as const
 const USAGE_DETAILS = namesOf(dialect => dialect.usageDetails)
 const COST_DETAILS = namesOf(dialect => dialect.costDetails)
 const COSTS = namesOf(dialect => dialect.cost)
 const COST_PARTS = dialects.flatMap(({ costParts }) => (costParts === undefined ? [] : [costParts]))
+const NET_COUNTS = dialects.flatMap(({ netCounts }) => (netCounts === undefined ? [] : [netCounts]))
+const TOKENS = groupOf([
+  ...USAGE_DETAILS,
+  ...WHOLES.flatMap(([, names]) => names),
+  ...NET_COUNTS.flatMap(({ inputTokens, outputTokens }) => [inputTokens, outputTokens])
+])
+const ANY_COST = groupOf([...COST_DETAILS, ...COSTS, ...COST_PARTS.flat()])
+const NO_TOKENS: SpanTokens = { usage: undefined, parts: {} }
 
-export function readUsage(fields: Fields): Usage | undefined {
+/** An attribute that changes on its way into a field stays an attribute too. */
+export function readTokens(fields: Fields): SpanTokens {
+  if (!fields.mentions(TOKENS)) return NO_TOKENS
   const details = readDetails(fields, USAGE_DETAILS)
-  const usage: { -readonly [field in keyof Usage]: Usage[field] } = {}
-  const counts = details && readUsageCounts(details, countOf)
-  for (const [field, names] of COUNTS) {
-    const count = counts?.[field] ?? takeFirst(fields, names, countOf)
-    if (count !== undefined) usage[field] = count
+  const counts: Mutable<StatedCounts> = details === undefined ? {} : readUsageCounts(details, countOf)
+  const names: [field: keyof Usage, name: string, count: number][] = []
+  let states = counts.inputTokens ?? counts.outputTokens ?? counts.totalTokens
+  for (const [field, list] of WHOLES) {
+    const found = counts[field] === undefined ? findCount(fields, list) : undefined
+    if (found === undefined) continue
+    states = counts[field] = found.count
+    names.push([field, found.name, found.count])
   }
-  return Object.keys(usage).length === 0 ? undefined : usage
+  states = readNetCounts(fields, counts) ?? states
+  if (states === undefined) return NO_TOKENS
+  for (const [field, list] of PARTS) counts[field] ??= findCount(fields, list)?.count
+  const { cacheReadTokens, cacheWriteTokens, reasoningTokens } = counts
+  const wholes = wholesOf(
+    { inputTokens: counts.inputTokens, outputTokens: counts.outputTokens, totalTokens: counts.totalTokens },
+    addCounts(cacheReadTokens ?? 0, cacheWriteTokens ?? 0),
+    reasoningTokens ?? 0
+  )
+  const usage: Mutable<Usage> = {}
+  for (const [field] of WHOLES) if (wholes[field] !== undefined) usage[field] = wholes[field]
+  for (const [field, name, count] of names) if (usage[field] === count) fields.take(name)
+  return { usage, parts: { cacheReadTokens, cacheWriteTokens, reasoningTokens } }
+}
+
+/**
+ * Adds counts that exclude the cached tokens to `counts` if no other name states them. Returns one of the counts, or
+ * undefined if the span has none.
+ */
+function readNetCounts(fields: Fields, counts: Mutable<StatedCounts>): number | undefined {
+  if (counts.inputTokens !== undefined && counts.outputTokens !== undefined) return undefined
+  const net = NET_COUNTS.find(({ isNet }) => isNet(fields))
+  if (net === undefined) return undefined
+  const read = (field: Exclude<keyof NetCounts, 'isNet'>) => countOf(fields.get(net[field]))
+  const [input, cacheRead, cacheWrite] = [read('inputTokens'), read('cacheReadTokens'), read('cacheWriteTokens')]
+  if (input !== undefined && counts.inputTokens === undefined) {
+    counts.inputTokens = addCounts(input, cacheRead ?? 0, cacheWrite ?? 0)
+    counts.cacheReadTokens = cacheRead
+    counts.cacheWriteTokens = cacheWrite
+  }
+  counts.outputTokens ??= read('outputTokens')
+  return counts.inputTokens ?? counts.outputTokens
+}
+
+type Mutable<T> = { -readonly [field in keyof T]: T[field] }
+
+function findCount(fields: Fields, names: readonly string[]): { name: string; count: number } | undefined {
+  for (const name of names) {
+    const count = fields.has(name) ? countOf(fields.get(name)) : undefined
+    if (count !== undefined) return { name, count }
+  }
+  return undefined
 }
 
 /** Returns the cost in US dollars. */
 export function readCost(fields: Fields): number | undefined {
+  if (!fields.mentions(ANY_COST)) return undefined
   const details = readDetails(fields, COST_DETAILS)
-  const whole = costOf(details?.total) ?? costOf(details?.total_cost) ?? takeFirst(fields, COSTS, costOf)
+  const whole = costOf(details?.total) ?? costOf(details?.total_cost) ?? takeCost(fields)
   if (whole !== undefined) return whole
   if (details !== undefined) return sumOf(Object.values(details))
   for (const parts of COST_PARTS) {
@@ -52,16 +121,12 @@ function readDetails(fields: Fields, names: readonly string[]): Details | undefi
   return isObject ? (details as Details) : undefined
 }
 
-function takeFirst(
-  fields: Fields,
-  names: readonly string[],
-  read: (value: Json) => number | undefined
-): number | undefined {
-  for (const name of names) {
-    const number = fields.has(name) ? read(fields.get(name)) : undefined
-    if (number === undefined) continue
+function takeCost(fields: Fields): number | undefined {
+  for (const name of COSTS) {
+    const cost = fields.has(name) ? costOf(fields.get(name)) : undefined
+    if (cost === undefined) continue
     fields.take(name)
-    return number
+    return cost
   }
   return undefined
 }

@@ -214,8 +214,8 @@ type HintedSpan = PreparedSpan & GatheredSpan
 
 function normaliseMapped(mapped: readonly MappedSpan[], former?: readonly MappedSpan[]): HintedSpan[] {
   const spans = spansOf(mapped).map((span, i) => {
-    const { hints } = mapped[i] as MappedSpan
-    return Object.assign(span, { hints, callDetails: callDetailsText(hints) })
+    const { hints, callDetails } = mapped[i] as MappedSpan
+    return Object.assign(span, { hints, callDetails: callDetailsText(callDetails) })
   })
   if (former === undefined) return spans
   return spansOf(former).map(({ hash }, i) => Object.assign(spans[i] as HintedSpan, { formerHash: hash }))

@@ -30,7 +30,9 @@ const HINTS = [
     'input',
     'output',
     'sessionId',
-    'userId'
+    'userId',
+    'resourceSessionId',
+    'resourceUserId'
   ] as const),
   ...(['responseId', 'tags', 'metadata'] as const)
 ] as const

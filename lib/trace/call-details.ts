@@ -4,17 +4,35 @@
  */
 export interface CallDetails {
   /** The provider's response id, which identifies two reports of one call. */
-  readonly responseId?: string
+  readonly responseId?: string | undefined
+  /** Input tokens that were read from the provider's cache. They are part of the span's input tokens. */
+  readonly cacheReadTokens?: number | undefined
+  /** Input tokens that were written to the provider's cache. They are part of the span's input tokens. */
+  readonly cacheWriteTokens?: number | undefined
+  /** Output tokens that the model used to reason. They are part of the span's output tokens. */
+  readonly reasoningTokens?: number | undefined
 }
 
 /** Returns the details as JSON; null if there are none. */
-export const callDetailsText = ({ responseId }: { readonly responseId: string | undefined }): string | null =>
-  responseId === undefined ? null : JSON.stringify({ responseId } satisfies CallDetails)
+export function callDetailsText(details: CallDetails): string | null {
+  const text = JSON.stringify(details)
+  return text === '{}' ? null : text
+}
+
+const isId = (value: unknown): boolean => typeof value === 'string' && value.length > 0
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
+/** How each member of call details is checked. */
+const CHECKS: Readonly<Record<keyof CallDetails, (value: unknown) => boolean>> = {
+  responseId: isId,
+  cacheReadTokens: isCount,
+  cacheWriteTokens: isCount,
+  reasoningTokens: isCount
+}
 
 /** Whether a value from an untrusted file has the form of call details. */
 export function isCallDetails(value: unknown): value is CallDetails {
-  if (typeof value !== 'object' || value === null) return false
-  const { responseId, ...others } = value as Record<string, unknown>
-  const isId = responseId === undefined || (typeof responseId === 'string' && responseId.length > 0)
-  return isId && Object.keys(others).length === 0
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return Object.entries(value).every(
+    ([name, member]) => Object.hasOwn(CHECKS, name) && CHECKS[name as keyof CallDetails](member)
+  )
 }

@@ -176,7 +176,7 @@ function readEnvironment(label: string | null | undefined): string | null {
 function readCallDetails(details: object | undefined): ReadonlyMap<string, string> {
   const all = Object.entries(details ?? {})
   const wrong = all.find(([, value]) => !isCallDetails(value))
-  if (wrong !== undefined) refuse(`recorded.callDetails.${wrong[0]}`, 'must be an object with a response id')
+  if (wrong !== undefined) refuse(`recorded.callDetails.${wrong[0]}`, 'must be an object of call details')
   return new Map(all.map(([id, value]) => [id, JSON.stringify(value)]))
 }
 

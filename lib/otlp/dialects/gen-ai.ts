@@ -1,51 +1,58 @@
 /** OpenTelemetry's conventions for generative AI. Older names are included, because libraries keep sending them. */
-import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
-import { type AttributeSource, composed, type Dialect, indexed, json, kindBy, loose } from '../dialect.ts'
+import type { Json } from '../../trace/json/exact-json.ts'
+import { isSameSystem, systemMessage } from '../content/system-message.ts'
+import { type AttributeSource, composed, type Dialect, indexed, kindBy, loose, structured } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 import { readForm } from '../wire/attribute-values.ts'
 import type { OtlpEvent } from '../wire/request.ts'
 
-const byOperation = kindBy(
-  'gen_ai.operation.name',
-  {
-    chat: 'llm',
-    text_completion: 'llm',
-    generate_content: 'llm',
-    completion: 'llm',
-    generate: 'llm',
-    image_generation: 'llm',
-    invoke_agent: 'agent',
-    create_agent: 'agent',
-    execute_tool: 'tool',
-    invoke_workflow: 'chain',
-    plan: 'chain',
-    agent_step: 'chain',
-    retrieval: 'retriever',
-    search_memory: 'retriever',
-    embeddings: 'embedding',
-    rerank: 'reranker',
-    // Sent by the Vercel AI SDK; the conventions do not define these operations.
-    'ai.generateSpeech': 'llm',
-    'ai.transcribe': 'llm',
-    'ai.streamTranscribe': 'llm'
-  },
-  'custom'
-)
+const byOperation = kindBy('gen_ai.operation.name')
+const TOOL_NAMES = ['gen_ai.tool.name', 'gen_ai.tool.call.id', 'gen_ai.tool.call_id']
 
 export const genAi: Dialect = {
   kind(fields) {
     const kind = byOperation(fields)
     if (kind !== undefined) return kind
-    if (fields.has('gen_ai.tool.name') || fields.has('gen_ai.tool.call.id')) return 'tool'
+    if (TOOL_NAMES.some(name => fields.has(name))) return 'tool'
     return fields.has('gen_ai.retrieval.query.text') ? 'retriever' : undefined
   },
   model: ['gen_ai.response.model', 'gen_ai.request.model'],
   provider: ['gen_ai.provider.name', 'gen_ai.system'],
-  inputTokens: ['gen_ai.usage.input_tokens', 'gen_ai.usage.prompt_tokens'],
-  outputTokens: ['gen_ai.usage.output_tokens', 'gen_ai.usage.completion_tokens'],
+  inputTokens: ['gen_ai.usage.input_tokens', 'gen_ai.usage.prompt_tokens', 'llm.usage.prompt_tokens'],
+  outputTokens: ['gen_ai.usage.output_tokens', 'gen_ai.usage.completion_tokens', 'llm.usage.completion_tokens'],
   totalTokens: ['gen_ai.usage.total_tokens'],
-  // LiteLLM and pydantic-ai use their own names.
-  cost: ['gen_ai.usage.cost', 'gen_ai.cost.total_cost', 'operation.cost'],
+  cacheReadTokens: [
+    'gen_ai.usage.cache_read.input_tokens',
+    'gen_ai.usage.cache_read_input_tokens',
+    'gen_ai.usage.details.cache_read_tokens',
+    'gen_ai.usage.prompt_tokens_details.cache_read',
+    'gen_ai.usage.input_tokens.cached',
+    'gen_ai.usage.cached_tokens'
+  ],
+  cacheWriteTokens: [
+    'gen_ai.usage.cache_creation.input_tokens',
+    'gen_ai.usage.cache_write.input_tokens',
+    'gen_ai.usage.cache_creation_input_tokens',
+    'gen_ai.usage.details.cache_write_tokens',
+    'gen_ai.usage.prompt_tokens_details.cache_write'
+  ],
+  reasoningTokens: [
+    'gen_ai.usage.reasoning.output_tokens',
+    'gen_ai.usage.reasoning_tokens',
+    'gen_ai.usage.details.reasoning_tokens',
+    'gen_ai.usage.completion_tokens_details.reasoning',
+    'gen_ai.usage.output_tokens.reasoning'
+  ],
+  // LiteLLM, pydantic-ai and OpenRouter use their own names.
+  cost: [
+    'gen_ai.usage.cost',
+    'gen_ai.usage.total_cost',
+    'gen_ai.usage.cost_usd',
+    'gen_ai.cost.total_cost',
+    'gen_ai.cost.total',
+    'operation.cost',
+    'trace.metadata.openrouter.total_cost'
+  ],
   costParts: ['gen_ai.usage.input_cost', 'gen_ai.usage.output_cost'],
   input: [
     composed(readInput),
@@ -60,7 +67,7 @@ export const genAi: Dialect = {
   ],
   output: [
     composed(readOutput),
-    json('gen_ai.tool.call.result'),
+    structured('gen_ai.tool.call.result'),
     loose('gen_ai.retrieval.documents'),
     loose('gen_ai.completion'),
     indexed('gen_ai.completion'),
@@ -91,13 +98,11 @@ function readInput(fields: Fields): Json {
  */
 export function withInstructions(fields: Fields, list: readonly Json[]): Json {
   const instructions = fields.find(['gen_ai.system_instructions'])
-  if (instructions === undefined) return list.length === 0 ? undefined : [...list]
-  fields.take(instructions.name)
-  const system = { role: 'system', parts: readForm(instructions.value, 'loose') }
-  return isSame(list[0], system) ? [...list] : [system, ...list]
+  if (instructions !== undefined) fields.take(instructions.name)
+  const system = systemMessage(instructions?.value)
+  if (system !== undefined && !isSameSystem(list[0], system)) return [system, ...list]
+  return list.length === 0 ? undefined : [...list]
 }
-
-const isSame = (one: Json, other: Json): boolean => one !== undefined && stringifyExact(one) === stringifyExact(other)
 
 /**
  * Returns the output messages, or undefined if none has parts and older attributes have content (LiteLLM's tool calls).

@@ -1,24 +1,13 @@
 /** Langfuse's SDKs, which describe an observation on its own span and a trace on any of the trace's spans. */
-import { type Dialect, json, kindBy } from '../dialect.ts'
+import { type Dialect, kindBy, structured } from '../dialect.ts'
 
 export const langfuse: Dialect = {
-  kind: kindBy(
-    'langfuse.observation.type',
-    {
-      generation: 'llm',
-      agent: 'agent',
-      tool: 'tool',
-      chain: 'chain',
-      retriever: 'retriever',
-      embedding: 'embedding'
-    },
-    'custom'
-  ),
+  kind: kindBy('langfuse.observation.type'),
   model: ['langfuse.observation.model.name'],
   usageDetails: ['langfuse.observation.usage_details'],
   costDetails: ['langfuse.observation.cost_details'],
-  input: [json('langfuse.observation.input')],
-  output: [json('langfuse.observation.output')],
+  input: [structured('langfuse.observation.input')],
+  output: [structured('langfuse.observation.output')],
   trace: {
     root: ['langfuse.internal.is_app_root', 'langfuse.internal.as_root'],
     name: ['langfuse.trace.name'],
@@ -29,6 +18,6 @@ export const langfuse: Dialect = {
     tags: ['langfuse.trace.tags', 'langfuse.tags'],
     metadata: ['langfuse.trace.metadata'],
     metadataPrefixes: ['langfuse.trace.metadata.'],
-    form: 'json'
+    form: 'structured'
   }
 }

@@ -2,8 +2,9 @@
 
 import type { Json } from '../../trace/json/exact-json.ts'
 import { isRepetition } from '../content/repetition.ts'
-import { type AttributeSource, type Dialect, type DialectKind, indexed, kindBy, loose } from '../dialect.ts'
+import { type AttributeSource, type Dialect, indexed, kindBy, loose } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
+import type { DialectKind } from '../kind-names.ts'
 import { freeForm, freeObject, readForm, type TextForm } from '../wire/attribute-values.ts'
 
 type Side = 'input' | 'output'
@@ -21,19 +22,7 @@ const PREFIXES: Readonly<Record<Side, readonly string[]>> = {
 const STRUCTURED_KINDS: ReadonlySet<DialectKind> = new Set<DialectKind>(['llm', 'retriever', 'reranker'])
 
 export const openInference: Dialect = {
-  kind: kindBy(
-    'openinference.span.kind',
-    {
-      LLM: 'llm',
-      AGENT: 'agent',
-      TOOL: 'tool',
-      CHAIN: 'chain',
-      RETRIEVER: 'retriever',
-      EMBEDDING: 'embedding',
-      RERANKER: 'reranker'
-    },
-    'custom'
-  ),
+  kind: kindBy('openinference.span.kind'),
   model: [
     'llm.response.model_name',
     'llm.model_name',
@@ -45,6 +34,9 @@ export const openInference: Dialect = {
   inputTokens: ['llm.token_count.prompt'],
   outputTokens: ['llm.token_count.completion'],
   totalTokens: ['llm.token_count.total'],
+  cacheReadTokens: ['llm.token_count.prompt_details.cache_read', 'llm.token_count.prompt_details.cache_input'],
+  cacheWriteTokens: ['llm.token_count.prompt_details.cache_write'],
+  reasoningTokens: ['llm.token_count.completion_details.reasoning'],
   cost: ['llm.cost.total'],
   costParts: ['llm.cost.prompt', 'llm.cost.completion'],
   raw: ['input.value', 'output.value'],

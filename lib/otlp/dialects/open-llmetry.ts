@@ -2,23 +2,17 @@
 import { type Dialect, json, kindBy } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 
-const byEntity = kindBy(
-  'traceloop.span.kind',
-  { agent: 'agent', tool: 'tool', workflow: 'chain', task: 'chain' },
-  'custom'
-)
-const byRequest = kindBy('llm.request.type', {
-  chat: 'llm',
-  completion: 'llm',
-  embedding: 'embedding',
-  rerank: 'reranker'
-})
+const byEntity = kindBy('traceloop.span.kind')
+const byRequest = kindBy('llm.request.type')
 /** Databases used only for similarity search, so their spans are retrievers. */
 const VECTOR_DATABASES = ['chroma', 'lancedb', 'marqo', 'milvus', 'pinecone', 'qdrant', 'weaviate']
 
 export const openLlmetry: Dialect = {
   kind: fields => byRequest(fields) ?? byEntity(fields) ?? (isVectorQuery(fields) ? 'retriever' : undefined),
   totalTokens: ['llm.usage.total_tokens'],
+  cacheReadTokens: ['llm.usage.cache_read_input_tokens'],
+  cacheWriteTokens: ['llm.usage.cache_creation_input_tokens'],
+  reasoningTokens: ['llm.usage.reasoning_tokens'],
   input: [json('traceloop.entity.input')],
   output: [json('traceloop.entity.output')],
   names: {

@@ -5,6 +5,12 @@ import type { Json } from '../../trace/json/exact-json.ts'
 import { type AttributeSource, composed, type Dialect, json } from '../dialect.ts'
 import { readForm } from '../wire/attribute-values.ts'
 
+const WRAPPERS: ReadonlySet<string> = new Set(
+  ['generateText', 'streamText', 'generateObject', 'streamObject', 'embed', 'embedMany', 'rerank'].map(
+    name => `ai.${name}`
+  )
+)
+
 export const vercelAi: Dialect = {
   /** Outer spans repeat the usage of the spans they wrap, so their kind is never llm. */
   kind(fields) {
@@ -13,13 +19,17 @@ export const vercelAi: Dialect = {
     if (/\.do(Generate|Stream)$/.test(operation)) return 'llm'
     if (operation.endsWith('.doEmbed')) return 'embedding'
     if (operation.endsWith('.doRerank')) return 'reranker'
-    return operation === 'ai.toolCall' ? 'tool' : 'chain'
+    if (WRAPPERS.has(operation)) return 'chain'
+    return operation === 'ai.toolCall' ? 'tool' : undefined
   },
   model: ['ai.response.model', 'gen_ai.response.model', 'ai.model.id'],
   provider: ['ai.model.provider'],
   inputTokens: ['ai.usage.promptTokens', 'ai.usage.inputTokens'],
   outputTokens: ['ai.usage.completionTokens', 'ai.usage.outputTokens'],
   totalTokens: ['ai.usage.totalTokens', 'ai.usage.tokens'],
+  cacheReadTokens: ['ai.usage.inputTokenDetails.cacheReadTokens', 'ai.usage.cachedInputTokens'],
+  cacheWriteTokens: ['ai.usage.inputTokenDetails.cacheWriteTokens'],
+  reasoningTokens: ['ai.usage.outputTokenDetails.reasoningTokens', 'ai.usage.reasoningTokens'],
   input: [
     json('ai.prompt.messages'),
     json('ai.prompt'),

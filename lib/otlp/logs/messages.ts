@@ -7,6 +7,7 @@ import { sha256 } from '../../trace/document.ts'
 import { inspectText, type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import { fitSpan } from '../content/fit-span.ts'
+import { isSameSystem, systemMessage } from '../content/system-message.ts'
 import { readForm } from '../wire/attribute-values.ts'
 import type { OtlpEncoding } from '../wire/request.ts'
 import { decodeLogs, type LogRecord } from './decode.ts'
@@ -123,9 +124,10 @@ function choiceOf(said: Json, attributes: LogRecord['attributes']): Json {
 
 function detailsOf(fields: ReadonlyMap<string, Json>): Said {
   const instructions = fields.get('gen_ai.system_instructions')
-  const system = instructions == null ? [] : [{ role: 'system', parts: readForm(instructions, 'loose') }]
+  const input = listOf(fields.get('gen_ai.input.messages'))
+  const system = instructions == null ? undefined : systemMessage(instructions)
   return {
-    input: [...system, ...listOf(fields.get('gen_ai.input.messages'))],
+    input: system === undefined || isSameSystem(input[0], system) ? input : [system, ...input],
     output: listOf(fields.get('gen_ai.output.messages'))
   }
 }

@@ -14,6 +14,8 @@ export type TextForm =
   | 'json'
   /** A string that looks like a JSON object or array is parsed if it is valid JSON. */
   | 'loose'
+  /** As `loose`, and a JSON string is parsed too. Senders of this form leave some strings bare, so 123 is a string. */
+  | 'structured'
 
 /** Maximum depth of JSON in an attribute, so that the enclosing document has at most 100 levels (MAX_JSON_DEPTH). */
 const MAX_DEPTH = 90
@@ -45,12 +47,12 @@ export function readForm(value: Json, form: TextForm): Json {
 }
 
 const mayBeJson = (value: Json, form: TextForm): value is string =>
-  typeof value === 'string' && (form === 'json' ? BEGINNING.test(value) : form === 'loose' && /^\s*[[{]/.test(value))
+  typeof value === 'string' && form !== 'text' && BEGINNINGS[form].test(value)
 
 /**
- * Matches a possible start of JSON. Letting JSON.parse throw for other strings, such as ids, took 15 % of export time.
+ * Match a possible start of JSON. Letting JSON.parse throw for other strings, such as ids, took 15 % of export time.
  */
-const BEGINNING = /^\s*["[{\-\dtfn]/
+const BEGINNINGS = { json: /^\s*["[{\-\dtfn]/, structured: /^\s*["[{]/, loose: /^\s*[[{]/ }
 
 /** Returns the free JSON of a string, or undefined if the string is not valid JSON or is nested too deeply. */
 function freeOfText(text: string): FreeJson | undefined {

@@ -35,7 +35,7 @@ export class ByteRanges {
 }
 
 /** Path to a list of spans: body.resourceSpans[].scopeSpans[].spans[]. */
-const KEYS = ['resourceSpans', 'scopeSpans', 'spans']
+const KEYS = [['resourceSpans', 'resource_spans'], ['scopeSpans', 'scope_spans'], ['spans']] as const
 /** Depth of a list of spans. The spans are one level deeper. */
 export const LIST_DEPTH = 2 * KEYS.length
 
@@ -107,7 +107,9 @@ const startOf = (list: ByteRanges, from: number): number => (list.length === 0 ?
 /** Returns whether the opening object or array is the next step on the path to a list of spans. */
 function leadsToList(bytes: Uint8Array, path: number, code: number, key: ByteRange): boolean {
   if (path % 2 === 0) return code === OPEN_BRACE
-  return code === OPEN_BRACKET && readKey(bytes, key) === KEYS[(path - 1) / 2]
+  if (code !== OPEN_BRACKET) return false
+  const names: readonly (string | undefined)[] = KEYS[(path - 1) / 2] ?? []
+  return names.includes(readKey(bytes, key))
 }
 
 /** Returns undefined if the bytes are not a JSON string. */

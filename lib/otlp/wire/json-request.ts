@@ -1,7 +1,8 @@
 /**
- * Reads OTLP's JSON encoding, which differs from protobuf's JSON mapping: ids are hexadecimal, 64-bit numbers may be
- * numbers or decimal strings, and names are always lowerCamelCase. Unknown fields are ignored, as the protocol
- * requires. A value with the wrong type causes the whole request to be rejected.
+ * Reads OTLP's JSON encoding, which differs from protobuf's JSON mapping: ids are hexadecimal, and 64-bit numbers may
+ * be numbers or decimal strings. OTLP requires names in lowerCamelCase. Names in snake_case are read too, because
+ * protobuf libraries can write them. Unknown fields are ignored, as the protocol requires. A value with the wrong type
+ * causes the whole request to be rejected.
  */
 import { MAX_EXPORT_VALUES } from '../../schema/otlp.ts'
 import { readBody, readPart } from '../../trace/body.ts'
@@ -32,6 +33,7 @@ import type {
   SentSpans,
   SpanGroup
 } from './request.ts'
+import { inCamelCase } from './snake-case.ts'
 
 /** Reads an export request. Throws `invalid_json`, or `invalid_request` with the field's path. */
 export function decodeJson(bytes: Uint8Array): SpanGroup[] {
@@ -85,18 +87,23 @@ export function encodeJson(rejected: number, errorMessage: string, field = 'reje
 
 const sentSpans = (group: JsonObject, path: string) => arrayOf(group, 'spans', fieldPath(path, 'spans'))
 
+/** Returns the object with names in lowerCamelCase. Only an object with names in snake_case has the name `snake`. */
+const named = (object: JsonObject, snake: string): JsonObject =>
+  snake in object ? (inCamelCase(object) as JsonObject) : object
+
 type ReadSpans<S> = (group: JsonObject, path: string) => S
 
 const readGroups = <S extends SentSpans>(body: unknown, readSpans: ReadSpans<S>): SpanGroup<S>[] =>
-  listOf(objectOf(body, 'body'), 'resourceSpans', 'body', (item, path) =>
+  listOf(named(objectOf(body, 'body'), 'resource_spans'), 'resourceSpans', 'body', (item, path) =>
     readResourceSpans(item, path, readSpans)
   ).flat()
 
 function readResourceSpans<S extends SentSpans>(
-  item: JsonObject,
+  sent: JsonObject,
   path: string,
   readSpans: ReadSpans<S>
 ): SpanGroup<S>[] {
+  const item = named(sent, 'scope_spans')
   const resource = attributesOf(objectOf(item.resource ?? {}, `${path}.resource`), `${path}.resource`)
   return listOf(item, 'scopeSpans', path, (group, groupPath) => {
     const scope = objectOf(group.scope ?? {}, `${groupPath}.scope`)
@@ -136,7 +143,7 @@ abstract class JsonSpans implements SentSpans {
 
   #at<T>(index: number, read: (span: JsonObject, path: string) => T): T {
     const path = `${this.#path}[${index}]`
-    return read(objectOf(this.valueAt(index, path), path), path)
+    return read(named(objectOf(this.valueAt(index, path), path), 'trace_id'), path)
   }
 }
 

@@ -12,7 +12,7 @@ import type { DescribedOrigin } from '../map-span.ts'
 import { ByteRanges } from './json-division.ts'
 import { readJsonSpans } from './json-request.ts'
 import { readProtobufSpans } from './protobuf.ts'
-import type { ByteRange, DivisibleSpans, OtlpEncoding, SentSpans } from './request.ts'
+import type { ByteRange, DivisibleSpans, OtlpEncoding, SentSpans, SpanIdentity } from './request.ts'
 
 export interface SpanSource<S extends SentSpans = SentSpans> {
   readonly from: DescribedOrigin
@@ -25,6 +25,8 @@ export interface IndexedSpan {
   readonly source: Divisible
   readonly order: number
   readonly index: number
+  /** Start of a span that was sent without one. */
+  readonly startMicros: number | undefined
 }
 
 /** A group of a request's spans, by origin. */
@@ -38,6 +40,8 @@ interface Run {
   /** `from` with numbers in the former form, if that form differs. The spans keep their numbers as sent. */
   readonly formerFrom?: DescribedOrigin | undefined
   readonly ranges: readonly ByteRange[]
+  /** Starts of the spans that were sent without one, by their index in `ranges`. */
+  readonly starts?: ReadonlyMap<number, number> | undefined
 }
 
 /**
@@ -78,18 +82,35 @@ export function joinPortion(portion: Portion, request: Uint8Array): Uint8Array {
 export function decodePortion(bytes: Uint8Array): SpanSource[] {
   let at = LENGTH_BYTES + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true)
   const { encoding, runs }: Portion = deserialize(bytes.subarray(LENGTH_BYTES, at))
-  return runs.map(({ from, formerFrom, ranges }) => {
+  return runs.map(({ from, formerFrom, ranges, starts }) => {
     const joined = ranges.map(range => {
       const from = at
       at += lengthOf(range)
       return { from, end: at }
     })
-    return { from: inPresentForm({ made: from, former: formerFrom }), spans: readSpans(encoding, bytes, joined) }
+    return {
+      from: inPresentForm({ made: from, former: formerFrom }),
+      spans: started(readSpans(encoding, bytes, joined), starts)
+    }
   })
 }
 
 const readSpans = (encoding: OtlpEncoding, bytes: Uint8Array, ranges: readonly ByteRange[]): SentSpans =>
   encoding === 'json' ? readJsonSpans(bytes, ByteRanges.of(ranges)) : readProtobufSpans(bytes, ranges)
+
+/** Returns the spans, with a start for those that were sent without one. */
+function started(spans: SentSpans, starts: ReadonlyMap<number, number> | undefined): SentSpans {
+  if (starts === undefined) return spans
+  const withStart = <T extends SpanIdentity>(span: T, index: number): T => {
+    const startMicros = starts.get(index)
+    return startMicros === undefined ? span : { ...span, startMicros }
+  }
+  return {
+    length: spans.length,
+    head: index => withStart(spans.head(index), index),
+    read: index => withStart(spans.read(index), index)
+  }
+}
 
 /** Adds origins in the former number form. `former` is the same portion with all origins in that form. */
 export const withFormerOrigins = ({ encoding, runs }: Portion, former: Portion): Portion => ({
@@ -137,12 +158,18 @@ const rangeOf = ({ source, index }: IndexedSpan): ByteRange => source.spans.rang
 const sizeOf = (spans: readonly IndexedSpan[]): number => spans.reduce((sum, span) => sum + lengthOf(rangeOf(span)), 0)
 
 function runsOf(spans: readonly IndexedSpan[]): Run[] {
-  const runs: { source: Divisible; from: DescribedOrigin; ranges: ByteRange[] }[] = []
+  const runs: { source: Divisible; from: DescribedOrigin; ranges: ByteRange[]; starts?: Map<number, number> }[] = []
   for (const span of spans.toSorted((a, b) => a.order - b.order)) {
-    const { source } = span
-    const last = runs.at(-1)
-    if (last?.source === source) last.ranges.push(rangeOf(span))
-    else runs.push({ source, from: source.from, ranges: [rangeOf(span)] })
+    const { source, startMicros } = span
+    let run = runs.at(-1)
+    if (run?.source !== source) {
+      run = { source, from: source.from, ranges: [] }
+      runs.push(run)
+    }
+    run.ranges.push(rangeOf(span))
+    if (startMicros === undefined) continue
+    run.starts ??= new Map()
+    run.starts.set(run.ranges.length - 1, startMicros)
   }
-  return runs.map(({ from, ranges }) => ({ from, ranges }))
+  return runs.map(({ from, ranges, starts }) => (starts === undefined ? { from, ranges } : { from, ranges, starts }))
 }

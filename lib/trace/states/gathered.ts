@@ -41,6 +41,9 @@ export interface SpanHints {
   readonly output: string | undefined
   readonly sessionId: string | undefined
   readonly userId: string | undefined
+  /** Session and user of the span's resource. They count if no span states its own. */
+  readonly resourceSessionId: string | undefined
+  readonly resourceUserId: string | undefined
   /** The id of the provider's response, if the span is a model call. */
   readonly responseId: string | undefined
   readonly tags: readonly string[]
@@ -104,6 +107,8 @@ const SAID = 0
 const CALLED = 0
 const ROOT_MENTIONS = 3
 const MENTIONS = 4
+/** Grade of an id that a span has from its resource. Worse than every level. */
+const OF_RESOURCE = 4
 /** Grade of an unreadable input or output. Worse than every level. */
 const UNREADABLE = 4
 /** Prefix of metadata keys in rank names. */
@@ -201,6 +206,8 @@ function eachClaim(
   if (model !== null) claim('model', ofModel, startMicros, model)
   if (hints.sessionId !== undefined) claim('sessionId', level, startMicros, hints.sessionId)
   if (hints.userId !== undefined) claim('userId', level, startMicros, hints.userId)
+  if (hints.resourceSessionId !== undefined) claim('sessionId', OF_RESOURCE, startMicros, hints.resourceSessionId)
+  if (hints.resourceUserId !== undefined) claim('userId', OF_RESOURCE, startMicros, hints.resourceUserId)
   const { metadata } = hints
   for (const key of Object.keys(metadata)) claim(nameOfKey(key), level, startMicros, metadata[key] as string)
 }

@@ -167,22 +167,6 @@ t.test('a large request is cut, and says the same', async t => {
   }
 })
 
-t.test('a request of few large spans is cut by its bytes, and a trace of them may be in several portions', async t => {
-  const traceId = freshId(32)
-  const large = Array.from({ length: 9 }, () =>
-    otlpSpan({ traceId, attributes: { 'input.value': 'x'.repeat(700_000) } })
-  )
-  const request = exportOf(otlpSpan(), ...large, otlpSpan({ attributes: { 'input.value': 'y'.repeat(5_000_000) } }))
-  const encoders = { json: (request: object) => Buffer.from(JSON.stringify(request)), protobuf: toProtobuf }
-  for (const [encoding, encode] of Object.entries(encoders) as [OtlpEncoding, (request: object) => Uint8Array][]) {
-    const bytes = encode(request)
-    const portions = readExport(bytes, encoding).portions.map(portion => joinPortion(portion, bytes))
-    const read = portions.map(portion => [...readPortion(portion).traces.values()].map(spans => spans.length))
-    t.same(read, [[1, 5], [4], [1]])
-    t.ok(portions.slice(0, 2).every(({ length }) => length < 4.2e6))
-  }
-})
-
 const repeat = <T>(list: readonly T[], times: number): T[] => Array.from({ length: times }, () => list).flat()
 
 t.test('what spans have in common is not stored more often than there is room for', async t => {
@@ -230,4 +214,71 @@ t.test('spans of which none can be stored are counted, and not built', async t =
   }
   t.same(await readWithin(128, json, 'json'), [noIds])
   t.same(await readWithin(128, inside(1, inside(2, spans)), 'protobuf'), [noIds])
+})
+
+const ENCODERS = { json: (request: object) => Buffer.from(JSON.stringify(request)), protobuf: toProtobuf }
+
+/** Reads an export whole, or in the portions of a large one. */
+function readAll(bytes: Uint8Array, encoding: OtlpEncoding) {
+  const { traces, portions, refusals } = readExport(bytes, encoding)
+  const read = portions.map(portion => readPortion(joinPortion(portion, bytes)))
+  return { spans: [traces, ...read.map(({ traces }) => traces)].flatMap(of => [...of.values()].flat()), refusals }
+}
+
+t.test('a span without a start takes that of its children in the export, or its end', async t => {
+  const traceId = freshId(32)
+  const root = { ...otlpSpan({ traceId, end: 9 }), startTimeUnixNano: '0' }
+  const child = (given: object) => otlpSpan({ traceId, parentSpanId: root.spanId, ...given })
+  const ended = { ...child({ name: 'ended', end: 4 }), startTimeUnixNano: '0' }
+  const children = [child({ start: 5 }), child({ start: 3 }), ended]
+  const childless = { ...otlpSpan({ end: 9 }), startTimeUnixNano: '0' }
+  const never = { ...child({}), startTimeUnixNano: '0', endTimeUnixNano: '0' }
+  const others = Array.from({ length: MOST_WHOLE }, () => otlpSpan())
+  for (const [encoding, encode] of Object.entries(ENCODERS) as [OtlpEncoding, (request: object) => Uint8Array][]) {
+    for (const more of [[], others]) {
+      for (const spans of [
+        [root, ...children, childless, never, ...more],
+        [...more, never, childless, ...children.toReversed(), root]
+      ]) {
+        const { spans: read, refusals } = readAll(encode(exportOf(...spans)), encoding)
+        const of = (id: string) => read.map(plain).find(span => span.id === id)
+        t.match(of(root.spanId), { startedAt: '2026-11-21T00:00:03.000Z', endedAt: '2026-11-21T00:00:09.000Z' })
+        t.match(of(ended.spanId), { startedAt: '2026-11-21T00:00:04.000Z', endedAt: '2026-11-21T00:00:04.000Z' })
+        t.match(refusals, [{ reason: 'no_start', count: 2 }])
+        t.equal(read.length, spans.length - 2)
+      }
+    }
+  }
+})
+
+/** Gives the fields of protobuf's schema their own names, as `preserving_proto_field_name` does. */
+const inSnakeCase = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? value.map(inSnakeCase)
+    : typeof value === 'object' && value !== null
+      ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [snakeCase(key), inSnakeCase(inner)]))
+      : value
+const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+
+t.test('JSON with names in snake_case says the same, also if only some names are, and if it is large', async () => {
+  fc.assert(
+    fc.property(otlpRequest, fc.boolean(), (request, isLarge) => {
+      const { resourceSpans } = request
+      const spans = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)).length
+      const copies = isLarge && spans > 0 ? Math.floor(MOST_WHOLE / spans) + 1 : 1
+      const whole = { resourceSpans: repeat(resourceSpans, copies) }
+      const spansAlone = {
+        resourceSpans: whole.resourceSpans.map(resource => ({
+          ...resource,
+          scopeSpans: resource.scopeSpans.map(scope => ({ ...scope, spans: inSnakeCase(scope.spans) }))
+        }))
+      }
+      const scopesAlone = { resourceSpans: inSnakeCase(whole.resourceSpans) }
+      const expected = readAll(ENCODERS.json(whole), 'json')
+      for (const sent of [inSnakeCase(whole), spansAlone, scopesAlone]) {
+        assert.deepEqual(readAll(ENCODERS.json(sent as object), 'json'), expected)
+      }
+    }),
+    { numRuns: 10 }
+  )
 })

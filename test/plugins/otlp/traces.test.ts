@@ -152,7 +152,7 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
     rejected(2, /without a valid trace id.*log records/)
   )
   t.match(await send({ ...small, parentSpanId: 'zz' }), rejected(1, /parent span id/))
-  t.match(await send({ ...small, startTimeUnixNano: '0' }), rejected(1, /without a start time/))
+  t.match(await send({ ...small, parentSpanId: '', startTimeUnixNano: '0' }), rejected(1, /without a start time/))
   t.match(await send({ ...small, startTimeUnixNano: '9'.repeat(20) }), rejected(1, /not of this age/))
   await assertCounted(t, service)
 })

@@ -4,7 +4,7 @@ import { type Filter, type ListQuery, type ListSort, narrowed, SORTS, writeQuery
 import { type Page, pathOf } from '../state/route.ts'
 import { Icon, StatusIcon } from '../ui/controls.tsx'
 import { Moment, ScoreChip } from '../ui/facts.tsx'
-import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
+import { formatBytes, formatCost, formatCount, formatDuration, formatPart, NONE } from '../ui/format.ts'
 import { openRow } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
@@ -222,9 +222,9 @@ function Cell({
     case 'provider':
       return trace.provider === null ? NONE : asLine(trace.provider, 40)
     case 'input':
-      return whenEnded(trace, formatCount(trace.usage.inputTokens))
+      return whenEnded(trace, formatPart(trace.usage, 'inputTokens'))
     case 'output':
-      return whenEnded(trace, formatCount(trace.usage.outputTokens))
+      return whenEnded(trace, formatPart(trace.usage, 'outputTokens'))
     case 'tokens':
       return whenEnded(trace, formatCount(trace.usage.totalTokens))
     case 'cost':

@@ -14,7 +14,7 @@ import { prefer, preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
 import { Icon, StatusIcon } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
-import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
+import { formatBytes, formatCost, formatCount, formatDuration, knowsParts, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine, cut } from '../ui/text.ts'
 import { clockTime, type Zone } from '../ui/time.ts'
@@ -199,7 +199,9 @@ function PanelHead({ outline, span, zone }: { outline: Outline; span: OutlineSpa
     shown.provider === null ? undefined : asLine(shown.provider, 60),
     usage === null || usage.totalTokens === 0
       ? undefined
-      : `${formatCount(usage.inputTokens)} in, ${formatCount(usage.outputTokens)} out`,
+      : knowsParts(usage)
+        ? `${formatCount(usage.inputTokens)} in, ${formatCount(usage.outputTokens)} out`
+        : `${formatCount(usage.totalTokens)} tokens`,
     shown.costUsd === null ? undefined : formatCost(shown.costUsd)
   ].filter(fact => fact !== undefined)
   return (

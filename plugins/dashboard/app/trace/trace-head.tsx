@@ -15,7 +15,7 @@ import { copy, tell } from '../state/toasts.ts'
 import { Button, Icon, StatusIcon } from '../ui/controls.tsx'
 import { Dialog, Form } from '../ui/dialog.tsx'
 import { Fact, Moment } from '../ui/facts.tsx'
-import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
+import { formatBytes, formatCost, formatCount, formatDuration, knowsParts, NONE } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
 import { ago, fullTime, shortTime, type Zone } from '../ui/time.ts'
@@ -137,7 +137,7 @@ export function TraceHead(props: Props) {
           ) : (
             <>
               {formatCount(trace.usage.totalTokens)}{' '}
-              {trace.usage.totalTokens > 0 && (
+              {knowsParts(trace.usage) && (
                 <small>
                   {formatCount(trace.usage.inputTokens)} in, {formatCount(trace.usage.outputTokens)} out
                 </small>

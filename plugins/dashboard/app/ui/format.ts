@@ -10,6 +10,19 @@ export function formatCount(count: number): string {
 }
 
 /** Returns `1 span`, `12 spans`. */
+interface Usage {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly totalTokens: number
+}
+
+/** Whether input and output are known. The API answers 0 for both if the sender stated only a total. */
+export const knowsParts = ({ inputTokens, outputTokens }: Usage): boolean => inputTokens > 0 || outputTokens > 0
+
+/** Formats the input or output tokens, which are unknown if only a total is known. */
+export const formatPart = (usage: Usage, part: 'inputTokens' | 'outputTokens'): string =>
+  usage.totalTokens > 0 && !knowsParts(usage) ? NONE : formatCount(usage[part])
+
 export function formatCounted(count: number, noun: string, plural = `${noun}s`): string {
   return `${formatCount(count)} ${count === 1 ? noun : plural}`
 }

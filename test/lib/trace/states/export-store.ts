@@ -59,6 +59,8 @@ export function span(id: number, start: number, end: number, { hints, ...over }:
       output: undefined,
       sessionId: undefined,
       userId: undefined,
+      resourceSessionId: undefined,
+      resourceUserId: undefined,
       responseId: undefined,
       tags: [],
       metadata: {},

@@ -1,0 +1,35 @@
+/** Reads a span's status. Some senders leave the status unset and say in an attribute that the step failed. */
+import { type Json, plainNumber } from '../trace/json/exact-json.ts'
+import { type Fields, groupOf } from './fields.ts'
+import type { OtlpSpan } from './wire/request.ts'
+
+type Status = 'unset' | 'ok' | 'error'
+
+const STATUSES: readonly Status[] = ['unset', 'ok', 'error']
+const HTTP_STATUSES = ['http.response.status_code', 'http.status_code']
+const FINISH_REASONS = ['gen_ai.response.finish_reasons', 'ai.response.finishReason', 'gen_ai.response.finish_reason']
+const FAILURES = groupOf(['error.type', 'success', ...FINISH_REASONS, ...HTTP_STATUSES])
+
+export function readStatus({ statusCode }: OtlpSpan, fields: Fields): Status {
+  if (fields.get('langfuse.observation.level') === 'ERROR') return 'error'
+  const status = STATUSES[statusCode] ?? 'unset'
+  return status === 'unset' && fields.mentions(FAILURES) && saysFailed(fields) ? 'error' : status
+}
+
+/** An exception event does not say that the step failed, because the step may have caught it. */
+function saysFailed(fields: Fields): boolean {
+  const type = fields.get('error.type')
+  if (typeof type === 'string' && type !== '') return true
+  const success = fields.get('success')
+  if (success === false || success === 'false') return true
+  for (const name of FINISH_REASONS) if (isErrorReason(fields.get(name))) return true
+  return HTTP_STATUSES.some(name => isServerError(fields.get(name)))
+}
+
+/** A list of reasons may be an array or JSON text. */
+function isErrorReason(reasons: Json): boolean {
+  if (typeof reasons === 'string') return reasons === 'error' || /^\s*\[.*"error".*\]\s*$/.test(reasons)
+  return Array.isArray(reasons) && reasons.includes('error')
+}
+
+const isServerError = (code: Json): boolean => code !== undefined && Number(plainNumber(code)) >= 500

@@ -1,0 +1,55 @@
+/**
+ * Brings the token counts of a call into one form. In it the cached tokens are part of the input, the reasoning tokens
+ * are part of the output, and the total is input plus output. Senders differ in all three.
+ */
+
+export interface StatedCounts {
+  readonly inputTokens?: number | undefined
+  readonly outputTokens?: number | undefined
+  readonly totalTokens?: number | undefined
+  readonly cacheReadTokens?: number | undefined
+  readonly cacheWriteTokens?: number | undefined
+  readonly reasoningTokens?: number | undefined
+}
+
+export interface Wholes {
+  readonly inputTokens: number | undefined
+  readonly outputTokens: number | undefined
+  readonly totalTokens: number | undefined
+}
+
+/** Adds counts. Beyond 2^53 - 1 a number does not hold each integer. */
+export const addCounts = (...counts: readonly number[]): number =>
+  Math.min(
+    counts.reduce((sum, count) => sum + count, 0),
+    Number.MAX_SAFE_INTEGER
+  )
+
+/**
+ * Returns input, output and total with their parts. A part larger than its whole is not in it. The total tells for the
+ * other parts; without one that tells, they are in. A total that contradicts input plus output is replaced by the sum.
+ */
+export function wholesOf(stated: Wholes, inputParts: number, outputParts: number): Wholes {
+  const { inputTokens: input, outputTokens: output, totalTokens: total } = stated
+  if (input === undefined || output === undefined) {
+    const whole = { inputTokens: withLarger(input, inputParts), outputTokens: withLarger(output, outputParts) }
+    const least = whole.inputTokens ?? whole.outputTokens ?? 0
+    return { ...whole, totalTokens: total !== undefined && total < least ? undefined : total }
+  }
+  const inputs = inputParts > input ? [addCounts(input, inputParts)] : [input, addCounts(input, inputParts)]
+  const outputs = outputParts > output ? [addCounts(output, outputParts)] : [output, addCounts(output, outputParts)]
+  for (const inputTokens of inputs) {
+    for (const outputTokens of outputs) {
+      if (addCounts(inputTokens, outputTokens) === total) return { inputTokens, outputTokens, totalTokens: total }
+    }
+  }
+  const [inputTokens, outputTokens] = [inputs[0] as number, outputs[0] as number]
+  return {
+    inputTokens,
+    outputTokens,
+    totalTokens: total === undefined ? undefined : addCounts(inputTokens, outputTokens)
+  }
+}
+
+const withLarger = (whole: number | undefined, parts: number): number | undefined =>
+  whole !== undefined && parts > whole ? addCounts(whole, parts) : whole
