@@ -1,4 +1,4 @@
-/** Implements `spoor key`. A whole key exists only here, until it has been shown once. */
+/** Implements `spoor key`. Only this code handles a whole key, until the key has been shown once. */
 import type { Sql } from 'postgres'
 import { digestSecret, generateKey } from '../access/keys.ts'
 import { AdminError } from '../admin-error.ts'
@@ -76,7 +76,7 @@ export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest
   return issued(key, row)
 }
 
-/** Selects the keys to list. With either condition, only active keys are listed. */
+/** Selects the keys to list. If `expiringDays` or `unusedDays` is set, only active keys are listed. */
 export interface KeySelection {
   /** Selects keys that expire within this many days. */
   readonly expiringDays?: number | undefined
@@ -135,7 +135,7 @@ export async function setKeyEnvironment(sql: Sql, keyId: string, environment: st
 }
 
 export interface SecretReplacement {
-  /** Keys that have stopped working, or would stop. */
+  /** Number of keys that have stopped working or, without `apply`, would stop working. */
   readonly keys: number
   /** False if the keys were made with this secret, so that nothing needs to change. */
   readonly differs: boolean

@@ -104,7 +104,7 @@ export function classifyFailure(error: unknown): DatabaseFailure {
   return LOST.test(code) ? 'lost' : 'bug'
 }
 
-/** Returns whether the database accepts no writes. A retry within seconds would not succeed either. */
+/** Returns whether the database rejects writes. A retry within seconds would not succeed either. */
 export function isReadOnlyRefusal(error: unknown): boolean {
   return describe(error).code === SQLSTATE.readOnlyTransaction
 }
@@ -152,7 +152,7 @@ export function isUnreachable(error: unknown): boolean {
 function classifyState(state: string, severity: unknown): DatabaseFailure {
   if (RETRIED.includes(state)) return 'retry'
   if (REFUSING.includes(state) || REFUSING_CLASSES.includes(state.slice(0, 2))) return 'refused'
-  // A backend that ends for any other reason may have committed first.
+  // A backend that ends for any other reason may have committed the query first.
   if (isFatal(severity) || ENDING.includes(state) || state.startsWith(SQLSTATE_CLASS.connectionException)) return 'lost'
   return 'bug'
 }

@@ -261,7 +261,7 @@ export class Pool implements Holder {
   }
 
   /**
-   * Rejects waiting work when no connection could be opened, so that each job does not repeat the failed attempt. If
+   * Rejects waiting work when no connection can be opened, so that the jobs do not each repeat the failed attempt. If
    * other connections remain, the work waits for them.
    */
   #failWaiting(error: unknown): void {
@@ -291,7 +291,10 @@ export class Pool implements Holder {
     return this.#limit.leaveAfter(within(graceMs, lease.sql.end({ timeout: graceMs / 1000 })))
   }
 
-  /** Passes a connection to the longest-waiting work, which keeps the lease busy; otherwise frees the connection. */
+  /**
+   * Passes a connection to the work that has waited longest, so that the lease stays busy. If no work waits, frees the
+   * connection.
+   */
   #release(lease: Lease): void {
     lease.asked = []
     lease.idleSince = performance.now()

@@ -31,7 +31,7 @@ const NODE_AWAY = new RegExp(
 
 /**
  * Returns SQL that sets `plan_cache_mode`. On Citus the mode is `auto`, because Citus chooses nodes by a statement's
- * values and knows when a generic plan costs no more.
+ * values and detects when a generic plan costs no more.
  */
 export const setPlanning = (mode: string): string => `select set_config('plan_cache_mode',
   case when to_regclass('pg_catalog.pg_dist_partition') is null then '${mode}' else 'auto' end, false)`

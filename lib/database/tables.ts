@@ -43,8 +43,8 @@ export type TableNames = Readonly<Record<ProjectTable, string>>
 export const SCHEMA_NAMES = Object.fromEntries(PROJECT_TABLES.map(table => [table, table])) as TableNames
 
 /**
- * Tables that are always on the DATABASE_URL server. All are small, and belong to no project or are read before the
- * project is known.
+ * Tables that are always on the DATABASE_URL server. All are small. Their rows belong to no project, or are read before
+ * the project is known.
  */
 export const LOCAL_TABLES = [
   ...NUMBERED_TABLES,

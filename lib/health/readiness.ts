@@ -1,8 +1,8 @@
 /**
  * Determines whether a write would currently be accepted. While writes are accepted, checks only a write's
- * prerequisites. After a rejected write, runs trial writes and rolls them back until one succeeds, because no other
+ * prerequisites. After a rejected write, runs trial writes, which are rolled back, until one succeeds, because no other
  * check proves that writes work again. Logs each change once with its cause. A rejected write or a failed round starts
- * the checks, which repeat until no obstacle is left, without any request for readiness.
+ * the checks, which repeat until no obstacle is left, even if nobody requests readiness.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { classifyFailure } from '../database/failure.ts'
@@ -29,7 +29,7 @@ export interface ReadinessOptions {
   readonly setup: Pick<Setup, 'lacking' | 'obstacle'>
   /** Access that runs small writes. */
   readonly sql: SqlAccess
-  /** Checks by writing over the same connections as all other writes. */
+  /** Runs checks over the connections that all other writes use. */
   readonly ingest: {
     admit(bytes: number): { release(): void }
     check(statement: string): Promise<void>

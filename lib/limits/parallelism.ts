@@ -7,7 +7,7 @@
  * cores. Small writes (scores, patches, deletions) are rare. Each core has one worker thread, because exports leave the
  * main thread little to do (test/bench/RESULTS.md, "MCP and OTLP").
  *
- * A process would use one connection for each of these, but can run with fewer: work then shares idle connections
+ * A process would use one connection for each of these tasks, but can run with fewer: tasks then share idle connections
  * (lib/database/pooled/connection-limit.ts). With very few, a second lane would take the first lane's connections.
  */
 import { availableParallelism } from 'node:os'

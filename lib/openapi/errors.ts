@@ -15,7 +15,10 @@ const STATUS_HEADERS: Readonly<Record<number, Readonly<Record<string, SchemaJson
   503: { 'Retry-After': retryAfter() }
 }
 
-/** Sample messages as clients see them, for codes whose meaning in the error table is less specific. */
+/**
+ * Sample messages for codes whose descriptions in the error table are less specific than the messages that clients
+ * receive.
+ */
 const MESSAGES: { readonly [code in ErrorCode]?: string } = {
   invalid_json: 'body: is not valid JSON',
   invalid_trace: 'trace.spans[3].name: must have at most 500 characters',

@@ -44,7 +44,10 @@ export async function hashPassword(password: string): Promise<string> {
   return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
 }
 
-/** A stored password of no user, compared for users without a password so that the check takes the same time. */
+/**
+ * A stored password that belongs to nobody. Users without a password are checked against it, so that the check takes
+ * the same time.
+ */
 const NOBODY = ['scrypt', COST.N, COST.r, COST.p, 'A'.repeat(22), 'A'.repeat(43)].join('$')
 
 /** Whether a string is a stored password, at least as costly as COST and within the cost limits. */

@@ -28,7 +28,10 @@ export interface RollupPart {
 const isNameLevel = (level: string): level is NameLevel => level in ROOM
 const keyOf = ({ level, start }: Pick<RollupPart, 'level' | 'start'>) => `${level}/${start}`
 
-/** Returns the hours and days that may lack capacity for the new parts. `rows` has their current row counts. */
+/**
+ * Returns the hours and days that may lack capacity for the new parts. `rows` contains the current row counts of hours
+ * and days.
+ */
 export function findFull<T extends RollupPart>(
   parts: readonly T[],
   rows: readonly { readonly level: string; readonly start: string; readonly rows: number }[]

@@ -103,7 +103,7 @@ export interface EvaluationRun {
   readonly name: string
   readonly dataType: string
   readonly traces: number
-  /** The mean of numbers, or the share of true among booleans; null for categories. */
+  /** The mean of numbers, or the share of booleans that are true; null for categories. */
   readonly mean: number | null
   /** The most frequent category; null for other types. */
   readonly mostFrequent: string | null

@@ -1,6 +1,6 @@
 /**
  * Implements `spoor restore`. Traces are imported, and checked, as in any import. Each finished project is read back,
- * and its lines must have the SHA-256 that the backup states. Keys, memberships and passwords come last, in the
+ * and its lines must have the SHA-256 that the backup records. Keys, memberships and passwords come last, in the
  * transaction that ends the restore, so that nobody can sign in or use a key before then.
  */
 import { createHash } from 'node:crypto'

@@ -18,7 +18,7 @@ export const DRAFT = 'upgrading'
 
 export interface Situation {
   readonly home: DataHome
-  /** Undefined if the folder already has this spoor's PostgreSQL version. */
+  /** Undefined if the folder already has the PostgreSQL version that this version of spoor ships. */
   readonly plan: Plan | undefined
   readonly to: number
   /** Folders of versions older than the one in use. */

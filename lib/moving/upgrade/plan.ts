@@ -2,9 +2,9 @@
 import { AdminError } from '../../admin-error.ts'
 
 export interface FoundInstallation {
-  /** The major version that created the folder in use; undefined if there is no database yet. */
+  /** PostgreSQL major version that created the folder in use; undefined if there is no database yet. */
   readonly from: number | undefined
-  /** Major version of the programs that this spoor ships. */
+  /** Major version of the PostgreSQL programs that this version of spoor ships. */
   readonly to: number
   /** Size of the folder in use, in bytes. */
   readonly bytes: number

@@ -1,4 +1,4 @@
-/** Reads and writes an instance's tables of unbounded length, other than traces, a page at a time. */
+/** Reads and writes, a page at a time, an instance's tables of unbounded length, other than the traces. */
 import type { Sql } from 'postgres'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import type { Numbers, Restoration } from './restoration.ts'

@@ -2,9 +2,10 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 
-/** Numbers of newest traces and scores searched for names, and maximum number of values per filter. */
+/** Number of newest traces, and of newest scores, that are searched for names. */
 const LOOKED_AT = 1000
 const SCORES_LOOKED_AT = 3000
+/** Maximum number of values per filter. */
 const MOST = 200
 
 export interface Facets {

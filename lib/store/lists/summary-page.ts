@@ -10,7 +10,7 @@ import type { AnswerTexts } from '../answers/json-text.ts'
 import { readScoreMap, scoreMapText } from '../answers/score-json.ts'
 import { environmentMember, joinSummary, renderUsage, type SummaryParts } from '../answers/trace-json.ts'
 
-/** Separates values. to_json escapes this character, and values without to_json cannot contain it. */
+/** Separates values. to_json escapes this character, and values not passed through to_json cannot contain it. */
 const SEPARATOR = '\u0001'
 
 /**

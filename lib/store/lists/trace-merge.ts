@@ -59,7 +59,7 @@ export async function mergeLists(
   const before = () => `select from lists cross join lateral (${nearest('lists.list', !down, behindEdge(edge), '1')}) m
     where ${areFew} limit 1`
   const behind = isCursor ? statement.hasRow(before()) : 'false'
-  // All traces above the highest floor are in the rankings. The order newest has no floors.
+  // All traces above the highest floor are in the rankings. The `newest` order has no floors.
   const hasFloor = query.sort !== 'newest'
   const floor = `(select max(f.${statement.column}) from lists join ${names.ranking_floors} f
       on f.project_id = $1 and f.list = ${listed('lists.list')})`
@@ -115,9 +115,9 @@ interface Lists {
   /** Returns a query for the (key, id) of a list's newest traces. The key may be null. */
   members(list: string, limit: string): string
   /**
-   * Returns a query for the trace that a row (list, key, id) of `table` identifies. The trace is looked up in its list
-   * again, whose index pages have just been read; an index by id would read another page per trace. The query has
-   * `order by` so that the planner does not use another index while the tables are empty.
+   * Returns a query for the trace that a row (list, key, id) of `table` identifies. The trace is looked up in its
+   * list's index, whose pages have just been read. An index by id would require reading another page for each trace.
+   * The query has `order by` so that the planner does not use another index while the tables are empty.
    */
   row(table: string): string
 }

@@ -1,7 +1,7 @@
 /** Counts password attempts by person, device and network. */
 import type { Sql } from 'postgres'
 
-/** Time for which attempts are remembered. */
+/** How long attempts are remembered, in minutes. */
 export const WINDOW_MINUTES = 15
 
 /** A person, device or network, and its maximum number of attempts within the window. */

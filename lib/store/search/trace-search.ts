@@ -54,7 +54,7 @@ export interface SearchPage {
   readonly reached: string | undefined
 }
 
-/** Reads one page of a project's traces that match all of `wanted`. `query.sort` must be newest. */
+/** Reads one page of a project's traces that match all of `wanted`. `query.sort` must be `newest`. */
 export async function searchTraces(
   sql: Sql,
   projectId: number,
@@ -246,7 +246,7 @@ class Search {
     for (let at = 0; at < settled.length && !this.#isFull; ) {
       if (this.#candidatesLeft <= 0) return true
       let end = Math.min(at + CANDIDATES_AT_ONCE, settled.length)
-      // Candidates of the same millisecond are examined together because only the database knows their order.
+      // Candidates of the same millisecond are examined together, because only the database can determine their order.
       while (end < settled.length && settled[end]!.startedMs === settled[end - 1]!.startedMs) end++
       const some = settled.slice(at, end)
       if (await this.#look(some)) return true

@@ -68,7 +68,7 @@ const FORGET = `
   where project_id = $1::int and level = any (${FORTNIGHT_LEVELS})
     and start = any (array(select distinct ${fortnightOf('time')} from unnest($2::timestamptz[]) as time))`
 
-/** Returns all projects, because any project may lack fortnights. */
+/** Returns the ids of all projects, because any project may lack fortnights. */
 export async function readProjectIds(sql: Sql): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`select id from projects order by id`
   return rows.map(({ id }) => id)

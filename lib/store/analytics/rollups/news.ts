@@ -1,5 +1,5 @@
 /**
- * News are amounts not yet included in rollups. New and changed traces add theirs by COPY
+ * News are amounts not yet included in rollups. New and changed traces add their news by COPY
  * (lib/store/write/copy-batch.ts). Other statements that delete or move traces return summed news, which a second
  * statement in the same transaction writes, because test/fixtures/statements/lint.ts forbids an insert alongside a
  * deletion.

@@ -1,7 +1,7 @@
 /**
  * Builds SQL for the sums that readers see: rollups plus the news not yet folded, in one statement and therefore one
  * snapshot. Periods of a few hours are read from the traces themselves, exact to the minute, unless there are too many.
- * Totals over a period are read from the longest rows that fit into it: fortnights, days and hours.
+ * Totals over a period are read from the rows that cover the longest intervals within it: fortnights, days and hours.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'

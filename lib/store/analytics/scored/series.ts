@@ -38,7 +38,7 @@ export interface ScoreSeries {
 /** Separates JSON values, which cannot contain this character. */
 const SEPARATOR = '\u0001'
 
-/** `name` is null if no examined score counts. */
+/** `name` is null if none of the examined scores is counted. */
 type Row = { readonly examined: number } & (
   | (Omit<ScoreGroup, 'values'> & { readonly values: string })
   | { readonly name: null }
