@@ -1,7 +1,7 @@
 /**
- * Authenticates requests by API key. A verified key is cached for a few seconds, under a hash of the whole token. Every
- * other token is looked up in the database. Invalid keys are not cached: every invalid token takes the same path and
- * time and gets the same response, whatever its fault.
+ * Authenticates requests by API key. A verified key is cached for a few seconds, keyed by a hash of the whole token.
+ * Every other token is looked up in the database. Invalid keys are not cached: every invalid token takes the same path
+ * and time and gets the same response, whatever its fault.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { SqlAccess } from '../database/sql-access.ts'
@@ -26,7 +26,7 @@ export interface KeyRingOptions {
 const MAX_BATCH = 1000
 /** Minimum interval between writes of lastUsedAt (specification, section 5). */
 const TOUCH_INTERVAL_MS = 5 * 60_000
-/** Every lookup retries a failed write, so failures are logged at most once per this interval. */
+/** Minimum interval between log messages about failed writes, because every lookup retries a failed write. */
 const REMIND_MS = 60_000
 
 /**
@@ -112,13 +112,16 @@ export class KeyRing {
     }
   }
 
-  /** Marks keys as used and returns the new times; none if the write fails, because the keys stay valid. */
+  /**
+   * Marks keys as used and returns the new last-use times. If the write fails, returns no times instead of rejecting,
+   * because the keys stay valid.
+   */
   async #touch(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     try {
       const touched = await this.#options.sql.write(sql => touchKeys(sql, ids))
       return new Map(touched.map(row => [row.id, row.lastUsedAt]))
     } catch (error) {
-      // The next lookup retries.
+      // The next lookup retries the write.
       this.#untouched.fail(error)
       return new Map()
     }

@@ -50,7 +50,7 @@ export interface KeyRequest {
   readonly expiresInDays?: number | undefined
 }
 
-/** The actor named in the audit log. Without one, here and below, the log names a command. */
+/** The actor named in the audit log. If no actor is given, here and below, the log names a command. */
 type Actor = Pick<AuditEntry, 'by' | 'accountId' | 'projectId'>
 
 export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest, actor?: Actor): Promise<IssuedKey> {
@@ -80,7 +80,9 @@ export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest
 export interface KeySelection {
   /** Selects keys that expire within this many days. */
   readonly expiringDays?: number | undefined
-  /** Selects keys not used for this many days. A key that was never used counts from its creation. */
+  /**
+   * Selects keys not used for this many days. For a key that was never used, the days are counted from its creation.
+   */
   readonly unusedDays?: number | undefined
 }
 
@@ -124,7 +126,7 @@ export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise
   )
 }
 
-/** Sets the environment of future traces recorded with a key; `unassigned` removes it. */
+/** Sets the environment of future traces recorded with a key; `unassigned` removes the environment. */
 export async function setKeyEnvironment(sql: Sql, keyId: string, environment: string): Promise<KeyListing> {
   const label = environment.toLowerCase() === UNASSIGNED ? null : parseEnvironment(environment)
   const audit = entryOn('key.environment', { keyId, environment: label })

@@ -233,7 +233,7 @@ function diskProblems({ dataDir }: Config, disk: Disk | null): string[] {
   return [`The disk of ${dataDir} has ${megabytes} MB left: writes are refused when it is full. Make room.`]
 }
 
-/** Charts add up all pending rows, so too many make charts slow. */
+/** Charts add up all pending rows, so too many pending rows slow charts down. */
 const MOST_NEWS = 100_000
 
 const newsProblems = (news: number): string[] =>

@@ -76,7 +76,7 @@ export class IdleTraces {
     }
   }
 
-  /** Returns the number of traces that were completed and had not changed in the meantime. */
+  /** Completes those traces that have not changed in the meantime, and returns their number. */
   async #complete(idle: readonly RunningTrace[]): Promise<number> {
     const { sql, ingest } = this.#options
     const spans = await sql.read(sql => readEndedSpans(sql, idle))

@@ -1,4 +1,4 @@
-/** Repeats work with pauses. Logs when the work fails, hangs and recovers. */
+/** Repeats work with pauses. Logs when the work fails, hangs or recovers. */
 import { classifyFailure } from '../database/failure.ts'
 import { FailureLog } from '../failure-log.ts'
 import type { Logger } from '../log.ts'

@@ -121,7 +121,7 @@ interface Mark extends WaitingWords {
 export class Backlog {
   /** Number of waiting writes of all projects; undefined until the first check. */
   readonly waiting: number | undefined
-  /** Marks by project id. */
+  /** Each project's mark, by project id. */
   readonly marks: ReadonlyMap<number, Mark>
 
   constructor(waiting?: number, marks: ReadonlyMap<number, Mark> = new Map()) {

@@ -3,7 +3,9 @@
 /** Citus sent an intermediate result to a node that no longer holds the shard. */
 export const INTERMEDIATE_RESULT_NOT_FOUND = 'CIINF'
 
-/** Detects that a shard was split between a statement's planning and execution; the statement had no effect. */
+/**
+ * Detects that a shard was split after a statement was planned but before it was executed. The statement had no effect.
+ */
 export const isReplaced = (message: string): boolean => message.startsWith('could not find valid entry for shard')
 
 /** Detects a unique violation on a worker. Citus adds the shard number to the constraint, and drops the error code. */

@@ -54,7 +54,7 @@ export interface SqlAccess {
 /** Returned if nothing was read and the read must use the database's own address. */
 export const ELSEWHERE = Symbol('elsewhere')
 
-/** Reads of one project on the server that stores its traces. */
+/** Access for reading one project on the server that stores the project's traces. */
 export interface Near {
   /** Returns whether the project's server is known. */
   has(projectId: number): boolean

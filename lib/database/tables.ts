@@ -1,8 +1,9 @@
 /** The tables of the schema. Only tables that hold a project's traces may be on another server. */
 
 /**
- * Tables that hold a project's rows. Each project's rows are all on one server, which may differ between projects. Keys
- * therefore begin with project_id, so a statement that names the project finds all its rows on one server.
+ * Tables that hold a project's rows. Each project's rows are all on one server, but different projects' rows may be on
+ * different servers. Keys therefore begin with project_id, so a statement that names the project finds all its rows on
+ * one server.
  */
 export const PROJECT_TABLES = [
   'traces',

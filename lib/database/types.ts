@@ -15,7 +15,7 @@
 import type postgres from 'postgres'
 
 interface Type {
-  /** Object identifiers of the type and its array type in pg_type, identical in every PostgreSQL. */
+  /** Object identifiers of the type and its array type in pg_type, identical in every PostgreSQL installation. */
   readonly oid: number
   readonly arrayOid: number
   readonly read: (text: string) => unknown

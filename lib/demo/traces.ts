@@ -1,8 +1,8 @@
 /**
- * Reads the traces that `spoor demo` records, as instrumented applications would send them: runs that succeed, recover
- * and fail, conversations, a picture and a recording. Each line of traces.ndjson is a `DemoTrace` whose times are
- * seconds from now, and whose ids are names that begin with `$`. Each run replaces the names with new ids, so each run
- * adds traces.
+ * Reads the traces that `spoor demo` records, as instrumented applications would send them. They show runs that
+ * succeed, recover or fail, conversations, a picture and a recording. Each line of traces.ndjson is a `DemoTrace` whose
+ * times are seconds from now, and whose ids are names that begin with `$`. Each run replaces the names with new ids, so
+ * each run adds traces.
  */
 import { readFileSync } from 'node:fs'
 import { ordinaryTraces } from './ordinary.ts'

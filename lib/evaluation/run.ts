@@ -143,7 +143,8 @@ async function ask(evaluator: Evaluator, detail: EvaluatedTrace, { timeoutMs, si
   })
   const timer = setTimeout(() => late.abort(), timeoutMs)
   try {
-    // The async function turns a synchronous throw into a rejection, so that the race handles it and `over` is awaited.
+    // The async function turns a synchronous throw into a rejection, so that the race handles the rejection and `over`
+    // is awaited.
     const answer = (async () => evaluator.evaluate(detail, { signal: both }))()
     return await Promise.race([answer, over])
   } finally {

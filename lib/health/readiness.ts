@@ -22,7 +22,7 @@ const INTERVAL_MS = 1000
 const QUEUE_FULL = 'the write queue is full'
 const STOPPING = 'the server is stopping'
 
-/** The reasons for which a write would be rejected; empty if it would be accepted. */
+/** The reasons for which a write would be rejected; empty if a write would be accepted. */
 type Obstacles = readonly Obstacle[]
 
 export interface ReadinessOptions {
@@ -184,7 +184,9 @@ export type Change =
   | { readonly is: 'not ready'; readonly reasons: string; readonly cause: string | undefined }
   | { readonly is: 'ready'; readonly ms: number }
 
-/** An outage ends only after this long without obstacles, so that an unstable server has one outage instead of many. */
+/**
+ * An outage ends only after this long without obstacles, so that an unstable server causes one outage instead of many.
+ */
 const STEADY_MS = 3000
 /** Minimum time before a recurring reason is logged again during an outage. */
 const REMIND_MS = 60_000

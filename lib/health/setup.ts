@@ -3,7 +3,8 @@
  * the code. Checks before the first request, and repeatedly after a failure, so that no restart is needed once the
  * database becomes reachable or is migrated by hand.
  *
- * States: `waiting` (the database has not responded yet), `lacking` (it responded, and something is missing), `ready`.
+ * States: `waiting` (the database has not responded yet), `lacking` (the database has responded, and something is
+ * missing), `ready`.
  */
 import type { Sql } from 'postgres'
 import { findLeftBehind, migrateSchema } from '../cluster/distribution.ts'

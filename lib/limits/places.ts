@@ -1,7 +1,7 @@
 /**
- * Shares the capacity for large work among parties (projects). No party gets all capacity, so a party never depends on
- * when another one finishes. Work that does not fit waits, and parties take turns with equal weight. Work that has
- * waited too long, or has too much of its party's work before it, is rejected.
+ * Shares the capacity for large work among parties (projects). No party gets all of the capacity, so no party has to
+ * wait until another one finishes. Work that does not fit waits, and parties take turns with equal weight. Work that
+ * has waited too long, or has too much of its party's work ahead of it, is rejected.
  */
 import { Refusal } from '../errors.ts'
 

@@ -50,7 +50,7 @@ function* sharedCodes(route: Route): Generator<ErrorCode> {
 
 /**
  * Returns an operation's error responses, by status. Each status is one component, so that generators create one type
- * for it. The reference lists the codes that the operation may return.
+ * per status. The reference lists the codes that the operation may return.
  */
 export function errorResponses(route: Route, components: Components): Readonly<Record<string, Ref>> {
   const codes = errorCodesOf(route)

@@ -1,6 +1,6 @@
 /**
  * Defines a fresh sign-in: proof that the person is present now. Changes that would make a stolen session last (a first
- * password, keys, members) require one.
+ * password, keys, members) require a fresh sign-in.
  */
 import { Refusal } from '../errors.ts'
 import type { Visitor } from './visit.ts'

@@ -22,7 +22,7 @@ export interface VisitorsOptions {
 const MAX_BATCH = 500
 /** Minimum interval between writes of a session's last use. */
 const TOUCH_INTERVAL_MS = 5 * 60_000
-/** Every lookup retries the write, so a failure is logged at most once per interval. */
+/** Minimum interval between log messages about failed writes, because every lookup retries a failed write. */
 const REMIND_MS = 60_000
 
 interface Lookup extends LookupOf<Visit> {

@@ -51,8 +51,8 @@ export function findFull<T extends RollupPart>(
 
 /**
  * Assigns each part to its own row if the row exists or capacity remains, otherwise to the row of its environment or
- * family. An amount is therefore later subtracted from the row it was added to, as long as rows are kept. `full` lists
- * the rows of the hours and days that may lack capacity.
+ * family. An amount is therefore later subtracted from the row it was added to, as long as that row is kept. `full`
+ * lists the rows of the hours and days that may lack capacity.
  */
 export function findRoom<T extends RollupPart>(
   parts: readonly T[],

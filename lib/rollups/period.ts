@@ -37,7 +37,7 @@ export interface Period {
   readonly from: number
   readonly to: number
   readonly step: PeriodStep
-  /** Time zone whose midnights start days, in minutes east of UTC. */
+  /** Time zone in which days start at midnight, in minutes east of UTC. */
   readonly offset: number
 }
 

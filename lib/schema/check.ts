@@ -184,7 +184,7 @@ function faultOfWritten(rules: Rules, number: LosslessNumber): Fault | undefined
   return faultOfNumber({}, Number(literal))
 }
 
-/** Whether a number as written obeys the rules, even if no double represents it exactly. */
+/** Returns whether a number, as written, obeys the rules, even if no double represents the number exactly. */
 export const obeysAsWritten = (rules: Rules, literal: string): boolean =>
   faultOfWritten(rules, new LosslessNumber(literal)) === undefined
 

@@ -1,7 +1,7 @@
 /**
  * Schemas of request bodies (specification 2.1 to 2.3 and 2.7). Validation, the OpenAPI document, the tools and the
- * types all derive from them. lib/trace checks rules that a schema cannot express (the order of times, U+0000 in text
- * columns, nesting depth).
+ * types all derive from these schemas. lib/trace checks rules that a schema cannot express (the order of times, U+0000
+ * in text columns, nesting depth).
  */
 import Type, { type Static } from 'typebox'
 import { named } from './object.ts'

@@ -1,6 +1,7 @@
 /**
  * Finds traces that an evaluator has not judged yet, and stores its verdicts as scores with the source `eval`. A
- * verdict applies to one content of a trace, so a trace that has grown since (from OpenTelemetry) is judged again.
+ * verdict applies to the content that a trace had when it was judged, so a trace that has since grown (from
+ * OpenTelemetry) is judged again.
  */
 import type { Sql } from 'postgres'
 import { MAX_SCORES } from '../schema/input.ts'

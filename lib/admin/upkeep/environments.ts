@@ -29,7 +29,9 @@ export interface BackfillPlan {
   /** Number of selected traces, and the number whose environment would change. */
   readonly matched: number
   readonly changing: number
-  /** Selected traces by environment; null for traces whose environment was never recorded. */
+  /**
+   * Number of selected traces per environment. `environment` is null for traces whose environment was never recorded.
+   */
   readonly environments: readonly { readonly environment: string | null; readonly traces: number }[]
   /** The highest `seq` to change. Traces stored after the plan was made stay unchanged. */
   readonly upToSeq: number

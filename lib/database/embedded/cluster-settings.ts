@@ -10,7 +10,9 @@ function readMemoryBytes(): number {
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem()
 }
 
-/** Returns the settings, which are passed to postgres at every start so that they follow the code and the machine. */
+/**
+ * Returns the settings, which are passed to postgres at every start so that they always match the code and the machine.
+ */
 export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<string, string> {
   const megabytes = (share: number, least: number, most: number) =>
     `${Math.round(Math.min(most, Math.max(least, memoryBytes * share)) / MIB)}MB`

@@ -256,8 +256,8 @@ class Cluster {
   }
 
   /**
-   * Enters the cluster of a running PostgreSQL. Returns false if PostgreSQL has exited in the meantime or must be
-   * restarted.
+   * Enters the cluster of a running PostgreSQL server. Returns false if PostgreSQL has exited in the meantime or must
+   * be restarted.
    */
   async #enter(found: RunningPostmaster): Promise<boolean> {
     this.#note(found.socketDir)
@@ -305,7 +305,7 @@ class Cluster {
     }
   }
 
-  /** Returns whether no other process uses PostgreSQL or is about to. */
+  /** Returns whether no other process is using PostgreSQL or is about to use it. */
   async #isLast({ socketDir }: RunningPostmaster): Promise<boolean> {
     if (this.#role === 'command' && (await readHolder(this.#dataDir)) !== undefined) return false
     this.#presence ??= connectTo(this.#targetIn(socketDir))
@@ -335,7 +335,9 @@ function isGoingAway(error: unknown): boolean {
   return failure === 'lost' || code === SQLSTATE.cannotConnectNow || (failure === 'refused' && name !== 'PostgresError')
 }
 
-/** Logs a PostgreSQL message. A PANIC ends all sessions. A FATAL error ends one session, whose client reports it. */
+/**
+ * Logs a PostgreSQL message. A PANIC ends all sessions. A FATAL error ends one session, whose client reports the error.
+ */
 function logLine(log: Logger, line: string): void {
   log[line.startsWith('PANIC') ? 'error' : 'debug']({ postgres: line }, 'PostgreSQL says')
 }

@@ -11,9 +11,9 @@
  *
  * The data folder's mode is 0700. PostgreSQL does not run as root, so a root process runs PostgreSQL as another user,
  * who must be able to traverse the data folder because PostgreSQL uses absolute paths. The folder then has mode 0710
- * and that user's group. Root keeps the folder, because an owner could replace root's files. The user can neither list
- * nor change the folder, and can read only the home. If the user cannot reach the folder, `postgres` links to a home
- * elsewhere.
+ * and that user's group. Root keeps ownership of the folder, because another owner could replace root's files. The user
+ * can neither list nor change the folder, and can read only the home. If the user cannot reach the folder, `postgres`
+ * links to a home elsewhere.
  */
 import { createHash } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
@@ -134,7 +134,10 @@ async function checkLink(path: string): Promise<void> {
   throw new ConfigError(`DATA_DIR: ${path} must be a folder, or a link that this user has made: remove it`)
 }
 
-/** Returns the group of the user that runs PostgreSQL, who owns the home in the data folder if one exists. */
+/**
+ * Returns the group of the user that runs PostgreSQL: if the data folder contains a home, the group of the home's
+ * owner.
+ */
 async function groupOf(home: string): Promise<number> {
   const user = findClusterUser()!
   const stats = existsSync(home) ? await lstat(home) : undefined

@@ -34,7 +34,9 @@ export interface RestoreTarget {
 export interface RestoreOptions {
   /** Restores beside existing rows, under new ids. */
   readonly into: boolean
-  /** Restores keys as revoked, which is required if their secret differs from the existing keys' secret. */
+  /**
+   * Restores keys as revoked. This is required if the keys were made with a different secret from the existing keys.
+   */
   readonly revokeKeys: boolean
   /** The operating-system user who runs the restore. */
   readonly systemUser?: string

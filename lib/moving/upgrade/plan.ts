@@ -26,7 +26,10 @@ export interface Plan {
  * sorts.
  */
 const BESIDE_BYTES = 1024 ** 3
-/** A copy is rarely larger than the original, which contains free space, but its index pages may split differently. */
+/**
+ * A copy is rarely larger than the original, which contains free space, but the copy's index pages may split
+ * differently.
+ */
 const SHARE = 1.1
 
 /** Returns undefined if there is nothing to do. Throws an AdminError if the upgrade is impossible. */

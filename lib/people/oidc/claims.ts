@@ -74,7 +74,10 @@ function holds({ claim, value }: RoleRule, claims: Claims): boolean {
   return values.some(each => each !== null && typeof each !== 'object' && each !== undefined && String(each) === value)
 }
 
-/** Returns the claim with this exact name, dots included, or else the nested claim, as for `realm_access.roles`. */
+/**
+ * Returns the claim with this exact name, dots included. If there is none, returns the nested claim, such as `roles` in
+ * `realm_access` for `realm_access.roles`.
+ */
 function claimAt(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims

@@ -63,8 +63,8 @@ export class Provider {
   }
 
   /**
-   * Returns the provider's sign-in URL and the values to return. With `fresh`, requests new proof of identity even if
-   * the provider remembers the person. Throws an OidcError.
+   * Returns the provider's sign-in URL and the values that the sign-in must return. With `fresh`, requests new proof of
+   * identity even if the provider remembers the person. Throws an OidcError.
    */
   async startAttempt(fresh: boolean): Promise<{ readonly address: string; readonly attempt: SignInAttempt }> {
     return this.#ask(async library => {

@@ -43,8 +43,8 @@ type Values = AnswerTexts<readonly [...typeof COLUMNS, 'scores']>
 const VALUES = COLUMNS.join(", E'\\x01', ")
 
 /**
- * Returns SQL for the aggregate that builds a page's string. Its rows are traces of project $1 as t, in page order. The
- * string is null if there are no rows.
+ * Returns SQL for the aggregate that builds a page's string. Its input rows are traces of project $1 as t, in page
+ * order. The string is null if there are no rows.
  */
 export const pageText = (names: TableNames): string =>
   `string_agg(concat(${VALUES}, E'\\x01', ${scoreMapText(names)}), E'\\x01')`

@@ -1,6 +1,6 @@
 /**
  * Finds pages of the slowest and costliest traces that lie deeper than a ranking reaches
- * (lib/store/rankings/rankings.ts), or that a ranking cannot fill because traces of its top were deleted. Tries three
+ * (lib/store/rankings/rankings.ts), or that a ranking cannot fill because traces at its top were deleted. Tries three
  * ways:
  *
  * 1. Walks a short way along the index of all the project's slowest or costliest traces, which has no floor. If many

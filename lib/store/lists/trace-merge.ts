@@ -9,15 +9,15 @@
  *
  * 1. The matching families are read. A project has at most four families per model and environment.
  * 2. One page is read from each list of a few frequent families, and these pages are merged. If the result fills the
- *    page, its last trace is a bound: no trace further from the edge is on the page. The bound ends lookups in the
- *    remaining lists early, which makes them cheaper (test/bench/RESULTS.md, "Reading lists").
+ *    page, its last trace is a bound: no trace further from the edge is on the page. With the bound, lookups in the
+ *    remaining lists end early and cost less (test/bench/RESULTS.md, "Reading lists").
  * 3. In each remaining list, the trace nearest the edge is looked up. These traces may tighten the bound.
  * 4. A page of n traces can contain traces of at most n lists, those with the nearest traces. The page is merged from
  *    these lists.
  *
  * The cost does not grow with the number of traces, whether or not they match. The exception is a query by user, tag
- * and name together, which checks the user's traces with the tag one by one. The index of a long list contains only the
- * top of its slowest and costliest traces, so deeper pages are found in lib/store/lists/trace-depth.ts.
+ * and name together, which checks, one by one, the user's traces that have the tag. The index of a long list contains
+ * only the top of its slowest and costliest traces, so deeper pages are found in lib/store/lists/trace-depth.ts.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'

@@ -38,7 +38,10 @@ export interface Start {
 }
 
 export interface FoundTraces {
-  /** The page and, if any, the trace after it, as a string for readSummaries, nearest the edge first. */
+  /**
+   * The page's traces, nearest the edge first, and the trace after the page if there is one. A string for
+   * readSummaries.
+   */
   readonly page: string | null
   /** Whether a trace exists on the other side of the edge. */
   readonly behind: boolean

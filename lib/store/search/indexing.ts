@@ -170,7 +170,7 @@ interface Fill {
 
 /**
  * Builds a segment of the next traces from before search was turned on. Returns the number of traces; undefined if all
- * are indexed or it is too early.
+ * traces are indexed, or if it is too early to index them.
  */
 export async function fillBack(
   sql: Sql,

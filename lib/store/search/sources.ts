@@ -31,7 +31,7 @@ interface SpanRow {
   readonly packed: string | null
 }
 
-/** Fields of a span that match it with messages received separately (lib/trace/span-messages.ts). */
+/** Fields by which a span is matched with messages that were received separately (lib/trace/span-messages.ts). */
 interface SpanPlace {
   readonly id: string
   readonly parentSpanId: string | null

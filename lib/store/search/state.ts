@@ -67,8 +67,8 @@ export async function findDue(sql: Sql): Promise<number[]> {
 }
 
 /**
- * Turns search on or off, and writes the audit entry. Turning search off deletes the index; a server fills it
- * (lib/background/search-index.ts). Returns false if the project does not exist.
+ * Turns search on or off, and writes the audit entry. Turning search off deletes the index. After search is turned on,
+ * a server fills the index (lib/background/search-index.ts). Returns false if the project does not exist.
  */
 export function setSearch(sql: Sql, projectId: number, on: boolean, audit: AuditEntry): Promise<boolean> {
   return inTransaction(sql, async () => {

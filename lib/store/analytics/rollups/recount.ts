@@ -2,9 +2,10 @@
  * Compares rollups with the traces that they sum, and recounts days from scratch.
  *
  * A comparison is one statement and therefore sees one snapshot. A recount of a day is one transaction: it deletes the
- * day's rollups and writes the difference between the day's traces and news as news for the next fold. The result is
- * exact even with concurrent writes: each write changes traces and news by the same amount in one transaction, so the
- * difference is the same in every snapshot, and the lock on the project's rollups prevents concurrent folds.
+ * day's rollups and adds, as news for the next fold, the difference between the day's traces and its existing news. The
+ * result is exact even with concurrent writes: each write changes traces and news by the same amount in one
+ * transaction, so the difference is the same in every snapshot, and the lock on the project's rollups prevents
+ * concurrent folds.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'

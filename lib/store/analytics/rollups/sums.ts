@@ -56,7 +56,7 @@ export interface SumsAsked {
   readonly filters: ChartFilters
   /** Fields that the statement uses. Other fields may be null. */
   readonly fields?: readonly ChartField[]
-  /** Whether to sum over the whole period. If not, each row starts in the step that it belongs to. */
+  /** Whether to sum over the whole period. If not, each row's start lies in the step to which the row belongs. */
   readonly isWhole?: boolean
 }
 

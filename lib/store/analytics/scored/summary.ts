@@ -14,7 +14,7 @@ export interface ScoreGroup {
 }
 
 export interface HistogramBar {
-  /** Inclusive lower bound; `to` is exclusive. Both are equal if the bar counts a single value. */
+  /** Inclusive lower bound; `to` is exclusive. `from` and `to` are equal if the bar counts a single value. */
   readonly from: number
   readonly to: number
   readonly count: number
@@ -24,9 +24,9 @@ export interface ScoreSummary {
   readonly name: string
   readonly dataType: string
   readonly count: number
-  /** Overall mean: the share of true for booleans, null for categories. */
+  /** Overall mean. For booleans, the share of true values; for categories, null. */
   readonly average: number | null
-  /** Mean per step; null for steps without scores and for categories. For booleans, the share of true. */
+  /** Mean per step; null for steps without scores and for categories. For booleans, the share of true values. */
   readonly mean: readonly (number | null)[]
   /** Counts per step of the most frequent values, for categories and booleans. */
   readonly shares: Readonly<Record<string, readonly number[]>>
