@@ -36,7 +36,7 @@ export function parseKey(prefix: string, token: string): KeyParts | undefined {
   return parts === null ? undefined : { keyId: parts[1]!, secret: parts[2]! }
 }
 
-/** Masks key secrets in a string, such as a URL into which a client put a key. */
+/** Masks key secrets in a string, such as a URL that contains a key. */
 export function maskSecrets(text: string): string {
   return text.includes('_live_') ? text.replaceAll(SECRET_IN_TEXT, '$1…') : text
 }

@@ -48,7 +48,7 @@ export interface InstanceStatus {
   readonly totals: Totals
   /** Number of rows not yet folded into the sums over time. Charts add these rows at query time. */
   readonly news: number
-  /** Number of dashboard users and of their sessions. */
+  /** Number of dashboard users, and number of their sessions. */
   readonly people: { readonly users: number; readonly sessions: number }
   /** Problems, as sentences that include the remedy; empty if there are none. */
   readonly problems: readonly string[]

@@ -30,7 +30,7 @@ const MOST_AT_ONCE = 20_000
  * fortnight whose traces keep changing is computed repeatedly.
  */
 const FORTNIGHTS_MS = 1000
-/** Time limit for counting history in each round, which is a fifth of the total time. A single day may take longer. */
+/** Time limit for counting history in each round: a fifth of the total time. A single day may take longer. */
 const HISTORY_MS = 1000
 /** Allows for days with millions of traces. */
 const DAY_TIMEOUT_MS = 600_000

@@ -3,10 +3,10 @@
  * returns stale errors after a backend dies, and because its transactions can terminate the process (connection.ts).
  * This pool replaces a connection that has closed or raised a fatal error.
  *
- * A lease is opening, free (waiting for work), busy (leased) or dead (discarded on return). Work queues while all
- * connections are busy or a connection opens, and is rejected if the queue is full or no connection can be opened. A
- * free connection is closed if another holder needs its slot more (pooled/connection-limit.ts). A hung connection
- * (pooled/hung-connection.ts) is closed, and its queries fail as `lost`.
+ * A lease is opening, free (waiting for work), busy (leased) or dead (discarded on return). Work waits while all
+ * connections are busy or a connection is being opened, and is rejected if the queue is full or no connection can be
+ * opened. A free connection is closed if another holder needs its slot more (pooled/connection-limit.ts). A hung
+ * connection (pooled/hung-connection.ts) is closed, and its queries fail as `lost`.
  */
 import type { Sql } from 'postgres'
 import { within } from '../within.ts'

@@ -70,7 +70,8 @@ const LOST_PAUSE_MS = 50
 
 /**
  * Creates the access. Reads use `readers` and writes use `writers`, so that neither kind delays the other. Reads of one
- * project use `near` if possible. Client reads pass through `turns`, so that no project's reads hold all connections.
+ * project use `near` if possible. Client reads pass through `turns`, so that no single project's reads can hold all
+ * connections.
  */
 export function createSqlAccess(
   readers: Pool,

@@ -28,7 +28,7 @@ type State =
 /** Databases whose newer schema was logged already, because a process may have two Setups for one database. */
 const toldNewer = new WeakSet<Database>()
 
-/** Pause between checks, within which a started or recovered database is noticed. */
+/** Pause between checks. A started or recovered database is noticed within this time. */
 const RETRY_MS = 250
 
 export class Setup {

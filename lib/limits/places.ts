@@ -47,7 +47,8 @@ export class Places {
 
   /**
    * Calls `enter` when the work fits and its turn comes, immediately if possible, or `refuse` if the wait is too long.
-   * Throws `quota_exhausted` if too much of the party's work waits. The returned function leaves the slot or the line.
+   * Throws `quota_exhausted` if too much of the party's work is already waiting. The returned function leaves the slot
+   * or the line.
    */
   join(party: unknown, weight: number, enter: () => void, refuse: (refusal: Refusal) => void): () => void {
     if (this.#countWaiting(party) >= this.#bounds.line) throw busy()
@@ -160,7 +161,10 @@ export class Place {
     return this.#isInside && this.#places.wants(this.#party, this.#weight)
   }
 
-  /** Resolves at the work's turn. Rejects with `quota_exhausted` if the wait is too long or too much work waits. */
+  /**
+   * Resolves at the work's turn. Rejects with `quota_exhausted` if the wait is too long or too much work is already
+   * waiting.
+   */
   enter(weight = 1): Promise<void> {
     this.#entered ??= new Promise((resolve, reject) => {
       if (this.#isOver) return

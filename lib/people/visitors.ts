@@ -56,7 +56,7 @@ export class Visitors {
     this.#remembered.forget()
   }
 
-  /** Creates a user for an unknown person whom the proxy vouches for, if configured. */
+  /** Creates a user for an unknown person whom the proxy vouches for, if the configuration allows this. */
   async #welcome(asked: Visiting): Promise<Visit | undefined> {
     const { roleOfUnknown, sql } = this.#options
     if (roleOfUnknown === undefined) return undefined

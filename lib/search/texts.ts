@@ -81,7 +81,7 @@ export function stringsOf(json: string, most: number): string[] {
   return strings
 }
 
-/** Returns the position of the quote that closes a string, or the text's length if truncated. */
+/** Returns the position of the quote that closes a string, or the text's length if the text is truncated. */
 function endOf(json: string, from: number): number {
   for (let quote = json.indexOf('"', from); quote !== -1; quote = json.indexOf('"', quote + 1)) {
     let before = quote

@@ -5,7 +5,10 @@ import { type Connect, HungCheck, pidOf } from './hung-connection.ts'
 
 export interface Lease {
   readonly sql: Sql
-  /** The driver instance given to work. Throws instead of reconnecting, which would split work and transactions. */
+  /**
+   * The driver instance given to work. Throws instead of reconnecting, because a new connection would split work and
+   * transactions.
+   */
   readonly guarded: Sql
   readonly hungCheck: HungCheck
   dead: boolean

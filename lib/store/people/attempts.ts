@@ -18,7 +18,7 @@ export async function readWait(sql: Sql, subjects: readonly Subject[]): Promise<
   return seconds(row.waitS)
 }
 
-/** Maximum number of expired rows that a counted attempt deletes. */
+/** Maximum number of expired rows deleted when an attempt is counted. */
 const FORGOTTEN_AT_ONCE = 100
 
 /**

@@ -134,7 +134,7 @@ interface Actor {
   readonly keep?: string | null
 }
 
-/** Sets a member's role, which sign-ins no longer update, and ends the member's sessions except `keep`. */
+/** Sets a member's role and ends the member's sessions except `keep`. Sign-ins no longer update the role. */
 export async function setRole(
   sql: Sql,
   { by, accountId, keep = null }: Actor,

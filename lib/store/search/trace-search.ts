@@ -24,8 +24,9 @@ import { inMs, readSources } from './sources.ts'
 export interface SearchBounds {
   /** Maximum number of segments read. */
   readonly segments: number
-  /** Maximum number of candidates filtered, and of traces whose texts are searched. */
+  /** Maximum number of candidates filtered. */
   readonly candidates: number
+  /** Maximum number of traces whose texts are searched. */
   readonly texts: number
   /** Maximum total size of the searched traces, in bytes. */
   readonly bytes: number
@@ -33,7 +34,7 @@ export interface SearchBounds {
 
 /** 1024 segments are enough for a million traces. */
 const BOUNDS: SearchBounds = { segments: 1024, candidates: 20_000, texts: 400, bytes: 24 * 1024 * 1024 }
-/** Segments in the first window, growth factor between windows, and maximum segments per window. */
+/** Number of segments in the first window, factor by which windows grow, and maximum number of segments per window. */
 const FIRST_WINDOW = 16
 const WINDOW_GROWTH = 4
 const MOST_WINDOW = 256

@@ -105,8 +105,8 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
 }
 
 /**
- * Returns SQL for the single level from which steps are read: level, since, until. Days in time zones other than UTC
- * are summed from hours.
+ * Returns SQL for one row (level, since, until): the single level from which steps are read. Days in time zones other
+ * than UTC are summed from hours.
  */
 function stepsInSql(sql: Sql, period: Period, group: RollupGroup) {
   const { from, to } = period
