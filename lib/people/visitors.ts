@@ -1,4 +1,4 @@
-/** Identifies the dashboard's visitors. Results are cached for a few seconds, but wrong tokens are not. */
+/** Identifies the dashboard's visitors. Results are cached for a few seconds, except results for wrong tokens. */
 import type { SqlAccess } from '../database/sql-access.ts'
 import { FailureLog } from '../failure-log.ts'
 import { Remembered } from '../limits/remembered.ts'

@@ -9,7 +9,7 @@ import { named } from './object.ts'
 export const MAX_SPANS = 200
 export const MAX_TAGS = 20
 export const MAX_EVENTS = 50
-/** Maximum number of characters in a name, a short string such as a model, and a tag. */
+/** Maximum number of characters in a name, in a tag, and in a short string such as a model. */
 export const MAX_NAME = 500
 export const MAX_TEXT = 200
 export const MAX_TAG = 64

@@ -1,4 +1,4 @@
-/** Determines what an upgrade must do in a data folder, and removes the folders that earlier upgrades left. */
+/** Determines what an upgrade must do in a data folder, and removes the folders that earlier upgrades left behind. */
 import { existsSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'

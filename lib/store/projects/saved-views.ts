@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import { isUniqueViolation } from '../../database/failure.ts'
 
-/** Maximum number of views per user in a project, and of shared views in a project. */
+/** Maximum number of a user's own views in a project, and maximum number of shared views in a project. */
 export const MOST_VIEWS = 100
 
 export interface View {

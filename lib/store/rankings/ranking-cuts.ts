@@ -34,7 +34,7 @@ export class RankingCuts {
   readonly #database: Pick<Database, 'connect' | 'limit'>
   readonly #failures: FailureLog
   readonly #options: CutOptions
-  /** Operations left until a project's rankings are cut, by project. */
+  /** For each project, the number of operations left until its rankings are cut. */
   readonly #left = new Map<number, number>()
   readonly #due = new Set<number>()
   #unread = 0

@@ -13,7 +13,7 @@ import { readSearched } from './searched-projects.ts'
  * (lib/store/search/searched-projects.ts).
  */
 const SETTLE_MS = 10_000
-/** Maximum time that words of deleted traces may stay in the index, as numbers. */
+/** Maximum time that the terms of deleted traces may stay in the index. */
 const SWEEP_MS = 24 * 3_600_000
 
 /** Returns SQL for whether it is too early to read earlier traces, for a row of search_fills. */

@@ -136,8 +136,9 @@ export async function readSessionSums(sql: Sql, projectId: number, ids: readonly
   return rows.map(({ traceId: _, ...sums }) => sums)
 }
 
-/** Maximum number of traces summed per session (newest first), and of users listed. */
+/** Maximum number of traces summed for a single session, newest first. */
 const MOST_SUMMED_OF_ONE = 5000
+/** Maximum number of users listed for a session. */
 const MOST_USERS = 20
 
 interface SessionSums {

@@ -86,7 +86,7 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
     name === undefined
       ? sql``
       : sql`and list = ${sql.unsafe(hashInSql('wanted.name', 'g.number'))} and name = wanted.name`
-  // "offset 0" makes PostgreSQL find each group's rows in each piece by the index.
+  // "offset 0" makes PostgreSQL use the index to find each group's rows in each piece.
   return sql`
     select r.start, r.name, g.status, g.environment, g.model, ${sql.unsafe(amounts('r'))}
     from (select ${name ?? null}::text as name) wanted

@@ -37,8 +37,9 @@ export interface ScoreSummary {
   readonly sources: Readonly<Record<SummarySource, number>>
 }
 
-/** Maximum number of names in a response, and of values per name, most frequent first. */
+/** Maximum number of names in a response. The most frequent names are listed. */
 const MOST_NAMES = 200
+/** Maximum number of values per name. The most frequent values are listed. */
 const MOST_VALUES = 20
 /** Maximum number of counts per name, over all values and steps. With more steps, fewer values are listed. */
 const MOST_COUNTS = 8000
