@@ -1,7 +1,7 @@
 /**
- * Authenticates requests by API key. A verified key is cached for a few seconds, under a hash of the whole token. Every
- * other token is looked up in the database. Invalid keys are not cached: whatever is wrong with a token, it takes the
- * same path and time, and gets the same response.
+ * Authenticates requests by API key. A verified key is cached for a few seconds, keyed by a hash of the whole token.
+ * Every other token is looked up in the database. Invalid keys are not cached: every invalid token takes the same path
+ * and time and gets the same response, whatever its fault.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { SqlAccess } from '../database/sql-access.ts'
@@ -26,10 +26,13 @@ export interface KeyRingOptions {
 const MAX_BATCH = 1000
 /** Minimum interval between writes of lastUsedAt (specification, section 5). */
 const TOUCH_INTERVAL_MS = 5 * 60_000
-/** Every lookup retries the write, so a failure is logged at most once per interval. */
+/** Minimum interval between log messages about failed writes, because every lookup retries a failed write. */
 const REMIND_MS = 60_000
 
-/** An id that no key has. Malformed tokens are looked up under this id, so that they take the same time. */
+/**
+ * An id that no key has. Malformed tokens are looked up under this id, so that rejecting them takes as long as
+ * rejecting a well-formed token.
+ */
 const NO_KEY_ID = ''
 const SECRET_LENGTH = 43
 const DUMMY_DIGEST = Buffer.alloc(32)
@@ -54,7 +57,7 @@ export class KeyRing {
 
   /**
    * Returns the principal for an Authorization header. Throws `invalid_api_key`. If the database is unreachable, throws
-   * `unavailable`, or `quota_exhausted` for access to write or delete.
+   * `quota_exhausted` if `access` allows writing or deleting, and `unavailable` otherwise.
    */
   authenticate(authorization: string | undefined, access: Access): Principal | Promise<Principal> {
     const token = bearerToken(authorization)
@@ -109,13 +112,16 @@ export class KeyRing {
     }
   }
 
-  /** Marks keys as used and returns the new times; none if the write fails, because the keys stay valid. */
+  /**
+   * Marks keys as used and returns the new last-use times. If the write fails, returns no times instead of rejecting,
+   * because the keys stay valid.
+   */
   async #touch(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     try {
       const touched = await this.#options.sql.write(sql => touchKeys(sql, ids))
       return new Map(touched.map(row => [row.id, row.lastUsedAt]))
     } catch (error) {
-      // The next lookup retries.
+      // The next lookup retries the write.
       this.#untouched.fail(error)
       return new Map()
     }
@@ -130,8 +136,9 @@ export class KeyRing {
   }
 
   /**
-   * Whether a key is valid. Takes the same time if the key is unknown, has another secret, or is no longer valid,
-   * because an unknown key is compared with another key's row. `row` is undefined only if there are no keys.
+   * Returns whether a key is valid. The check takes equally long whether the key is unknown, has a different secret, or
+   * is no longer valid, because an unknown key is compared with another key's row. `row` is undefined only if there are
+   * no keys.
    */
   #isValid({ keyId, secret }: Lookup, row: KeyForAuth | undefined): boolean {
     const given = digestSecret(secret, this.#options.digestSecret)
@@ -140,7 +147,9 @@ export class KeyRing {
   }
 }
 
-/** Returns the token after the scheme `Bearer`, in any letter case; empty if there is none. */
+/**
+ * Returns the token after the scheme `Bearer`, which may be in any letter case; an empty string if there is no token.
+ */
 function bearerToken(authorization = ''): string {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
 }
@@ -164,7 +173,7 @@ function isPast(time: string | null): boolean {
   return time !== null && Date.parse(time) <= Date.now()
 }
 
-/** Whether it is time to mark a key as used again. */
+/** Returns whether a key's last-use time is due to be updated. */
 function isDue(lastUsedAt: string | null): boolean {
   return lastUsedAt === null || Date.parse(lastUsedAt) + TOUCH_INTERVAL_MS <= Date.now()
 }

@@ -1,6 +1,6 @@
 /**
  * Creates and parses API keys: `<KEY_PREFIX>_live_<keyId>_<secret>`. The key id may be shown. Only the key's holder
- * knows the secret; the database stores its keyed digest.
+ * knows the secret; the database stores the secret's keyed digest.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 
@@ -10,7 +10,10 @@ const KEY_ID_LENGTH = 16
 const SECRET_LENGTH = 43
 const KEY_REST = new RegExp(`^([0-9A-Za-z]{${KEY_ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})$`)
 const SECRET_IN_TEXT = new RegExp(`(_live_[0-9A-Za-z]{${KEY_ID_LENGTH}}_)[0-9A-Za-z]+`, 'g')
-/** Largest multiple of 62 up to 256. Larger bytes are dropped, because they would favour the first characters. */
+/**
+ * Largest multiple of 62 that is not above 256. Bytes from this value on are dropped, because they would favour the
+ * first characters of the alphabet.
+ */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length)
 
 export interface KeyParts {
@@ -18,7 +21,7 @@ export interface KeyParts {
   readonly secret: string
 }
 
-/** Creates a key: the whole string, which cannot be retrieved again, and its parts. */
+/** Creates a key. Returns its parts and the whole key, which cannot be retrieved later. */
 export function generateKey(prefix: string): KeyParts & { readonly key: string } {
   const keyId = randomText(KEY_ID_LENGTH)
   const secret = randomText(SECRET_LENGTH)
@@ -33,7 +36,7 @@ export function parseKey(prefix: string, token: string): KeyParts | undefined {
   return parts === null ? undefined : { keyId: parts[1]!, secret: parts[2]! }
 }
 
-/** Masks key secrets in a string, such as a URL into which a client put a key. */
+/** Masks key secrets in a string, such as a URL that contains a key. */
 export function maskSecrets(text: string): string {
   return text.includes('_live_') ? text.replaceAll(SECRET_IN_TEXT, '$1…') : text
 }

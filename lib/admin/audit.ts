@@ -16,7 +16,7 @@ export interface AuditListing {
 /** Maximum number of entries listed; the newest are kept. */
 export const MOST_AUDIT_ENTRIES = 10_000
 
-/** Lists the audit entries of one or all projects since a time, oldest first. */
+/** Lists the audit entries of one project or of all projects, oldest first. `since` is the earliest time. */
 export async function listAudit(sql: Sql, project?: string, since?: string): Promise<AuditListing[]> {
   const projectId = project === undefined ? undefined : await requireProject(sql, project)
   const rows = await readAudit(sql, { projectId, since }, MOST_AUDIT_ENTRIES)

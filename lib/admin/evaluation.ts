@@ -1,4 +1,4 @@
-/** Implements `spoor evaluate`, in which evaluators judge a project's traces. */
+/** Implements `spoor evaluate`, which runs evaluators on a project's traces. */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { EvaluatedTrace, Evaluator } from '../evaluation/evaluator.ts'
@@ -54,7 +54,7 @@ export async function evaluateTraces(
   return soFar()
 }
 
-/** Returns the latest runs whose verdicts the project still has. */
+/** Returns the latest runs, except those whose verdicts have been deleted from the project. */
 export async function listEvaluations(sql: Sql, project: string): Promise<EvaluationRun[]> {
   return listRuns(sql, await requireProject(sql, project), MOST_RUNS)
 }

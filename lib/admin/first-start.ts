@@ -23,13 +23,16 @@ export interface FirstStart {
   readonly obstacle: string | undefined
 }
 
-/** When to create sign-in links: `always` at each start, `first` only at the first, `off` without a dashboard. */
+/**
+ * When to create sign-in links: at each start (`always`), only at the first start (`first`), or never because there is
+ * no dashboard (`off`).
+ */
 export type Links = 'always' | 'first' | 'off'
 
 /**
- * A working link must not end up in a log. Stdout is a log unless it is a terminal, as under systemd or Docker, so only
- * the first start prints a link there, as it does a key. The same applies to a server that other machines reach
- * directly, because its terminal is often recorded (`docker run -t`).
+ * A working link must not end up in a log. If stdout is not a terminal (for example, under systemd or Docker), it
+ * counts as a log, and only the first start prints a link, as it prints a key. The same applies to a server that other
+ * machines reach directly, because its terminal is often recorded (`docker run -t`).
  */
 export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>, isTerminal: boolean): Links {
   if (!dashboard) return 'off'
@@ -38,7 +41,7 @@ export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>,
 
 /**
  * Creates the owner account, the project `default` and one key with every scope if the database, embedded or external,
- * has no project. Also creates the first user, if there is none, and a sign-in link.
+ * has no project. Also creates the first user, if no user exists, and a sign-in link.
  */
 export async function prepareFirstStart(database: Database, keyPrefix: string, links: Links = 'first') {
   if (database.digestSecret === undefined) return hindered('KEY_DIGEST_SECRET is not set')
@@ -68,7 +71,7 @@ async function makeFirst(sql: Sql, making: KeyMaking, links: Links): Promise<Fir
   return { key: isFirst ? key : undefined, link: await makeFirstLink(sql, links, isFirst), obstacle: undefined }
 }
 
-/** Returns undefined if no link is wanted, its user does not exist, or the database is read-only. */
+/** Returns undefined if no link is needed, the user to sign in does not exist, or the database is read-only. */
 async function makeFirstLink(sql: Sql, links: Links, isFirst: boolean): Promise<string | undefined> {
   if (links === 'off') return undefined
   try {

@@ -1,4 +1,4 @@
-/** Implements `spoor key`. A whole key exists only here, until it has been shown once. */
+/** Implements `spoor key`. Only this code handles a whole key, until the key has been shown once. */
 import type { Sql } from 'postgres'
 import { digestSecret, generateKey } from '../access/keys.ts'
 import { AdminError } from '../admin-error.ts'
@@ -50,7 +50,7 @@ export interface KeyRequest {
   readonly expiresInDays?: number | undefined
 }
 
-/** The actor named in the audit log. Without one, here and below, the log names a command. */
+/** The actor named in the audit log. If no actor is given, here and below, the log names a command. */
 type Actor = Pick<AuditEntry, 'by' | 'accountId' | 'projectId'>
 
 export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest, actor?: Actor): Promise<IssuedKey> {
@@ -76,11 +76,13 @@ export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest
   return issued(key, row)
 }
 
-/** Selects the keys to list. With either condition, only active keys are listed. */
+/** Selects the keys to list. If `expiringDays` or `unusedDays` is set, only active keys are listed. */
 export interface KeySelection {
   /** Selects keys that expire within this many days. */
   readonly expiringDays?: number | undefined
-  /** Selects keys not used for this many days. A key that was never used counts from its creation. */
+  /**
+   * Selects keys not used for this many days. For a key that was never used, the days are counted from its creation.
+   */
   readonly unusedDays?: number | undefined
 }
 
@@ -124,7 +126,7 @@ export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise
   )
 }
 
-/** Sets the environment of future traces recorded with a key; `unassigned` removes it. */
+/** Sets the environment of future traces recorded with a key; `unassigned` removes the environment. */
 export async function setKeyEnvironment(sql: Sql, keyId: string, environment: string): Promise<KeyListing> {
   const label = environment.toLowerCase() === UNASSIGNED ? null : parseEnvironment(environment)
   const audit = entryOn('key.environment', { keyId, environment: label })
@@ -135,7 +137,7 @@ export async function setKeyEnvironment(sql: Sql, keyId: string, environment: st
 }
 
 export interface SecretReplacement {
-  /** Keys that have stopped working, or would stop. */
+  /** Number of keys that have stopped working or, without `apply`, would stop working. */
   readonly keys: number
   /** False if the keys were made with this secret, so that nothing needs to change. */
   readonly differs: boolean

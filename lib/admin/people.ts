@@ -95,7 +95,7 @@ export async function unlinkUser(sql: Sql, email: string): Promise<number> {
   return unlinkIdentities(sql, user.id)
 }
 
-/** Sets a user's password, or removes it if undefined, and ends all their sessions. */
+/** Sets a user's password, or removes the password if `password` is undefined, and ends all of the user's sessions. */
 export async function changePassword(sql: Sql, email: string, password: string | undefined): Promise<User> {
   const user = await requireUser(sql, email)
   const fault = password === undefined ? undefined : faultOfPassword(password)

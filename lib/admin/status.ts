@@ -38,20 +38,20 @@ export interface InstanceStatus {
     /** The disk of an embedded database; null for an external one. */
     readonly disk: Disk | null
   }
-  /** A cluster's nodes and their contents; empty for a single PostgreSQL. */
+  /** A cluster's nodes and their contents; empty for a single PostgreSQL server. */
   readonly nodes: readonly NodePlacement[]
   /** Null if the database cannot be queried. */
   readonly schema: SchemaState | null
-  /** Empty if the schema is behind. */
+  /** Empty if migrations are missing. */
   readonly projects: readonly DescribedProject[]
   /** Indexing progress of projects with word search. */
   readonly search: readonly (SearchState & { readonly project: string })[]
   readonly totals: Totals
-  /** Number of pending rows not yet folded into the sums over time. Charts add these rows when queried. */
+  /** Number of rows not yet folded into the sums over time. Charts add these rows at query time. */
   readonly news: number
-  /** Number of dashboard users and of their sessions. */
+  /** Number of dashboard users, and number of their sessions. */
   readonly people: { readonly users: number; readonly sessions: number }
-  /** Problems, as sentences that say what to do; empty if there are none. */
+  /** Problems, as sentences that include the remedy; empty if there are none. */
   readonly problems: readonly string[]
 }
 
@@ -63,7 +63,7 @@ type Inside = Pick<InstanceStatus, 'nodes' | 'schema' | 'projects' | 'search' | 
   readonly bytes: number | null
 }
 
-/** `expectsServer` makes a missing server a problem. */
+/** If `expectsServer` is set, a missing server is reported as a problem. */
 export async function readStatus(
   config: Config,
   database: Database,
@@ -152,7 +152,10 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   }
 }
 
-/** Throws a ConfigError if a pooler shares connections, because queries may then fail or see another session. */
+/**
+ * Throws a ConfigError if a pooler shares connections, because queries may then fail or run in another client's
+ * session.
+ */
 async function requireOwnSession({ connect, embedded }: Database, sql: Sql): Promise<void> {
   if (embedded) return
   const other = new Pool(onClose => connect({ applicationName: 'command', onClose }), { size: 1 })
@@ -231,7 +234,7 @@ function diskProblems({ dataDir }: Config, disk: Disk | null): string[] {
   return [`The disk of ${dataDir} has ${megabytes} MB left: writes are refused when it is full. Make room.`]
 }
 
-/** Charts add up all pending rows, so too many make charts slow. */
+/** Charts add up all pending rows, so too many pending rows slow charts down. */
 const MOST_NEWS = 100_000
 
 const newsProblems = (news: number): string[] =>
@@ -247,7 +250,7 @@ const sumOf = (projects: readonly DescribedProject[]): Totals => ({
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
 
-/** Larger projects are not recounted, because that reads every trace and every span. */
+/** Larger projects are not recounted, because a recount reads every trace and every span. */
 const MOST_COUNTED = { traces: 20_000, spans: 400_000 }
 
 async function totalsProblems(sql: Sql, projects: readonly DescribedProject[]): Promise<string[]> {

@@ -1,7 +1,10 @@
 import { InputError } from '../admin-error.ts'
 import { visible } from '../log-text.ts'
 
-/** Returns `text`. Throws an InputError if it is too short, too long, or contains control characters or line breaks. */
+/**
+ * Returns `text`. Throws an InputError if the text is too short, is too long, or contains control characters or line
+ * breaks.
+ */
 export function checkText(what: string, text: string, least: number, most: number): string {
   const length = [...text].length
   if (length < least) throw new InputError(`${what} must not be empty`)

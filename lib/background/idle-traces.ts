@@ -1,6 +1,6 @@
 /**
  * Completes OpenTelemetry traces whose root never arrives: running traces that have received no new span for `afterMs`.
- * The time counts from when this process first saw the trace's version, so it restarts with the service.
+ * The time is measured from when this process first saw the trace's version, so a restart of the service resets it.
  */
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Ingest } from '../ingest/ingest.ts'
@@ -22,7 +22,7 @@ export interface IdleTracesOptions {
 
 /** Maximum number of running traces that one round reads, oldest first. */
 const MOST_WATCHED = 20_000
-/** Maximum number of traces completed at a time, because the spans of each are read. */
+/** Maximum number of traces completed at a time, because all of each trace's spans are read. */
 const MOST_AT_ONCE = 100
 const LONGEST_PAUSE_MS = 60_000
 const ROUNDS = 10
@@ -76,7 +76,7 @@ export class IdleTraces {
     }
   }
 
-  /** Returns the number of traces that were completed and had not changed in the meantime. */
+  /** Completes those traces that have not changed in the meantime, and returns their number. */
   async #complete(idle: readonly RunningTrace[]): Promise<number> {
     const { sql, ingest } = this.#options
     const spans = await sql.read(sql => readEndedSpans(sql, idle))

@@ -1,4 +1,4 @@
-/** Repeats work with pauses. Logs when the work fails, hangs and recovers. */
+/** Repeats work with pauses. Logs when the work fails, hangs or recovers. */
 import { classifyFailure } from '../database/failure.ts'
 import { FailureLog } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
@@ -14,13 +14,13 @@ export interface RoundsOptions {
 }
 
 export interface RoundsHealth {
-  /** Whether the database has the schema. Rounds wait for the schema. */
+  /** Whether the schema is set up. Rounds wait until it is. */
   isSetUp(): boolean
   /** Whether the database accepts writes. While it does not, a single log message covers all rounds. */
   isReady(): Promise<boolean>
 }
 
-/** Interval at which a persistent failure is logged again. */
+/** Interval at which the log message for a persistent failure is repeated. */
 const REMIND_MS = 600_000
 /** A round that makes no progress for this long is logged as stuck. */
 const STUCK_MS = 60_000

@@ -1,6 +1,6 @@
 /**
  * Maintains the search index (lib/store/search/indexing.ts) in the process that holds the lock. Pauses between steps to
- * leave the CPU to requests, longer while there are many.
+ * leave the CPU to requests. The pauses are longer while many requests are in flight.
  */
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -114,14 +114,14 @@ interface Mark extends WaitingWords {
 }
 
 /**
- * Tracks how long writes wait to be indexed. Writes have no timestamps, so each project's last waiting write is marked
- * with the current time. Until that write is indexed, the mark is a lower bound for its waiting time. Then the last
- * waiting write at that moment is marked.
+ * Tracks how long writes wait to be indexed. Waiting writes have no timestamps, so each project's last waiting write is
+ * marked with the time at which it was first seen. Until that write is indexed, the age of its mark is a lower bound
+ * for its waiting time. Once it is indexed, the project's last waiting write is marked instead.
  */
 export class Backlog {
   /** Number of waiting writes of all projects; undefined until the first check. */
   readonly waiting: number | undefined
-  /** Marks by project id. */
+  /** Each project's mark, by project id. */
   readonly marks: ReadonlyMap<number, Mark>
 
   constructor(waiting?: number, marks: ReadonlyMap<number, Mark> = new Map()) {

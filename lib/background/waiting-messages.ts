@@ -1,4 +1,4 @@
-/** Drops messages from log records whose span has not arrived in time (lib/store/trace/messages.ts). */
+/** Drops messages that arrived as log records and whose span has not arrived in time (lib/store/trace/messages.ts). */
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'

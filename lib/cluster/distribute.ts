@@ -66,8 +66,8 @@ export interface DistributionOptions {
 }
 
 /**
- * Applies a plan table by table. Returns the number of applied steps, which is all of them unless aborted. Applied
- * steps are permanent; running the command again continues with the rest.
+ * Applies a plan table by table. Returns the number of applied steps. All steps are applied unless the work is aborted.
+ * Applied steps are permanent; running the command again continues with the rest.
  */
 export async function applyDistribution(
   sql: Sql,

@@ -29,7 +29,7 @@ export async function readNodes(sql: Sql): Promise<NodeRow[]> {
     from pg_dist_node where noderole = 'primary' order by groupid <> 0, nodename, nodeport`
 }
 
-/** Returns the workers on which this role cannot create tables in its schema, with the reason. */
+/** Returns the workers on which this role cannot create tables in its schema, and the reason for each. */
 export async function readHindrances(sql: Sql): Promise<{ name: string; port: number; hindrance: string }[]> {
   const [{ schema, role }] = await sql<[{ schema: string; role: string }]>`
     select current_schema() as schema, current_user as role`
@@ -77,7 +77,7 @@ export async function readTables(sql: Sql, names: readonly ProjectTable[]): Prom
     order by wanted.place`
 }
 
-/** Returns the names of other spoor processes' connections to this database. */
+/** Returns the names of the connections that other spoor processes have to this database. */
 export async function readOthers(sql: Sql): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     select application_name as name from pg_stat_activity
@@ -106,7 +106,7 @@ export async function distributeTable(
 }
 
 /**
- * Sets the replica identity. A shard can move while it is being written to only if its rows are identifiable, by a
+ * Sets the replica identity. Citus can move a shard during writes only if the shard's rows are identifiable, by a
  * primary key or by their full content.
  */
 async function nameRows(sql: Sql, table: string): Promise<void> {
@@ -114,15 +114,15 @@ async function nameRows(sql: Sql, table: string): Promise<void> {
   if (key === undefined) await sql`alter table ${sql(table)} replica identity full`
 }
 
-/** Returns tables that are not distributed although their traces are; empty on a single PostgreSQL. */
+/** Returns tables that are not distributed although their traces are; empty on a single PostgreSQL server. */
 export async function readLeftBehind(sql: Sql): Promise<string[]> {
   if (!(await isSpread(sql))) return []
   return (await readTables(sql, PROJECT_TABLES)).filter(({ column }) => column === null).map(({ name }) => name)
 }
 
 /**
- * Runs a migration's text and, if traces are distributed, distributes the tables that it creates. Must run in one
- * transaction, so that no server finds a new table undistributed. Existing tables stay where they are.
+ * Runs a migration's text and, if traces are distributed, distributes the tables that the migration creates. Must run
+ * in one transaction, so that no server finds a new table undistributed. Existing tables stay where they are.
  */
 export async function distributeNew(sql: Sql, text: string): Promise<void> {
   if (!(await isSpread(sql))) {
@@ -141,8 +141,8 @@ export async function distributeNew(sql: Sql, text: string): Promise<void> {
 
 /**
  * Describes tables that were left on the coordinator when others were distributed, and the remedy; undefined if there
- * are none, or on a single PostgreSQL. No server may run in this state: charts would be wrong, and a write to both
- * kinds of table would be committed on the node before the coordinator.
+ * are no such tables, or on a single PostgreSQL server. No spoor server may run in this state: charts would be wrong,
+ * and a write to both kinds of table would be committed on the node before it is committed on the coordinator.
  */
 export const findLeftBehind = async (sql: Sql): Promise<string | undefined> =>
   describeLeftBehind(await readLeftBehind(sql))

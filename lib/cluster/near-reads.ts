@@ -1,11 +1,11 @@
 /**
- * Reads one project on a Citus cluster over a connection to the node that holds its shard, at the cost of a single
- * PostgreSQL. Reads through the coordinator are planned twice, there and on the node (test/bench/RESULTS.md, "Reads on
- * a cluster").
+ * Reads one project on a Citus cluster over a connection to the node that holds its shard, at the cost of a read from a
+ * single PostgreSQL server. Reads through the coordinator are planned twice, on the coordinator and on the node
+ * (test/bench/RESULTS.md, "Reads on a cluster").
  *
  * A shard may have moved since its location was last read, so each read also checks, in the same round trip, that the
  * shard is on the node. If it is, the read sees every write acknowledged before the read began, even if the shard moves
- * a moment later: its table then stays unchanged or is dropped, which raises an error.
+ * a moment later: the table on the node then either stays unchanged, or is dropped, which makes the read fail.
  */
 import type { Sql } from 'postgres'
 import type { ConnectOptions, Database } from '../database/database.ts'
@@ -19,7 +19,7 @@ import type { Shard, ShardNode } from './shards.ts'
 
 /** Locates shards (lib/cluster/routes.ts). */
 export interface Directory {
-  /** Returns undefined if the shard is unknown or unreachable, or on a single PostgreSQL. */
+  /** Returns undefined if the shard is unknown or unreachable, or on a single PostgreSQL server. */
   shardOf(projectId: number): Shard | undefined
   /** Looks up the projects' unknown shards in the background. */
   learn(projects: readonly { readonly projectId: number }[]): void
@@ -41,7 +41,7 @@ export interface NearOptions {
  * recurring statements are planned only once.
  */
 const MOST_STATEMENTS = 150
-/** Reads between counts of a connection's statements, because each count costs as much as a short read. */
+/** Number of reads between two counts of a connection's statements. A count costs as much as a short read. */
 const COUNTED_EVERY = 25
 
 export class NearReads implements Near {

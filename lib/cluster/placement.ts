@@ -6,13 +6,16 @@ export interface NodePlacement {
   readonly name: string
   readonly port: number
   readonly isActive: boolean
-  /** Number of trace shards; related tables are colocated with them. */
+  /** Number of shards of the table `traces`. Shards of related tables are colocated with these shards. */
   readonly shards: number
   /** Total size of all project tables on the node, including indexes. */
   readonly bytes: number
 }
 
-/** Returns the nodes that hold traces, by name; undefined on a single PostgreSQL. Throws if a node is unreachable. */
+/**
+ * Returns the nodes that hold traces, by name; undefined on a single PostgreSQL server. Throws if a node is
+ * unreachable.
+ */
 export async function readPlacement(sql: Sql): Promise<readonly NodePlacement[] | undefined> {
   if (!(await isSpread(sql))) return undefined
   return sql<NodePlacement[]>`
@@ -25,13 +28,16 @@ export async function readPlacement(sql: Sql): Promise<readonly NodePlacement[] 
     group by n.nodename, n.nodeport, n.isactive order by n.nodename, n.nodeport`
 }
 
-/** A node is too full at this multiple of the average, provided that all nodes together hold at least LEAST_BYTES. */
+/**
+ * A node counts as too full if it holds this multiple of the average, provided that all nodes together hold at least
+ * LEAST_BYTES.
+ */
 const SKEW = 1.5
 const LEAST_BYTES = 1e9
 
 const named = ({ name, port }: NodePlacement) => `${name}:${port}`
 
-/** Returns an empty array on a single PostgreSQL. */
+/** Returns an empty array on a single PostgreSQL server. */
 export function nodeProblems(nodes: readonly NodePlacement[]): string[] {
   const away = nodes
     .filter(({ isActive }) => !isActive)

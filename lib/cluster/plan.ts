@@ -5,7 +5,7 @@ import { DISTRIBUTION_COLUMN } from './shards.ts'
 /** Oldest supported major version. Earlier versions of Citus lack features that the server's statements need. */
 const LEAST_CITUS = 12
 
-/** A project fits in one shard, and a node holds several shards, which move one by one. */
+/** A project fits in one shard, and a node holds several shards, which can be moved one at a time. */
 export const DEFAULT_SHARDS = 32
 export const MOST_SHARDS = 1024
 
@@ -39,7 +39,7 @@ export interface FoundCluster {
   readonly isAvailable: boolean
   readonly nodes: readonly FoundNode[]
   readonly tables: readonly FoundTable[]
-  /** Names of other spoor processes' connections. */
+  /** Names of the connections that other spoor processes have to this database. */
   readonly users: readonly string[]
 }
 

@@ -1,13 +1,13 @@
 /**
- * Routes batches to nodes, and decides which operations may share a batch. On a single PostgreSQL, there is one route
- * and all operations may share batches. On a Citus cluster, a batch is written directly to the node that holds its
- * shards, into the shards' own tables, at the cost of a single PostgreSQL. Writes through the coordinator cost more and
- * use two-phase commit (test/bench/RESULTS.md, "A cluster").
+ * Routes batches to nodes, and decides which operations may share a batch. On a single PostgreSQL server, there is one
+ * route and all operations may share batches. On a Citus cluster, a batch is written directly to the node that holds
+ * its shards, into the shards' own tables, at the cost of a write to a single PostgreSQL server. Writes through the
+ * coordinator cost more and use two-phase commit (test/bench/RESULTS.md, "A cluster").
  *
  * States: unknown (the database has not been queried yet), one, spread. In the spread state, a project whose shard is
  * unknown or whose node is unreachable gets batches of its own, which go to the coordinator. Routes may be outdated, so
  * a batch locks its shards, and is rolled back if a shard has moved (lib/cluster/shards.ts). All routes are then
- * discarded and read again.
+ * discarded and reread.
  */
 import type { Sql } from 'postgres'
 import type { Connections, Database } from '../database/database.ts'
@@ -32,7 +32,7 @@ type Run = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>
 
 interface Routed {
   readonly projectId: number
-  /** Set if an account is charged, which only the coordinator can do in the same transaction. */
+  /** Set if the operation charges an account. Only the coordinator can charge the account in the same transaction. */
   readonly charge?: unknown
   readonly operation?: object
 }
@@ -44,13 +44,13 @@ const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
 /** How long batches go to the coordinator after shards have moved (PAUSE_MS) or a node was unreachable (RETRY_MS). */
 const PAUSE_MS = 1000
 const RETRY_MS = 10_000
-/** How often the list of shards is read again, because a node may have recovered or changed its name. */
+/** How often to reread the list of shards, in case a node has recovered or been renamed. */
 const RENEW_MS = 60_000
 const PROBE_TIMEOUT_MS = 5000
-/** How long operations on a shard that is being moved do not share batches with other shards. */
+/** How long operations on a shard that is being moved are kept out of other shards' batches. */
 const HELD_MS = 1000
 const FIRST_SHARD_GROUP = 2 ** 32
-/** Maximum number of projects held in memory. Beyond it, all are discarded. */
+/** Maximum number of projects held in memory. If it is exceeded, all projects are discarded. */
 const MAX_PROJECTS = 100_000
 
 /** The check runs after the lock, because a move may end while the lock is awaited. */
@@ -66,30 +66,33 @@ export class Routes implements RouteNews {
   #state: 'unknown' | 'one' | 'spread' = 'unknown'
   #shards: ReadonlyMap<number, Shard> | undefined
   #nodes: readonly ShardNode[] = []
-  /** When the shards are read again, from performance.now(). */
+  /** When to reread the shards, from performance.now(). */
   #renewAt = 0
   /** Shard ids by project. Discarding the routes replaces the Map, because batches still hold the old one. */
   #projects = new Map<number, number>()
   /** Projects whose shards are unknown and must be looked up. */
   readonly #strange = new Set<number>()
-  /** For each node, `open` if it accepts batches, or when it is tried again, from performance.now(). */
+  /** For each node, `open` if it accepts batches; otherwise when to try it again, from performance.now(). */
   readonly #reached = new Map<string, 'open' | number>()
   readonly #told = new Set<string>()
-  /** Shards that were being moved, and when each may share batches again. */
+  /** Shards that were being moved, and when operations on each may share batches again. */
   readonly #held = new Map<number, number>()
   /** Number of times that all routes were discarded. */
   #changes = 0
   #isAtWork = false
   #isClosed = false
 
-  /** `run` provides a connection for reads through the address of the database. */
+  /** `run` provides a connection to the database's own address, for reads. */
   constructor(run: Run, connectionsOf: Database['node'], log: Logger) {
     this.#run = run
     this.#connectionsOf = connectionsOf
     this.#log = log
   }
 
-  /** Groups operations; operations of one group may share a batch. Undefined if all operations may share batches. */
+  /**
+   * Returns a function that assigns each operation to a group. Only operations of the same group may share a batch.
+   * Undefined if all operations may share batches.
+   */
   get groupOf(): ((operation: Routed) => number) | undefined {
     return this.#state === 'one' ? undefined : this.#groupOf
   }
@@ -127,7 +130,7 @@ export class Routes implements RouteNews {
     this.#renewAt = performance.now() + PAUSE_MS
   }
 
-  /** Separates a shard's operations from other batches, because a batch waited for the shard and gave up. */
+  /** Separates a shard's operations from other batches, because a batch timed out waiting for the shard. */
   hold(shard: number): void {
     this.#held.set(shard, performance.now() + HELD_MS)
   }

@@ -1,4 +1,4 @@
-/** Determines whether traces are on one PostgreSQL or distributed, and locates their shards. */
+/** Determines whether traces are on one PostgreSQL server or distributed, and locates their shards. */
 import type { Sql } from 'postgres'
 import type { Host } from '../database/sockets/address.ts'
 import { PROJECT_TABLES, type TableNames } from '../database/tables.ts'
@@ -21,7 +21,7 @@ export interface ProjectShard {
   readonly isAlone: boolean
 }
 
-/** Returns a project's shard; undefined on a single PostgreSQL. */
+/** Returns a project's shard; undefined on a single PostgreSQL server. */
 export async function readShard(sql: Sql, projectId: number): Promise<ProjectShard | undefined> {
   if (!(await isSpread(sql))) return undefined
   const [row] = await sql<[ProjectShard]>`
@@ -59,7 +59,7 @@ interface ShardRow extends ShardNode {
 
 /**
  * Returns the shards stored on exactly one node, by id. Omits shards with replicas on other nodes, and shards on nodes
- * without synced metadata; the coordinator routes their statements.
+ * without synced metadata. The coordinator routes statements for the omitted shards.
  */
 export async function readShards(sql: Sql): Promise<ReadonlyMap<number, Shard>> {
   const rows = await sql<ShardRow[]>`
@@ -99,7 +99,7 @@ export async function readShardsOf(sql: Sql, projects: readonly number[]): Promi
   return new Map(rows.map(({ project, shard }) => [project, shard]))
 }
 
-/** Throws if this connection cannot lock a shard on its node, as the write path does. */
+/** Throws if this connection cannot lock a shard on the shard's node. The write path requires this lock. */
 export async function tryHold(sql: Sql, shard: number): Promise<void> {
   await sql.unsafe(HOLD_SHARDS.replace('$1', `'{${shard}}'::bigint[]`))
 }
@@ -123,8 +123,8 @@ interface Isolation {
 }
 
 /**
- * Returns the project's shard; undefined on a single PostgreSQL. With `apply`, first gives the project its own shard,
- * while writes to the old shard wait.
+ * Returns the project's shard; undefined on a single PostgreSQL server. With `apply`, first gives the project its own
+ * shard, while writes to the old shard wait.
  */
 export async function isolate(sql: Sql, projectId: number, apply: boolean): Promise<Isolation | undefined> {
   const found = await readShard(sql, projectId)

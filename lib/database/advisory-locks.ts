@@ -1,6 +1,6 @@
 /**
- * Keys of all advisory locks. They must never change, because processes of two versions run side by side. A two-part
- * key that includes a project id cannot collide with a single key.
+ * Keys of all advisory locks. They must never change, because processes of two versions may run side by side. A
+ * two-part key that includes a project id cannot collide with a single key.
  */
 export const ADVISORY_LOCK = {
   /** Limits migration to one process at a time. */

@@ -1,10 +1,11 @@
 /**
- * Creates PostgreSQL connections with exactly one socket, in UTC, with values in the format of API responses
- * (types.ts).
+ * Creates PostgreSQL connections, each with exactly one socket. Sessions use UTC, and values have the format of API
+ * responses (types.ts).
  *
  * Never use the driver's `sql.begin`, `sql.reserve` or COPY FROM STDIN (postgres 3.4.9). If a backend dies inside
- * `begin`, the process exits, or the rest of the transaction is committed alone. If a COPY row is rejected, the driver
- * never responds. A single statement is atomic by itself. Maintenance with several statements uses Pool.transaction.
+ * `begin`, either the process exits, or the rest of the transaction is committed on its own. If a COPY row is rejected,
+ * the driver's promise never settles. A single statement is atomic by itself. Maintenance that needs several statements
+ * uses Pool.transaction.
  */
 import postgres, { type Sql } from 'postgres'
 import type { ConnectOptions, OnSocket } from './database.ts'
@@ -108,13 +109,13 @@ function settingsOf(address: Address, timeoutMs: number, options: ConnectOptions
   }
 }
 
-/** Returns connect_timeout, the limit for each server's login, in milliseconds. Like libpq, the minimum is 2 s. */
+/** Returns connect_timeout, the limit for each server's login, in milliseconds. As in libpq, the minimum is 2 s. */
 function readTimeout({ parameter }: Address): number {
   const seconds = Number(parameter('connect_timeout') ?? 0)
   return seconds > 0 ? Math.max(2, seconds) * 1000 : CONNECT_TIMEOUT_MS
 }
 
-/** Returns the host and port that the driver repeats in error messages; the socket is opened elsewhere. */
+/** Returns the host and port that the driver shows in error messages. The driver does not open the socket. */
 function serverOf({ servers: [server] }: Address) {
   return server !== undefined && 'path' in server ? { path: server.path } : { host: server?.host, port: server?.port }
 }

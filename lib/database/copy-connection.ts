@@ -1,8 +1,8 @@
 /**
  * A connection that writes batches with COPY. All statements and rows are sent at once, without waiting for responses.
  * The driver opens and authenticates the connection; then this class takes over the socket. The driver's own COPY
- * support waits before each statement and its rows, and never responds if a row is rejected (postgres 3.4.9, issue
- * 1173).
+ * support waits before each statement and its rows, and its promise never settles if a row is rejected (postgres 3.4.9,
+ * issue 1173).
  *
  * States: open; busy (a batch is in flight); dead (the socket has closed; a dead connection is never reused).
  */
@@ -106,8 +106,8 @@ export class CopyConnection {
 
   /**
    * Sends the messages of one transaction and expects `answers` READY_FOR_QUERY messages in response. Resolves when
-   * PostgreSQL has committed everything; rejects with the first error when it has rolled everything back. Result rows
-   * are ignored. The caller must not modify the messages' memory before the promise settles.
+   * PostgreSQL has committed everything; rejects with the first error when PostgreSQL has rolled everything back.
+   * Result rows are ignored. The caller must not modify the messages' memory before the promise settles.
    */
   send(messages: Buffer, answers = 1): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -186,7 +186,7 @@ const DRIVER_EVENTS = ['data', 'drain', 'error', 'close']
 const listenersOf = (socket: Socket): ListenersBefore =>
   new Map(DRIVER_EVENTS.map(event => [event, socket.rawListeners(event)]))
 
-/** Removes the driver's listeners. Earlier listeners are Node's own and stay. */
+/** Removes the driver's listeners. Keeps earlier listeners, which are Node's own. */
 function takeFromDriver(socket: Socket, before: ListenersBefore): void {
   for (const [event, own] of before) {
     for (const listener of socket.rawListeners(event)) {

@@ -67,7 +67,7 @@ const REFUSING: readonly string[] = [
   SQLSTATE.queryCanceled,
   SQLSTATE.cannotConnectNow
 ]
-/** The backend is ending, or a backend of another server that it queried is ending. */
+/** The backend is ending, or a backend that it queried on another server is ending. */
 const ENDING: readonly string[] = [SQLSTATE.adminShutdown, SQLSTATE.crashShutdown]
 const REFUSING_CLASSES: readonly string[] = [
   SQLSTATE_CLASS.invalidAuthorization,
@@ -104,12 +104,12 @@ export function classifyFailure(error: unknown): DatabaseFailure {
   return LOST.test(code) ? 'lost' : 'bug'
 }
 
-/** Returns whether the database accepts no writes. A retry within seconds would not succeed either. */
+/** Returns whether the database rejects writes. A retry within seconds would not succeed either. */
 export function isReadOnlyRefusal(error: unknown): boolean {
   return describe(error).code === SQLSTATE.readOnlyTransaction
 }
 
-/** COPY raises this error if a new trace already exists (lib/store/write/copy-batch.ts). */
+/** COPY raises this error if a trace to be created already exists (lib/store/write/copy-batch.ts). */
 export function isUniqueViolation(error: unknown): boolean {
   const { code, message } = describe(error)
   return (
@@ -119,7 +119,7 @@ export function isUniqueViolation(error: unknown): boolean {
 }
 
 /**
- * Division by zero is raised deliberately if a trace has changed since a change was decided
+ * Division by zero is raised deliberately if a trace has changed since a change to it was decided
  * (lib/store/write/changes.ts), or if a charge exceeds a trial account's allowance (lib/store/write/charge.ts).
  */
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
@@ -133,7 +133,10 @@ export const hasMoved = (error: unknown): boolean => {
 /** Returns whether a lock could not be acquired within lock_timeout. */
 export const isLockTimeout = (error: unknown): boolean => describe(error).code === SQLSTATE.lockNotAvailable
 
-/** Returns whether PostgreSQL rejected a connection because the server, database or role has reached its limit. */
+/**
+ * Returns whether PostgreSQL rejected a connection because the server, database or role has reached its connection
+ * limit.
+ */
 export const isTooManyConnections = (error: unknown): boolean => describe(error).code === SQLSTATE.tooManyConnections
 
 /** Returns whether the connection that raised this error is no longer usable. */
@@ -152,7 +155,7 @@ export function isUnreachable(error: unknown): boolean {
 function classifyState(state: string, severity: unknown): DatabaseFailure {
   if (RETRIED.includes(state)) return 'retry'
   if (REFUSING.includes(state) || REFUSING_CLASSES.includes(state.slice(0, 2))) return 'refused'
-  // A backend that ends for any other reason may have committed first.
+  // A backend that ends for any other reason may have committed the query first.
   if (isFatal(severity) || ENDING.includes(state) || state.startsWith(SQLSTATE_CLASS.connectionException)) return 'lost'
   return 'bug'
 }

@@ -4,9 +4,10 @@
  * changes; a database created from different files is rejected.
  *
  * Each file is one transaction, unless it starts with `--! no-transaction`, which `create index concurrently` requires.
- * The statements of that file run one by one, each ending in a semicolon at the end of a line. If one fails, earlier
- * ones remain applied, so each must be repeatable (`if not exists`). A half-built index is invalid, but `if not exists`
- * would accept it as complete, so the index is dropped and created again.
+ * The statements of such a file run one by one; each statement must end in a semicolon at the end of a line. If a
+ * statement fails, earlier statements remain applied, so each statement must be repeatable (`if not exists`). A
+ * half-built index is invalid, but `if not exists` would accept it as complete, so the index is dropped and created
+ * again.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -40,7 +41,7 @@ export interface SchemaState {
   readonly state: 'current' | 'missing' | 'older' | 'newer'
   /** The newest applied migration; 0 if none was applied. */
   readonly version: number
-  /** The newest migration that the code knows. */
+  /** The newest migration that this code includes. */
   readonly latest: number
 }
 
@@ -105,12 +106,15 @@ export async function readSchemaState(sql: Sql, folder?: string): Promise<Schema
   return { state: version < latest ? 'older' : 'newer', version, latest }
 }
 
-/** Returns whether the code must wait for migrations. Newer schemas are compatible, because migrations only add. */
+/**
+ * Returns whether the code must wait for migrations. Newer schemas are compatible, because migrations never remove
+ * tables or columns.
+ */
 export function isBehind({ state }: SchemaState): boolean {
   return state === 'missing' || state === 'older'
 }
 
-/** Reports a database migrated by a newer spoor, for the log, `status` and `migrate`. */
+/** Reports a database migrated by a newer version of spoor, for the log, `status` and `migrate`. */
 export const describeNewer = ({ version, latest }: SchemaState): string =>
   `the schema is at version ${version}, newer than the ${latest} that this spoor knows: it is served all the same. ` +
   'Update spoor on this machine'
@@ -240,8 +244,8 @@ async function runAlone(sql: Sql, statement: string): Promise<void> {
 }
 
 /**
- * Drops a half-built index left by an interrupted attempt, whose backend may keep running after its client was killed.
- * Polls until that backend is done, because a statement that waits for the backend would deadlock with it.
+ * Drops a half-built index left by an interrupted attempt. The attempt's backend may keep running after its client was
+ * killed. Polls until that backend is done, because a statement that waits for the backend would deadlock with it.
  */
 async function dropHalfBuilt(sql: Sql, name: string): Promise<void> {
   for (;;) {

@@ -17,8 +17,8 @@ export interface OpenOptions {
 }
 
 /**
- * Opens the database. Starts an embedded PostgreSQL if necessary, and waits at most `patienceMs` until it accepts
- * connections. Does not contact a user's own server, which may be down now and up later.
+ * Opens the database. Starts an embedded PostgreSQL server if necessary, and waits at most `patienceMs` until the
+ * server accepts connections. Does not contact a user's own server, which may be down now and up later.
  */
 export async function openDatabase(config: Config, log: Logger, { role, patienceMs }: OpenOptions): Promise<Database> {
   const { databaseUrl, dataDir, keyDigestSecret } = config

@@ -1,12 +1,12 @@
 /**
  * A pool of a few connections, each leased to one piece of work at a time. The driver's own pool is not used because it
- * returns stale errors after a backend dies, and its transactions can terminate the process (connection.ts). This pool
- * replaces a connection that has closed or raised a fatal error.
+ * returns stale errors after a backend dies, and because its transactions can terminate the process (connection.ts).
+ * This pool replaces a connection that has closed or raised a fatal error.
  *
- * A lease is opening, free (waiting for work), busy (leased) or dead (discarded on return). Work queues while all
- * connections are busy or a connection opens, and is rejected if the queue is full or no connection can be opened. A
- * free connection is closed if another holder needs its slot more (pooled/connection-limit.ts). A hung connection
- * (pooled/hung-connection.ts) is closed, and its queries are lost.
+ * A lease is opening, free (waiting for work), busy (leased) or dead (discarded on return). Work waits while all
+ * connections are busy or a connection is being opened, and is rejected if the queue is full or no connection can be
+ * opened. A free connection is closed if another holder needs its slot more (pooled/connection-limit.ts). A hung
+ * connection (pooled/hung-connection.ts) is closed, and its queries fail as `lost`.
  */
 import type { Sql } from 'postgres'
 import { within } from '../within.ts'
@@ -150,7 +150,7 @@ export class Pool implements Holder {
       return result
     } catch (error) {
       if (endsConnection(error)) lease.dead = true
-      // A rollback sent to a dying connection may never return.
+      // A rollback sent to a dying connection may never settle.
       if (!lease.dead) {
         // The rollback also absorbs the stray rows of the failed query (forgetRows).
         await lease.guarded.unsafe('rollback').catch(() => {
@@ -242,7 +242,7 @@ export class Pool implements Holder {
       return
     }
     this.#busy++
-    // The caller for which the connection was opened uses it first, even if other holders want the slot.
+    // The caller for which the connection was opened uses the connection first, even if other holders want the slot.
     if (waiter === undefined) this.#release(lease)
     else waiter.resolve(lease)
   }
@@ -261,7 +261,7 @@ export class Pool implements Holder {
   }
 
   /**
-   * Rejects waiting work when no connection could be opened, so that each job does not repeat the failed attempt. If
+   * Rejects waiting work when no connection can be opened, so that the jobs do not each repeat the failed attempt. If
    * other connections remain, the work waits for them.
    */
   #failWaiting(error: unknown): void {
@@ -291,7 +291,10 @@ export class Pool implements Holder {
     return this.#limit.leaveAfter(within(graceMs, lease.sql.end({ timeout: graceMs / 1000 })))
   }
 
-  /** Passes a connection to the longest-waiting work, which keeps the lease busy; otherwise frees the connection. */
+  /**
+   * Passes a connection to the work that has waited longest, so that the lease stays busy. If no work waits, frees the
+   * connection.
+   */
   #release(lease: Lease): void {
     lease.asked = []
     lease.idleSince = performance.now()

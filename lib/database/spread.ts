@@ -3,7 +3,9 @@
 /** Citus sent an intermediate result to a node that no longer holds the shard. */
 export const INTERMEDIATE_RESULT_NOT_FOUND = 'CIINF'
 
-/** Detects that a shard was split between a statement's planning and execution; the statement had no effect. */
+/**
+ * Detects that a shard was split after a statement was planned but before it was executed. The statement had no effect.
+ */
 export const isReplaced = (message: string): boolean => message.startsWith('could not find valid entry for shard')
 
 /** Detects a unique violation on a worker. Citus adds the shard number to the constraint, and drops the error code. */
@@ -31,7 +33,7 @@ const NODE_AWAY = new RegExp(
 
 /**
  * Returns SQL that sets `plan_cache_mode`. On Citus the mode is `auto`, because Citus chooses nodes by a statement's
- * values and knows when a generic plan costs no more.
+ * values and detects when a generic plan costs no more.
  */
 export const setPlanning = (mode: string): string => `select set_config('plan_cache_mode',
   case when to_regclass('pg_catalog.pg_dist_partition') is null then '${mode}' else 'auto' end, false)`

@@ -21,7 +21,7 @@ import { SCHEMA_NAMES, type TableNames } from './tables.ts'
 export interface Attempts {
   /**
    * Set while a writing statement is in flight. If set when an attempt begins, the response to an earlier attempt was
-   * lost with its connection. If that attempt's work turns out to be done, the earlier attempt did it.
+   * lost with its connection. If the work then turns out to be done, the earlier attempt did it.
    */
   sent: boolean
 }
@@ -45,7 +45,8 @@ export interface SqlAccess {
   isApart(projectId: number): boolean
   /**
    * Runs work that contains one writing statement, which is atomic by itself. After a lost connection, runs the work
-   * again, which must find out whether the statement was committed. Rejected writes become 429 `quota_exhausted`.
+   * again. The work must then find out whether the statement was committed. Rejected writes become 429
+   * `quota_exhausted`.
    */
   write<T>(work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T>
 }
@@ -53,7 +54,7 @@ export interface SqlAccess {
 /** Returned if nothing was read and the read must use the database's own address. */
 export const ELSEWHERE = Symbol('elsewhere')
 
-/** Reads of one project on the server that stores its traces. */
+/** Access for reading one project on the server that stores the project's traces. */
 export interface Near {
   /** Returns whether the project's server is known. */
   has(projectId: number): boolean
@@ -63,13 +64,14 @@ export interface Near {
 const READ_ATTEMPTS = 2
 const WRITE_ATTEMPTS = 4
 const RETRY_DELAY_MS = 5
-/** How long to check the outcome of a lost write before telling the client to check it. */
+/** How long to try to determine the outcome of a lost write before leaving that to the client. */
 const LOST_LIMIT_MS = 5000
 const LOST_PAUSE_MS = 50
 
 /**
- * Creates the access. Reads use `readers` and writes use `writers`, so that neither delays the other. Reads of one
- * project use `near` if possible. Client reads pass through `turns`, so that no project's reads hold all connections.
+ * Creates the access. Reads use `readers` and writes use `writers`, so that neither kind delays the other. Reads of one
+ * project use `near` if possible. Client reads pass through `turns`, so that no single project's reads can hold all
+ * connections.
  */
 export function createSqlAccess(
   readers: Pool,

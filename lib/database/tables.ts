@@ -1,8 +1,9 @@
 /** The tables of the schema. Only tables that hold a project's traces may be on another server. */
 
 /**
- * Tables that hold a project's rows. Each project's rows are all on one server, which may differ between projects. Keys
- * therefore begin with project_id, so a statement that names the project finds all its rows on one server.
+ * Tables that hold a project's rows. Each project's rows are all on one server, but different projects' rows may be on
+ * different servers. Keys therefore begin with project_id, so a statement that names the project finds all its rows on
+ * one server.
  */
 export const PROJECT_TABLES = [
   'traces',
@@ -43,8 +44,8 @@ export type TableNames = Readonly<Record<ProjectTable, string>>
 export const SCHEMA_NAMES = Object.fromEntries(PROJECT_TABLES.map(table => [table, table])) as TableNames
 
 /**
- * Tables that are always on the DATABASE_URL server. All are small, and belong to no project or are read before the
- * project is known.
+ * Tables that are always on the DATABASE_URL server. All are small. Their rows belong to no project, or are read before
+ * the project is known.
  */
 export const LOCAL_TABLES = [
   ...NUMBERED_TABLES,

@@ -15,7 +15,7 @@
 import type postgres from 'postgres'
 
 interface Type {
-  /** Object identifiers of the type and its array type in pg_type, identical in every PostgreSQL. */
+  /** Object identifiers of the type and its array type in pg_type, identical in every PostgreSQL installation. */
   readonly oid: number
   readonly arrayOid: number
   readonly read: (text: string) => unknown
@@ -50,7 +50,9 @@ const TYPES_BY_NAME: Record<string, Type> = {
   jsonb: { oid: 3802, arrayOid: 3807, read: asText, write: writeJson }
 }
 
-/** The types in the driver's format, each followed by its array. Names become properties of the driver instance. */
+/**
+ * The types in the driver's format, each followed by its array type. Names become properties of the driver instance.
+ */
 export const TYPES: Record<string, postgres.PostgresType> = Object.fromEntries(
   Object.entries(TYPES_BY_NAME).flatMap(([name, { oid, arrayOid, read, write }]) => [
     [`${name} value`, { to: oid, from: [oid], parse: read, serialize: write }],

@@ -1,6 +1,6 @@
 /**
- * Generates ordinary traces for the 24 hours before a given time, which fill a list like a busy project's. Names,
- * models, sizes, times, failures and scores vary.
+ * Generates ordinary traces for the 24 hours before a given time, so that lists look like those of a busy project.
+ * Names, models, sizes, times, failures and scores vary.
  */
 import type { ScoreInput, SpanInput } from '../schema/input.ts'
 import { clock, type DemoTrace, spanId, traceId } from './parts.ts'
@@ -84,7 +84,7 @@ function ordinaryTrace(start: number, random: Random): DemoTrace {
   }
 }
 
-/** Generates model calls with a tool call between each two. If the run fails, its last step does. */
+/** Generates model calls with a tool call between each pair. If the run fails, its last step fails. */
 function stepsOf(
   { name, tools }: (typeof RUNS)[number],
   model: Model,

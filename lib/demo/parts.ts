@@ -4,7 +4,7 @@ import type { EndBody, IngestBody, ScoreInput, SpanInput } from '../schema/input
 
 export interface DemoTrace {
   readonly body: IngestBody
-  /** Spans that arrive later, like a running trace's. */
+  /** Spans that arrive later, as in a running trace. */
   readonly appended?: readonly SpanInput[]
   readonly end?: EndBody
   readonly scores?: readonly ScoreInput[]

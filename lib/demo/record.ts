@@ -14,7 +14,7 @@ export interface RecordedDemo {
   readonly scores: number
 }
 
-/** Number of traces sent together. The demo holds no more in memory. */
+/** Number of traces sent together, and the maximum in memory at a time. */
 const CHUNK = 100
 /** A responsive server takes a chunk within a second. */
 const CHUNK_MS = 60_000

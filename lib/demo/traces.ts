@@ -1,8 +1,8 @@
 /**
- * Reads the traces that `spoor demo` records, as instrumented applications would send them: runs that succeed, recover
- * and fail, conversations, a picture and a recording. Each line of traces.ndjson is a `DemoTrace` whose times are
- * seconds from now, and whose ids are names that begin with `$`. Each run replaces the names with new ids, so it adds
- * traces.
+ * Reads the traces that `spoor demo` records, as instrumented applications would send them. They show runs that
+ * succeed, recover or fail, conversations, a picture and a recording. Each line of traces.ndjson is a `DemoTrace` whose
+ * times are seconds from now, and whose ids are names that begin with `$`. Each run replaces the names with new ids, so
+ * each run adds traces.
  */
 import { readFileSync } from 'node:fs'
 import { ordinaryTraces } from './ordinary.ts'
@@ -18,7 +18,10 @@ const FILE = new URL('lib/demo/traces.ndjson', import.meta.resolve('#package.jso
 const TIMES = new Set(['startedAt', 'endedAt', 'timestamp'])
 const HOUR_MS = 3_600_000
 
-/** Returns traces shortly before `now`, oldest first. Any beyond WRITTEN_OUT are ordinary traces of the last day. */
+/**
+ * Returns traces shortly before `now`, oldest first. If `count` exceeds WRITTEN_OUT, the additional traces are ordinary
+ * traces of the last day.
+ */
 export function demoTraces(now: number, count = WRITTEN_OUT): DemoTrace[] {
   const lines = readFileSync(FILE, 'utf8').trimEnd().split('\n')
   return [...ordinaryTraces(now - HOUR_MS, count - WRITTEN_OUT), ...lines.map(line => readTrace(line, now))]

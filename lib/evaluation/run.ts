@@ -29,11 +29,11 @@ export interface RunOptions {
   readonly onError?: (evaluator: Evaluator, traceId: string, message: string) => void
 }
 
-/** Minimum pause between searches with `follow`, in ms and as a multiple of the last search's duration. */
+/** With `follow`, the minimum pause between searches, in ms and as a multiple of the last search's duration. */
 const PAUSE_MS = 2000
 const PAUSE_FACTOR = 10
 
-/** Runs the evaluators one after another, repeatedly with `follow`. Updates each evaluator's tally. */
+/** Runs the evaluators one after another. With `follow`, repeats this until aborted. Updates each evaluator's tally. */
 export async function runEvaluators<C extends Candidate>(
   evaluators: readonly Evaluator[],
   tallies: readonly Tally[],
@@ -143,7 +143,8 @@ async function ask(evaluator: Evaluator, detail: EvaluatedTrace, { timeoutMs, si
   })
   const timer = setTimeout(() => late.abort(), timeoutMs)
   try {
-    // The async function turns a synchronous throw into a rejection, so that the race handles it and `over` is awaited.
+    // The async function turns a synchronous throw into a rejection, so that the race handles the rejection and `over`
+    // is awaited.
     const answer = (async () => evaluator.evaluate(detail, { signal: both }))()
     return await Promise.race([answer, over])
   } finally {
@@ -154,11 +155,11 @@ async function ask(evaluator: Evaluator, detail: EvaluatedTrace, { timeoutMs, si
 export interface EvaluationSummary {
   /** Traces that got a verdict. */
   readonly judged: number
-  /** Traces without a verdict, or deleted, changed or judged by another run in the meantime. */
+  /** Traces that got no verdict, or that were deleted, changed or judged by another run in the meantime. */
   readonly passed: number
   /** Failed evaluations, which the next run retries. */
   readonly failed: number
-  /** Mean of numeric values, or share of true among booleans; null if there are none. */
+  /** Mean of numeric values, or the share of booleans that are true; null if there are no such values. */
   readonly mean: number | null
   /** Number of verdicts per category; empty for other types. */
   readonly categories: Readonly<Record<string, number>>

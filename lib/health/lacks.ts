@@ -1,4 +1,4 @@
-/** Describes what a server lacks: connections that PostgreSQL does not allow, and background work that is late. */
+/** Describes what a server lacks: connections that PostgreSQL does not allow, and background work that lags behind. */
 import type { Shortage } from '../database/pooled/connection-limit.ts'
 import type { ConnectionRoom } from '../store/server/properties.ts'
 

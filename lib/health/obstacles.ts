@@ -1,4 +1,4 @@
-/** Describes briefly why the database accepts no writes. */
+/** Describes briefly why the database rejects writes. */
 import { classifyFailure, SQLSTATE } from '../database/failure.ts'
 import { causeOf } from '../failure-log.ts'
 

@@ -1,8 +1,8 @@
 /**
  * Determines whether a write would currently be accepted. While writes are accepted, checks only a write's
- * prerequisites. After a rejected write, runs trial writes and rolls them back until one succeeds, because no other
+ * prerequisites. After a rejected write, runs trial writes, which are rolled back, until one succeeds, because no other
  * check proves that writes work again. Logs each change once with its cause. A rejected write or a failed round starts
- * the checks, which repeat until no obstacle is left, without any request for readiness.
+ * the checks, which repeat until no obstacle is left, even if nobody requests readiness.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { classifyFailure } from '../database/failure.ts'
@@ -22,14 +22,14 @@ const INTERVAL_MS = 1000
 const QUEUE_FULL = 'the write queue is full'
 const STOPPING = 'the server is stopping'
 
-/** The reasons for which a write would be rejected; empty if it would be accepted. */
+/** The reasons for which a write would be rejected; empty if a write would be accepted. */
 type Obstacles = readonly Obstacle[]
 
 export interface ReadinessOptions {
   readonly setup: Pick<Setup, 'lacking' | 'obstacle'>
   /** Access that runs small writes. */
   readonly sql: SqlAccess
-  /** Checks by writing over the same connections as all other writes. */
+  /** Runs checks over the connections that all other writes use. */
   readonly ingest: {
     admit(bytes: number): { release(): void }
     check(statement: string): Promise<void>
@@ -184,7 +184,9 @@ export type Change =
   | { readonly is: 'not ready'; readonly reasons: string; readonly cause: string | undefined }
   | { readonly is: 'ready'; readonly ms: number }
 
-/** An outage ends only after this long without obstacles, so that an unstable server has one outage instead of many. */
+/**
+ * An outage ends only after this long without obstacles, so that an unstable server causes one outage instead of many.
+ */
 const STEADY_MS = 3000
 /** Minimum time before a recurring reason is logged again during an outage. */
 const REMIND_MS = 60_000

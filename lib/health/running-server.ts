@@ -1,7 +1,7 @@
 /**
- * Locates the server of a command's database. For an embedded database, the data folder's server.json holds the
- * server's address. For any other database, HOST and PORT are tried; the server found there may use a different
- * database, so its reported database id is compared.
+ * Locates the spoor server that uses a command's database. For an embedded database, the data folder's server.json
+ * holds the server's address. For any other database, HOST and PORT are tried; the server found there may use a
+ * different database, so its reported database id is compared.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ export interface RunningServer {
 type Place = Pick<RunningServer, 'address' | 'pid'>
 type Report = Omit<RunningServer, keyof Place> & { readonly instance: string | undefined }
 
-/** Longer than the 2.5 s for which a server checks its database before it reports the database as stuck. */
+/** Longer than the 2.5 s after which a server reports that its database does not respond. */
 const PROBE_TIMEOUT_MS = 4000
 
 /** Records the server's address for commands. Only an embedded database has a folder for the file. */

@@ -3,7 +3,8 @@
  * the code. Checks before the first request, and repeatedly after a failure, so that no restart is needed once the
  * database becomes reachable or is migrated by hand.
  *
- * States: `waiting` (the database has not responded yet), `lacking` (it responded, and something is missing), `ready`.
+ * States: `waiting` (the database has not responded yet), `lacking` (the database has responded, and something is
+ * missing), `ready`.
  */
 import type { Sql } from 'postgres'
 import { findLeftBehind, migrateSchema } from '../cluster/distribution.ts'
@@ -27,7 +28,7 @@ type State =
 /** Databases whose newer schema was logged already, because a process may have two Setups for one database. */
 const toldNewer = new WeakSet<Database>()
 
-/** Pause between checks, within which a started or recovered database is noticed. */
+/** Pause between checks. A started or recovered database is noticed within this time. */
 const RETRY_MS = 250
 
 export class Setup {

@@ -3,7 +3,7 @@
  * released later.
  *
  * No party (project) may hold more than the remaining free capacity. A single greedy party gets half; several get equal
- * shares, with one more share left free for others (the dynamic threshold of Choudhury and Hahne, 1998).
+ * shares, and one more share of that size stays free for others (the dynamic threshold of Choudhury and Hahne, 1998).
  */
 import { Refusal } from '../errors.ts'
 
@@ -95,7 +95,7 @@ export class Room {
     this.#requests += requests
   }
 
-  /** Keeps at most `bytes` bytes reserved and stops counting as a request. */
+  /** Keeps at most `bytes` bytes reserved, and releases the capacity reserved for requests. */
   shrink(bytes: number): void {
     const kept = Math.min(bytes, this.#bytes)
     this.#admission.give(this.#party, this.#bytes - kept, this.#requests)

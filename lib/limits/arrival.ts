@@ -9,5 +9,7 @@ export interface ArrivalBounds {
   readonly waitMs: number
 }
 
-/** The pace is 100 kB/s. A phone with a weak signal is slower, but may keep sending while no other client waits. */
+/**
+ * The pace is 100 kB/s. A phone with a weak signal is slower, but is allowed to continue while no other client waits.
+ */
 export const ARRIVAL: ArrivalBounds = { periodMs: 5000, periodBytes: 512 * 1024, slowMs: 120_000, waitMs: 30_000 }

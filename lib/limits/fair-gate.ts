@@ -2,9 +2,9 @@
  * Admits work up to a total weight, in bytes or in items. When the gate is full, further work waits. Parties (projects)
  * take turns with equal weight: a party's work waits behind its own earlier work, but not behind all other work.
  *
- * Waiting work has a position in line, in units of weight: after its party's earlier work, but not before the position
- * of the work that entered last. The first in line enters as soon as it fits. Nothing overtakes it, so it never
- * starves.
+ * Waiting work has a position in line, measured in units of weight. The position follows the party's earlier work, but
+ * is not before the position of the work that entered last. The first in line enters as soon as it fits. Nothing
+ * overtakes it, so it never starves.
  */
 interface Waiting {
   readonly weight: number

@@ -1,6 +1,6 @@
 /**
- * Limits on concurrent slow reads. Each project may process one large trace at a time, so other projects' requests
- * share PostgreSQL and the main thread with only one such read, however many clients the project has.
+ * Limits on concurrent slow reads. Each project may process only one large trace at a time. However many clients the
+ * project has, other projects' requests therefore share PostgreSQL and the main thread with only one of its slow reads.
  */
 import type { GateBounds } from './shared-gate.ts'
 

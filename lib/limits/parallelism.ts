@@ -2,13 +2,13 @@
  * Derives all concurrency limits from the number of cores and connections.
  *
  * Measured on two cores: two lanes are best, because one connection writes a batch while the other waits for its
- * commit. With more cores, PostgreSQL can write one batch per core, and a process's main thread can feed about eight.
- * Reads use six connections on two cores and wait for PostgreSQL, not for node, so their number also grows with the
- * cores. Small writes (scores, patches, deletions) are rare. Each core has one worker thread, because exports leave the
- * main thread little to do (test/bench/RESULTS.md, "MCP and OTLP").
+ * commit. With more cores, PostgreSQL can write one batch per core, and a process's main thread can supply about eight
+ * batches at a time. Reads use six connections on two cores and wait for PostgreSQL, not for Node.js, so the number of
+ * connections also grows with the cores. Small writes (scores, patches, deletions) are rare. Each core has one worker
+ * thread, because exports leave the main thread little to do (test/bench/RESULTS.md, "MCP and OTLP").
  *
- * A process would use one connection for each of these, but can run with fewer: work then shares idle connections
- * (lib/database/pooled/connection-limit.ts). With very few, a second lane would take the first lane's connections.
+ * A process would use one connection for each of these tasks, but can run with fewer: tasks then share idle connections
+ * (lib/database/pooled/connection-limit.ts). With very few connections, a second lane would take the first lane's.
  */
 import { availableParallelism } from 'node:os'
 

@@ -1,7 +1,7 @@
 /**
- * Shares the capacity for large work among parties (projects). No party gets all capacity, so a party never depends on
- * when another one finishes. Work that does not fit waits, and parties take turns with equal weight. Work that has
- * waited too long, or has too much of its party's work before it, is rejected.
+ * Shares the capacity for large work among parties (projects). No party gets all of the capacity, so no party has to
+ * wait until another one finishes. Work that does not fit waits, and parties take turns with equal weight. Work that
+ * has waited too long, or has too much of its party's work ahead of it, is rejected.
  */
 import { Refusal } from '../errors.ts'
 
@@ -47,7 +47,8 @@ export class Places {
 
   /**
    * Calls `enter` when the work fits and its turn comes, immediately if possible, or `refuse` if the wait is too long.
-   * Throws `quota_exhausted` if too much of the party's work waits. The returned function leaves the slot or the line.
+   * Throws `quota_exhausted` if too much of the party's work is already waiting. The returned function leaves the slot
+   * or the line.
    */
   join(party: unknown, weight: number, enter: () => void, refuse: (refusal: Refusal) => void): () => void {
     if (this.#countWaiting(party) >= this.#bounds.line) throw busy()
@@ -160,7 +161,10 @@ export class Place {
     return this.#isInside && this.#places.wants(this.#party, this.#weight)
   }
 
-  /** Resolves at the work's turn. Rejects with `quota_exhausted` if the wait is too long or too much work waits. */
+  /**
+   * Resolves at the work's turn. Rejects with `quota_exhausted` if the wait is too long or too much work is already
+   * waiting.
+   */
   enter(weight = 1): Promise<void> {
     this.#entered ??= new Promise((resolve, reject) => {
       if (this.#isOver) return

@@ -6,7 +6,7 @@ const MOST = 256
 
 export class RequestsUnderWay {
   readonly #most: number
-  /** Requests in flight by party; never zero. */
+  /** Number of requests in flight, by party. Parties without requests have no entry. */
   readonly #counts = new Map<number, number>()
   #all = 0
 

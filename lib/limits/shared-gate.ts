@@ -1,7 +1,7 @@
 /**
- * Admits work of several parties (projects), each with a fixed share. A party that exceeds its share waits for its own
- * work even if capacity is idle, so other parties' work can start immediately. An optional capacity limits all parties
- * together; they then take turns (fair-gate.ts).
+ * Admits work from several parties (projects), each with a fixed share. A party that exceeds its share waits for its
+ * own work even if capacity is idle, so other parties' work can start immediately. An optional capacity limits all
+ * parties together; they then take turns (fair-gate.ts).
  */
 import { Refusal } from '../errors.ts'
 import { FairGate } from './fair-gate.ts'

@@ -4,7 +4,10 @@
  */
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** Maximum duration of a slice. It is short because several tasks may have a slice in one turn of the event loop. */
+/**
+ * Maximum duration of a slice. A slice is short because several tasks may each have a slice in one turn of the event
+ * loop.
+ */
 const SLICE_MS = 2
 
 export class Slices {

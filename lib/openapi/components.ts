@@ -35,7 +35,7 @@ export class Components {
 
   /** Returns the schema as it appears in the document; a reference if it is a component. */
   schema(schema: TSchema): SchemaJson {
-    // TypeBox adds its own markers to the keywords. Only the keywords survive as JSON.
+    // TypeBox adds its own markers to the keywords. Only the keywords survive conversion to JSON.
     return this.#convert(JSON.parse(JSON.stringify(schema)))
   }
 

@@ -15,7 +15,10 @@ const STATUS_HEADERS: Readonly<Record<number, Readonly<Record<string, SchemaJson
   503: { 'Retry-After': retryAfter() }
 }
 
-/** Sample messages as clients see them, for codes whose meaning in the error table is less specific. */
+/**
+ * Sample messages for codes whose descriptions in the error table are less specific than the messages that clients
+ * receive.
+ */
 const MESSAGES: { readonly [code in ErrorCode]?: string } = {
   invalid_json: 'body: is not valid JSON',
   invalid_trace: 'trace.spans[3].name: must have at most 500 characters',
@@ -47,7 +50,7 @@ function* sharedCodes(route: Route): Generator<ErrorCode> {
 
 /**
  * Returns an operation's error responses, by status. Each status is one component, so that generators create one type
- * for it. The reference lists the codes that the operation may return.
+ * per status. The reference lists the codes that the operation may return.
  */
 export function errorResponses(route: Route, components: Components): Readonly<Record<string, Ref>> {
   const codes = errorCodesOf(route)

@@ -23,7 +23,7 @@ export const SCORE_ID = '53995c3f42cd8ad8'
 const PROJECT_ID = '1'
 const CURSOR = 'bjoxNzYzNzIzNTIyNTAwMDAwOjQy'
 
-/** Trace ids in paths that differ from TRACE_ID, because these operations would disturb the other examples. */
+/** Path trace ids for operations that would disturb the other examples if they used TRACE_ID. */
 export const PATH_TRACE_IDS: Readonly<Record<string, string>> = {
   appendSpans: STREAMED_ID,
   endTrace: STREAMED_ID,

@@ -1,6 +1,6 @@
 /**
  * Limits password attempts per address, and per network because attackers try many addresses. A browser in which the
- * person has signed in before has its own count, so that guessing strangers cannot lock a user out.
+ * person has signed in before has its own count, so that strangers who guess passwords cannot lock a user out.
  */
 import { hash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
@@ -38,7 +38,7 @@ export function subjectsOf(email: string, client: string, device: string | undef
 
 /**
  * Whether the password matches the stored one. An attempt counts once its check starts. Throws `too_many_attempts`; an
- * attempt beyond a limit or a full queue writes nothing.
+ * attempt that exceeds a limit or meets a full queue writes nothing.
  */
 export async function tryPassword(
   sql: Pick<SqlAccess, 'read' | 'write'>,
@@ -61,7 +61,7 @@ function refuse(waitS: number | undefined): void {
   throw new Refusal('too_many_attempts', message, { 'Retry-After': String(waitS) })
 }
 
-/** Returns the first 24 bits of an IPv4 address or 48 bits of an IPv6 address, which is one customer's range. */
+/** Returns the first 24 bits of an IPv4 address or 48 bits of an IPv6 address, which is the range of one customer. */
 export function networkOf(client: string): string {
   const address = plainAddress(client)
   if (isIPv4(address)) return address.split('.').slice(0, 3).join('.')

@@ -5,7 +5,7 @@ const MAX_LENGTH = 254
 /** One @ with something on both sides, and neither spaces nor control characters. */
 const ADDRESS = /^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u
 
-/** Letters whose lower case is ASCII, which could make another person's address equal to this one. */
+/** Non-ASCII letters whose lower case is ASCII. They could make another person's address equal to this one. */
 const BECOMES_ASCII = /[\u0130\u212a]/
 
 /** Name of the user that the first start creates, who has no address yet. */

@@ -1,20 +1,20 @@
 /**
  * Defines a fresh sign-in: proof that the person is present now. Changes that would make a stolen session last (a first
- * password, keys, members) require one.
+ * password, keys, members) require a fresh sign-in.
  */
 import { Refusal } from '../errors.ts'
 import type { Visitor } from './visit.ts'
 
-/** Time for which a sign-in stays fresh. */
+/** How long a sign-in stays fresh, in minutes. */
 const FRESH_MINUTES = 15
 
-/** Maximum age of an earlier provider sign-in that counts as fresh, which leaves most of FRESH_MINUTES. */
+/** Maximum age at which an earlier sign-in at the provider counts as fresh. Most of FRESH_MINUTES then remains. */
 export const FRESH_SIGN_IN_S = 60
 
 /** Allowance for the redirect back from the provider and for clock differences. */
 const WAY_BACK_S = 300
 
-/** Whether a provider says that the person has just authenticated. */
+/** Whether, according to the provider, the person has just authenticated. */
 export const isJustProven = (authTime: number | undefined, nowMs: number): boolean =>
   authTime !== undefined && authTime + FRESH_SIGN_IN_S + WAY_BACK_S >= nowMs / 1000
 

@@ -1,7 +1,7 @@
 /**
  * Hashes and checks passwords, stored as `scrypt$N$r$p$salt$hash`. The parameters are stored with each password, so
- * that they can be raised later. A hash takes 32 MiB and a third of a second of a core, so only a few run at a time.
- * Further passwords wait in a short queue with a maximum share per party. Passwords beyond the queue's limits are
+ * that the costs can be raised later. A hash takes 32 MiB and a third of a second of a core, so only a few run at a
+ * time. Further passwords wait in a short queue with a maximum share per party. Passwords beyond the queue's limits are
  * rejected.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
@@ -26,7 +26,7 @@ const RETRY_AFTER_S = 5
 const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt)
 const gate = new FairGate(AT_ONCE)
 const waiting = new Map<string, number>()
-/** Party for new passwords, whose owners have already proved their identity. */
+/** Party for new passwords, which are set by people who have already proved their identity. */
 const KNOWN = 'known'
 
 /** Returns the rule that a new password breaks; undefined if it breaks none. */
@@ -44,7 +44,10 @@ export async function hashPassword(password: string): Promise<string> {
   return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
 }
 
-/** A stored password of no user, compared for users without a password so that the check takes the same time. */
+/**
+ * A stored password that belongs to nobody. Users without a password are checked against it, so that the check takes
+ * the same time.
+ */
 const NOBODY = ['scrypt', COST.N, COST.r, COST.p, 'A'.repeat(22), 'A'.repeat(43)].join('$')
 
 /** Whether a string is a stored password, at least as costly as COST and within the cost limits. */

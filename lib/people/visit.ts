@@ -33,8 +33,8 @@ export interface Credentials {
 }
 
 /**
- * `guest` requires no sign-in, but knows who is signed in; `visitor` requires one. In a project, `visitor` requires any
- * membership in its account, and `member` and `owner` require that role.
+ * `guest` requires no sign-in, but a signed-in visitor is identified; `visitor` requires a sign-in. In a project,
+ * `visitor` requires any membership in its account, and `member` and `owner` require at least that role.
  */
 export const PERSON_ACCESS = ['guest', 'visitor', 'member', 'owner'] as const
 export type PersonAccess = (typeof PERSON_ACCESS)[number]

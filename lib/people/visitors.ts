@@ -1,4 +1,4 @@
-/** Identifies the dashboard's visitors. Results are cached for a few seconds, but wrong tokens are not. */
+/** Identifies the dashboard's visitors. Results are cached for a few seconds, except results for wrong tokens. */
 import type { SqlAccess } from '../database/sql-access.ts'
 import { FailureLog } from '../failure-log.ts'
 import { Remembered } from '../limits/remembered.ts'
@@ -22,7 +22,7 @@ export interface VisitorsOptions {
 const MAX_BATCH = 500
 /** Minimum interval between writes of a session's last use. */
 const TOUCH_INTERVAL_MS = 5 * 60_000
-/** Every lookup retries the write, so a failure is logged at most once per interval. */
+/** Minimum interval between log messages about failed writes, because every lookup retries a failed write. */
 const REMIND_MS = 60_000
 
 interface Lookup extends LookupOf<Visit> {
@@ -56,7 +56,7 @@ export class Visitors {
     this.#remembered.forget()
   }
 
-  /** Creates a user for an unknown person whom the proxy vouches for, if configured. */
+  /** Creates a user for an unknown person whom the proxy vouches for, if the configuration allows this. */
   async #welcome(asked: Visiting): Promise<Visit | undefined> {
     const { roleOfUnknown, sql } = this.#options
     if (roleOfUnknown === undefined) return undefined

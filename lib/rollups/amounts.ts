@@ -1,4 +1,7 @@
-/** Amounts that an ended trace adds to each rollup sum, for the write path and as SQL for stored traces. */
+/**
+ * Computes the amounts that an ended trace adds to each rollup sum: in code for the write path, and in SQL for stored
+ * traces.
+ */
 import { latencyInSql } from './latency.ts'
 
 export interface CountedTrace {

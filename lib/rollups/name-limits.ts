@@ -28,7 +28,10 @@ export interface RollupPart {
 const isNameLevel = (level: string): level is NameLevel => level in ROOM
 const keyOf = ({ level, start }: Pick<RollupPart, 'level' | 'start'>) => `${level}/${start}`
 
-/** Returns the hours and days that may lack capacity for the new parts. `rows` has their current row counts. */
+/**
+ * Returns the hours and days that may lack capacity for the new parts. `rows` contains the current row counts of hours
+ * and days.
+ */
 export function findFull<T extends RollupPart>(
   parts: readonly T[],
   rows: readonly { readonly level: string; readonly start: string; readonly rows: number }[]
@@ -48,8 +51,8 @@ export function findFull<T extends RollupPart>(
 
 /**
  * Assigns each part to its own row if the row exists or capacity remains, otherwise to the row of its environment or
- * family. An amount is therefore later subtracted from the row it was added to, as long as rows are kept. `full` lists
- * the rows of the hours and days that may lack capacity.
+ * family. An amount is therefore later subtracted from the row it was added to, as long as that row is kept. `full`
+ * lists the rows of the hours and days that may lack capacity.
  */
 export function findRoom<T extends RollupPart>(
   parts: readonly T[],

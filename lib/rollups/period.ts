@@ -37,7 +37,7 @@ export interface Period {
   readonly from: number
   readonly to: number
   readonly step: PeriodStep
-  /** Time zone whose midnights start days, in minutes east of UTC. */
+  /** Time zone in which days start at midnight, in minutes east of UTC. */
   readonly offset: number
 }
 
@@ -68,12 +68,12 @@ export const periodBetween = (from: number, to: number, offset = 0): Period =>
 
 /** Returns the range that ends with the current step. By default, the range's length determines the step. */
 export function periodOf(range: Range, now: number, offset = 0, step: PeriodStep = stepOf(RANGES[range])): Period {
-  // At a step boundary, the step that begins there is the current step.
+  // At a step boundary, the step that begins at the boundary is the current step.
   const period = aligned(now, now + 1, step, wholeHours(offset))
   return { ...period, from: period.to - RANGES[range] }
 }
 
-/** Returns the period in hourly steps, for when there are too many traces to read. */
+/** Returns the period in hourly steps, used when there are too many traces to read. */
 export const byTheHour = ({ from, to, offset }: Period): Period => aligned(from, to, 'hour', offset)
 
 /** Returns the preceding period of the same length. */
@@ -95,7 +95,10 @@ export const FORTNIGHT = 14 * DAY
 /** Fortnights begin at multiples of their length from this time. */
 export const ORIGIN_MS = Date.UTC(2000, 0, 1)
 
-/** Part of a period summed from rows of one length. Times are in milliseconds since 1970; `to` is excluded. */
+/**
+ * Part of a period that is summed from hourly, daily or fortnightly rows. Times are in milliseconds since 1970; `to` is
+ * excluded.
+ */
 export interface PeriodPiece {
   readonly length: 'hour' | 'day' | 'fortnight'
   readonly from: number

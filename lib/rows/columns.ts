@@ -164,7 +164,7 @@ export const SCORE_BODY_COLUMNS = [
 
 export const SCORE_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...SCORE_BODY_COLUMNS]
 
-/** A write to a trace with searchable words (lib/store/search). */
+/** A write that must be indexed for search (lib/store/search). */
 export const INDEXED_COLUMNS = [
   column('project_id', 'int'),
   column('seq', 'bigint'),

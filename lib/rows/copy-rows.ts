@@ -53,8 +53,8 @@ export interface RankingKeys {
 }
 
 /**
- * `bytes` begins with the trace's list fields (in TraceRows, followed by the rest of its row), followed by its tag rows
- * and the news rows for the sums over time.
+ * `bytes` begins with the trace's list fields. In TraceRows, the rest of the trace's row comes next. Then come the
+ * trace's tag rows, and its news rows for the sums over time.
  */
 export interface ListedRows {
   readonly bytes: Uint8Array

@@ -8,8 +8,8 @@
  * columns would serve both, but PostgreSQL plans their expressions again for every COPY and update, even if no
  * underlying column changes (test/bench/RESULTS.md, "Generated columns").
  *
- * If two families of a project shared a number, filters for either family would find both. Among 1,000 families, the
- * probability is 1 in 10^13.
+ * If two families of a project shared a number, a filter for either family would find the traces of both. Among 1,000
+ * families, the probability of a shared number is 1 in 10^13.
  */
 
 /** A signed 64-bit number as two signed 32-bit halves. */

@@ -49,7 +49,9 @@ const MAX_SLICE = 1800
 
 /** More compressed bytes than this would block the main thread for too long, so another thread unpacks them. */
 const LARGE = 65_536
-/** Output buffer for the usual unpacked size. Brotli's decoder takes a third longer if it must allocate more. */
+/**
+ * Output buffer for the usual unpacked size. Brotli's decoder takes a third longer if its output exceeds this buffer.
+ */
 const UNPACKING = { chunkSize: 32_768 }
 const decompress = promisify(brotliDecompress)
 

@@ -2,8 +2,8 @@
  * Joins a column's values into one string, which is sent as one statement parameter and split by the statement.
  *
  * - Numbers, timestamps, JSON and hexadecimal digits never contain control characters. They are joined by U+0001, null
- *   is U+0002, and nothing is escaped, which costs less CPU than an array literal (test/bench/RESULTS.md, "How
- *   parameters travel").
+ *   is written as U+0002, and nothing is escaped, which costs less CPU than an array literal (test/bench/RESULTS.md,
+ *   "How parameters travel").
  * - Other strings may contain any character and are sent as elements of an array literal. A list of strings is one
  *   element, which begins with the list's separator, a character that none of its strings contains.
  *

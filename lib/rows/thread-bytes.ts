@@ -5,12 +5,12 @@ const MOST_SHARED = 65_536
 
 /**
  * Allocates `length` bytes for one or more bodies. Memory for small bodies is shared between threads. Any other memory
- * must be transferred to the other thread (`moved`), otherwise it is copied.
+ * must be transferred to the other thread (`moved`), because it would otherwise be copied.
  *
  * Shared memory reduces garbage collection. V8 counts an ArrayBuffer's bytes towards the old heap, so many ArrayBuffers
- * trigger frequent collections. V8 does not count shared memory (test/bench/RESULTS.md, "Shared memory"), but frees it
- * only when it collects the small objects that refer to it, which may take long. Shared memory must therefore stay
- * small compared with a request's other allocations.
+ * trigger frequent collections. V8 does not count shared memory (test/bench/RESULTS.md, "Shared memory"), but frees
+ * shared memory only when it collects the small objects that refer to that memory, and that may take long. Shared
+ * memory must therefore stay small compared with a request's other allocations.
  */
 export function threadBytes(length: number, bodies = 1): Uint8Array {
   return length <= bodies * MOST_SHARED ? new Uint8Array(new SharedArrayBuffer(length)) : new Uint8Array(length)

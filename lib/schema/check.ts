@@ -2,7 +2,7 @@
  * Validates values. A compiled typebox check decides whether a value is valid. For an invalid value, one plain sentence
  * names the field and the rule (`trace.spans[3].name: must have at most 500 characters`).
  *
- * The sentence comes from a custom walk over the schema, which stops at the first error. typebox's Errors() checks the
+ * The sentence comes from a custom walk over the schema that stops at the first error. typebox's Errors() checks the
  * whole value and takes far too long for a large array of invalid items (test/bench/RESULTS.md, "Wrong bodies"). The
  * walk supports only the keywords that lib/schema uses. A test compares it with the compiled check.
  */
@@ -97,7 +97,7 @@ const PATTERN_WORDS: Readonly<Record<string, string>> = {
 
 /**
  * Returns the schema without `format`. typebox would reject times without an offset, but the service accepts more forms
- * than RFC 3339 allows, which lib/trace parses.
+ * than RFC 3339 allows. lib/trace parses the times.
  */
 function withoutFormats(schema: TSchema): Rules {
   return JSON.parse(
@@ -184,7 +184,7 @@ function faultOfWritten(rules: Rules, number: LosslessNumber): Fault | undefined
   return faultOfNumber({}, Number(literal))
 }
 
-/** Whether a number as written obeys the rules, even if no double represents it exactly. */
+/** Returns whether a number, as written, obeys the rules, even if no double represents the number exactly. */
 export const obeysAsWritten = (rules: Rules, literal: string): boolean =>
   faultOfWritten(rules, new LosslessNumber(literal)) === undefined
 

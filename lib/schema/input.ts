@@ -1,7 +1,7 @@
 /**
  * Schemas of request bodies (specification 2.1 to 2.3 and 2.7). Validation, the OpenAPI document, the tools and the
- * types all derive from them. lib/trace checks rules that a schema cannot express (the order of times, U+0000 in text
- * columns, nesting depth).
+ * types all derive from these schemas. lib/trace checks rules that a schema cannot express (the order of times, U+0000
+ * in text columns, nesting depth).
  */
 import Type, { type Static } from 'typebox'
 import { named } from './object.ts'
@@ -9,7 +9,7 @@ import { named } from './object.ts'
 export const MAX_SPANS = 200
 export const MAX_TAGS = 20
 export const MAX_EVENTS = 50
-/** Maximum number of characters in a name, a short string such as a model, and a tag. */
+/** Maximum number of characters in a name, in a tag, and in a short string such as a model. */
 export const MAX_NAME = 500
 export const MAX_TEXT = 200
 export const MAX_TAG = 64

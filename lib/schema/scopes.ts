@@ -5,7 +5,7 @@ export type Scope = (typeof SCOPES)[number]
 /** A new key's scopes, unless specified. */
 export const DEFAULT_SCOPES: readonly Scope[] = ['traces:write', 'traces:read']
 
-/** Returns a key's effective scopes. A key from before scopes existed has none stored and may only write. */
+/** Returns a key's effective scopes. A key created before scopes existed has no stored scopes and may only write. */
 export function effectiveScopes(stored: readonly Scope[] | null): readonly Scope[] {
   return stored ?? ['traces:write']
 }

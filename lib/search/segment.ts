@@ -17,7 +17,7 @@ export const SEGMENT_TRACES = 2048
 
 export const segmentBucketOf = (term: number): number => term >>> BUCKET_SHIFT
 
-/** Number of buckets processed before yielding to other tasks, which takes some milliseconds. */
+/** Number of buckets processed before yielding to other tasks. Processing this number takes some milliseconds. */
 const BUCKETS_AT_ONCE = 64
 
 /** Builds a segment's buckets from each trace's distinct terms. A bucket without terms is empty. */
@@ -170,7 +170,7 @@ function* entriesOf(bucket: Buffer): Generator<Entry> {
   }
 }
 
-/** Removes the traces that are not kept. Returns all buckets; a bucket that was not passed in is empty. */
+/** Removes all traces except those in `isKept`. Returns all buckets; a bucket that was not passed in is empty. */
 export async function keepMembers(
   buckets: readonly { readonly bucket: number; readonly bytes: Buffer }[],
   isKept: readonly boolean[],

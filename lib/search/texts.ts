@@ -1,6 +1,6 @@
 /**
- * Selects a trace's searchable texts: its name, and the beginnings of the strings in the input and output of the trace
- * and its model calls. JSON keys, numbers and punctuation are not searched.
+ * Selects a trace's searchable texts: the trace's name, and the beginnings of the strings in the input and output of
+ * the trace and of its model calls. JSON keys, numbers and punctuation are not searched.
  */
 
 /** Limits on searchable texts. All but `calls` are in UTF-16 code units. */
@@ -81,7 +81,7 @@ export function stringsOf(json: string, most: number): string[] {
   return strings
 }
 
-/** Returns the position of the quote that closes a string, or the text's length if truncated. */
+/** Returns the position of the quote that closes a string, or the text's length if the text is truncated. */
 function endOf(json: string, from: number): number {
   for (let quote = json.indexOf('"', from); quote !== -1; quote = json.indexOf('"', quote + 1)) {
     let before = quote

@@ -177,5 +177,5 @@ function wordAt(text: string, from: number, to: number): number {
   return space === -1 ? from : from + space + 1
 }
 
-/** Returns `at`, or the position before if `at` would split a surrogate pair. */
+/** Returns `at`, or the preceding position if `at` would split a surrogate pair. */
 const boundary = (text: string, at: number): number => (/[\udc00-\udfff]/.test(text[at] ?? '') && at > 0 ? at - 1 : at)

@@ -1,6 +1,6 @@
 /**
- * The audit log records what people, commands and keys did other than recording traces. The statement that performs an
- * action also writes its entry. For actions on traces, the entry is written in the same transaction
+ * The audit log records the actions of people, commands and keys, except the recording of traces. The statement that
+ * performs an action also writes its entry. For actions on traces, the entry is written in the same transaction
  * (lib/store/transactions.ts). Entries stay until somebody deletes them.
  */
 import type { Fragment, Sql } from 'postgres'
@@ -127,7 +127,9 @@ export interface AuditSelection {
   readonly since?: string | undefined
 }
 
-/** Returns the newest `most` entries, oldest first. Ids may not follow time after a backup was restored. */
+/**
+ * Returns the newest `most` entries, oldest first. After a restore, the order of ids can differ from the order in time.
+ */
 export async function readAudit(sql: Sql, { projectId, since }: AuditSelection, most: number): Promise<AuditRow[]> {
   return sql<AuditRow[]>`
     select * from (

@@ -1,6 +1,7 @@
 /**
  * Finds traces that an evaluator has not judged yet, and stores its verdicts as scores with the source `eval`. A
- * verdict applies to one content of a trace, so a trace that has grown since (from OpenTelemetry) is judged again.
+ * verdict applies to the content that a trace had when it was judged, so a trace that has since grown (from
+ * OpenTelemetry) is judged again.
  */
 import type { Sql } from 'postgres'
 import { MAX_SCORES } from '../schema/input.ts'
@@ -103,7 +104,7 @@ export interface EvaluationRun {
   readonly name: string
   readonly dataType: string
   readonly traces: number
-  /** The mean of numbers, or the share of true among booleans; null for categories. */
+  /** The mean of numbers, or the share of booleans that are true; null for categories. */
   readonly mean: number | null
   /** The most frequent category; null for other types. */
   readonly mostFrequent: string | null

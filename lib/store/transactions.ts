@@ -13,7 +13,7 @@ export async function inTransaction<T>(sql: Sql, work: () => Promise<T>): Promis
     await sql.unsafe('commit')
     return result
   } catch (error) {
-    // A lost connection has already rolled back the transaction, and the work's error says more.
+    // A lost connection has already rolled back the transaction, and the work's own error is more specific.
     await sql.unsafe('rollback').catch(() => {})
     throw error
   }

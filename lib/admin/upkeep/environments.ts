@@ -29,9 +29,11 @@ export interface BackfillPlan {
   /** Number of selected traces, and the number whose environment would change. */
   readonly matched: number
   readonly changing: number
-  /** Selected traces by environment; null for traces whose environment was never recorded. */
+  /**
+   * Number of selected traces per environment. `environment` is null for traces whose environment was never recorded.
+   */
   readonly environments: readonly { readonly environment: string | null; readonly traces: number }[]
-  /** The highest `seq` to change. Traces stored after the count are left alone. */
+  /** The highest `seq` to change. Traces stored after the plan was made stay unchanged. */
   readonly upToSeq: number
 }
 
@@ -66,8 +68,8 @@ export interface BackfillOptions {
 
 /**
  * Applies a plan in batches. Finished batches stay committed, so a new plan after an interruption covers the rest. The
- * result may differ from the plan because of concurrent writes. `matched` counts the selected traces per processed
- * batch and, beyond `upToSeq`, at the end, so it is never less than `changed`.
+ * result may differ from the plan because of concurrent writes. In the result, `matched` is never less than `changed`:
+ * selected traces up to `upToSeq` are counted as their batch is processed, and later traces at the end.
  */
 export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: BackfillOptions = {}) {
   const { projectId, selection, relabelling, upToSeq } = plan
@@ -97,8 +99,8 @@ export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: Backf
 }
 
 /**
- * Rejects a key that is neither in the project nor named by its traces. Imported traces may name keys of other
- * databases.
+ * Rejects a key that is neither one of the project's keys nor recorded in the project's traces. Imported traces may
+ * refer to keys of other databases.
  */
 async function requireKey(sql: Sql, projectId: number, project: string, keyId: string | undefined): Promise<void> {
   if (keyId === undefined || (await readKey(sql, keyId))?.projectId === projectId) return

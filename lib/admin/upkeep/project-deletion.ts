@@ -20,12 +20,15 @@ export async function planProjectDeletion(sql: Sql, project: string): Promise<Pr
   return { projectId, keys, ...(await countSelected(sql, projectId, {})) }
 }
 
-/** Time in which servers that miss the notice may accept a revoked key (lib/access/auth.ts) and finish its requests. */
+/**
+ * Pause after the revocation, so that servers that missed the notice stop accepting the key (lib/access/auth.ts) and
+ * requests made with the key finish.
+ */
 const SETTLE_MS = 10_000
 
 /**
  * Revokes a project's keys, deletes its traces in batches, and then deletes the project with its remaining rows. After
- * an interruption, the same command continues.
+ * an interruption, running the command again continues the deletion.
  */
 export async function applyProjectDeletion(
   sql: Sql,

@@ -34,7 +34,7 @@ export interface PruneOptions {
 
 /** A batch takes a few tenths of a second, during which its traces can be read but not changed. */
 const BATCH = { traces: 1000, spans: 10_000 }
-/** Maximum number of tries for a batch whose traces are being changed. */
+/** Maximum number of attempts at a batch whose traces are being changed. */
 const BATCH_PASSES = 5
 /** A row's size on disk without its texts, including its index entries. */
 const TRACE_BYTES = 800
@@ -53,9 +53,9 @@ export async function planPruning(sql: Sql, request: PruneRequest): Promise<Prun
 }
 
 /**
- * Deletes the planned traces, and traces that match since, in batches. Finished batches stay committed with exact
- * totals, so after an interruption the same command continues. The audit entry records the number of planned traces,
- * and after each batch the number deleted.
+ * Deletes the planned traces, and any that have matched since, in batches. Finished batches stay committed with exact
+ * totals, so running the command again after an interruption deletes the rest. The audit entry records the number of
+ * planned traces and, after each batch, the number of deleted traces.
  */
 export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOptions = {}): Promise<Pruned> {
   const { projectId, selection, traces: planned } = plan
@@ -67,7 +67,10 @@ export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOpti
 
 const NOTHING: Pruned = { traces: 0, spans: 0, storedBytes: 0, kept: 0 }
 
-/** Deletes matching traces without a plan. The audit entry `auditId` counts deleted traces, starting from `before`. */
+/**
+ * Deletes matching traces without a plan. The audit entry `auditId` records the number of deleted traces, to which
+ * `before` is added.
+ */
 export async function pruneAll(
   sql: Sql,
   projectId: number,

@@ -14,7 +14,7 @@ export interface Recount {
   readonly counters: Totals
   /** Days (UTC) whose sums over time differed from their traces. */
   readonly wrongDays: readonly string[]
-  /** Number of traces whose span or error counts differed from their spans, with some of their ids. */
+  /** Number of traces whose stored span or error counts were wrong, and the ids of some of these traces. */
   readonly wrongTraces: { readonly count: number; readonly ids: readonly string[] }
   /** Whether everything was correct. */
   readonly agree: boolean
@@ -24,12 +24,12 @@ export interface Recount {
 
 /** Maximum number of wrong traces that the report names. */
 const NAMED = 10
-/** Maximum number of checks of a trace that changes between check and repair. */
+/** Maximum number of times that traces are checked if they change before they can be repaired. */
 const LOOKS = 5
 
 /**
  * Compares a project's totals, its sums over time, and its traces' span counts with the rows. With `apply`, repairs
- * them and counts days from before migration 6 that are not yet counted. Writers may continue meanwhile.
+ * wrong values and counts any uncounted days from before migration 6. Writers may continue in the meantime.
  */
 export async function recountProject(sql: Sql, project: string, apply: boolean): Promise<Recount> {
   const projectId = await requireProject(sql, project)

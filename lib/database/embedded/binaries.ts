@@ -41,7 +41,7 @@ export async function findBinaries(
   if (!isReachable(binariesIn(installed).postgres, user)) return binariesIn(await copyPackage(installed, log))
   if (isLinked || places.links === undefined) return binariesIn(installed)
   await makeLinks(installed, places.links)
-  // The linked libraries look for other libraries beside the links.
+  // The linked libraries load other libraries from the folder of the links.
   return { ...binariesIn(installed), libraries: [places.links, join(installed, 'native/lib')].join(delimiter) }
 }
 
@@ -74,7 +74,8 @@ interface Link {
 
 /**
  * Creates the library links that the package's install script would create; npm skips the script by default. Returns
- * false if links are missing, because the programs belong to another user or the file system is read-only.
+ * false if missing links could not be created, for example because the programs belong to another user or the file
+ * system is read-only.
  */
 function linkLibraries(folder: string): boolean {
   const isLinked = () => readLinks(folder).every(link => existsSync(join(folder, link.target)))

@@ -1,4 +1,4 @@
-/** Settings of the embedded PostgreSQL, for one machine, one service, many inserts and no data loss. */
+/** Settings of the embedded PostgreSQL, chosen for one machine, one service and many inserts, without data loss. */
 import { totalmem } from 'node:os'
 
 const MIB = 1024 ** 2
@@ -10,7 +10,9 @@ function readMemoryBytes(): number {
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem()
 }
 
-/** Returns the settings, which are passed to postgres at every start so that they follow the code and the machine. */
+/**
+ * Returns the settings, which are passed to postgres at every start so that they always match the code and the machine.
+ */
 export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<string, string> {
   const megabytes = (share: number, least: number, most: number) =>
     `${Math.round(Math.min(most, Math.max(least, memoryBytes * share)) / MIB)}MB`
@@ -18,15 +20,16 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     fsync: 'on',
     synchronous_commit: 'on',
     full_page_writes: 'on',
-    // If a backend crashes, PostgreSQL exits, and the process that uses it starts it again, as after any other exit
-    // (embedded.ts). A postmaster that restarted itself (18.4) was seen to hang.
+    // If a backend crashes, PostgreSQL exits, and a process that uses PostgreSQL starts it again, as after any other
+    // exit (embedded.ts). PostgreSQL's own restart was seen to hang (18.4).
     restart_after_crash: 'off',
     max_connections: '100',
     shared_buffers: megabytes(1 / 8, 128 * MIB, 2 * GIB),
     effective_cache_size: megabytes(1 / 2, 256 * MIB, 64 * GIB),
     maintenance_work_mem: megabytes(1 / 32, 64 * MIB, 512 * MIB),
-    // A crash replays at most about this much log, which takes seconds. The first change to a page after a checkpoint
-    // logs the whole page, so a larger value would save log and CPU through fewer checkpoints (test/bench/RESULTS.md).
+    // Recovery from a crash replays at most about this much log, which takes seconds. The first change to a page after
+    // a checkpoint logs the whole page, so a larger value, with fewer checkpoints, would save log and CPU
+    // (test/bench/RESULTS.md).
     max_wal_size: '512MB',
     // Amount of log that is recycled. Otherwise PostgreSQL would create new files while commits wait (WAL_SEGMENT_MIB).
     min_wal_size: '512MB',

@@ -3,8 +3,8 @@
  *
  * The first process starts PostgreSQL, later processes connect to it, and the last process to leave stops it
  * (cluster-lock.ts). Only one server at a time holds a data folder (data-dir-lock.ts). If a server was killed, the next
- * server may find PostgreSQL running unused, and restarts it so that its messages reach a log again. If PostgreSQL
- * exits unexpectedly, a process that uses it starts it again.
+ * server may find that PostgreSQL is running but no process uses it. It then restarts PostgreSQL, so that PostgreSQL's
+ * messages reach a log again. If PostgreSQL exits unexpectedly, a process that was using it starts it again.
  */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -55,7 +55,7 @@ export interface EmbeddedCluster {
 const STARTER_FILE = 'starting.pid'
 
 const POLL_MS = 20
-/** Maximum number of start attempts while an earlier PostgreSQL still holds its files and shared memory. */
+/** Maximum number of start attempts while an earlier PostgreSQL server still holds its files and shared memory. */
 const START_ATTEMPTS = 50
 const START_RETRY_MS = 200
 const SLOW_NOTICE_MS = 10_000
@@ -128,7 +128,10 @@ class Cluster {
   readonly #tried = new Promise<void>(resolve => {
     this.#noteTry = resolve
   })
-  /** The connection whose lock shows other processes that this process uses the cluster. */
+  /**
+   * The connection that holds this process's lock, by which other processes can tell that this process uses the
+   * cluster.
+   */
   #presence: Sql | undefined
   #closing = false
   /** Whether PostgreSQL is being located or started. */
@@ -160,7 +163,7 @@ class Cluster {
     return patienceMs === undefined ? new Promise(() => {}) : delay(patienceMs, undefined, { ref: false })
   }
 
-  /** Opens PostgreSQL for the first time. On failure, stops the PostgreSQL that it started. */
+  /** Opens PostgreSQL for the first time. On failure, stops PostgreSQL if this process started it. */
   async openFirst(): Promise<void> {
     const opened = this.#open().catch(async error => {
       if (this.#child !== undefined) await stopPostmaster(this.#child.pid!, this.#pgData)
@@ -194,7 +197,7 @@ class Cluster {
 
   async close(): Promise<void> {
     this.#closing = true
-    // Do not wait for a recovery, because the next start begins it again.
+    // Do not wait for a recovery, because the next start begins the recovery again.
     if (this.#isOpening && this.#child !== undefined) await stopPostmaster(this.#child.pid!, this.#pgData)
     await this.#opened
     const found = await inspectPostmaster(this.#pgData)
@@ -252,7 +255,10 @@ class Cluster {
     return { pid: pid!, socketDir }
   }
 
-  /** Enters a running PostgreSQL. Returns false if PostgreSQL has exited in the meantime or must be restarted. */
+  /**
+   * Enters the cluster of a running PostgreSQL server. Returns false if PostgreSQL has exited in the meantime or must
+   * be restarted.
+   */
   async #enter(found: RunningPostmaster): Promise<boolean> {
     this.#note(found.socketDir)
     const sql = connectTo(this.#targetIn(found.socketDir), {
@@ -299,7 +305,7 @@ class Cluster {
     }
   }
 
-  /** Returns whether no other process uses PostgreSQL or is about to. */
+  /** Returns whether no other process is using PostgreSQL or is about to use it. */
   async #isLast({ socketDir }: RunningPostmaster): Promise<boolean> {
     if (this.#role === 'command' && (await readHolder(this.#dataDir)) !== undefined) return false
     this.#presence ??= connectTo(this.#targetIn(socketDir))
@@ -329,7 +335,9 @@ function isGoingAway(error: unknown): boolean {
   return failure === 'lost' || code === SQLSTATE.cannotConnectNow || (failure === 'refused' && name !== 'PostgresError')
 }
 
-/** Logs a PostgreSQL message. A PANIC ends all sessions. A FATAL error ends one session, whose client reports it. */
+/**
+ * Logs a PostgreSQL message. A PANIC ends all sessions. A FATAL error ends one session, whose client reports the error.
+ */
 function logLine(log: Logger, line: string): void {
   log[line.startsWith('PANIC') ? 'error' : 'debug']({ postgres: line }, 'PostgreSQL says')
 }

@@ -3,8 +3,8 @@
  * so each process that opens the folder listens on a Unix socket in `users`, to which other processes can connect.
  * Within one PID namespace, process ids suffice (lock-file.ts), so socket names contain the namespace.
  *
- * Each process listens before it checks, so that when two processes start together at least one sees the other. Names
- * are never reused: a socket without a listener is stale or a copy, and may be removed.
+ * Each process listens before it checks for others. If two processes start together, at least one therefore detects the
+ * other. Names are never reused: a socket without a listener is stale or a copy, and may be removed.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -60,7 +60,10 @@ class SocketFolder {
     this.#handle = handle
   }
 
-  /** A socket's path is limited to 107 bytes, which the folder's may exceed. Linux has short paths to open folders. */
+  /**
+   * A socket's path is limited to 107 bytes, which the folder's path may exceed. On Linux, an open folder also has a
+   * short path.
+   */
   #at(name: string): string {
     return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)
   }

@@ -11,9 +11,9 @@
  *
  * The data folder's mode is 0700. PostgreSQL does not run as root, so a root process runs PostgreSQL as another user,
  * who must be able to traverse the data folder because PostgreSQL uses absolute paths. The folder then has mode 0710
- * and that user's group. Root keeps the folder, because an owner could replace root's files. The user can neither list
- * nor change the folder, and can read only the home. If the user cannot reach the folder, `postgres` links to a home
- * elsewhere.
+ * and that user's group. Root keeps ownership of the folder, because another owner could replace root's files. The user
+ * can neither list nor change the folder, and can read only the home. If the user cannot reach the folder, `postgres`
+ * links to a home elsewhere.
  */
 import { createHash } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
@@ -30,7 +30,7 @@ import { SOCKET_NAME } from './postmaster.ts'
 export interface DataHome {
   /** The real path, with links resolved. */
   readonly folder: string
-  /** PostgreSQL's data folder in the home, which may not exist yet. */
+  /** PostgreSQL's data folder in the home. The data folder does not necessarily exist yet. */
   readonly pgData: string
   /** The user that runs PostgreSQL; undefined if that is this process's own user. */
   readonly user: ClusterUser | undefined
@@ -57,7 +57,8 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
   const names = await readdir(dataDir)
   // A folder that contains other files keeps its mode; the secrets in it have their own modes.
   if (!names.every(name => OWN_NAMES.test(name))) return
-  // The changes apply to the opened folder, so that no other process can replace the folder in between.
+  // The changes are made through a handle to the opened folder, so that no other process can replace the folder in
+  // between.
   const folder = await open(await realpath(dataDir), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   try {
     const { uid, gid, mode } = await folder.stat()
@@ -99,7 +100,7 @@ export async function prepareSocketFolder({ folder, user }: Pick<DataHome, 'fold
   if (parent === undefined) throw new ConfigError('DATA_DIR and TMPDIR are too long for the path of a socket')
   const socketDir = join(parent, name)
   await mkdir(socketDir, { mode: 0o700 }).then(() => giveTo(user, socketDir), ignoreExisting)
-  // Any user may create folders there, so this folder may belong to another user.
+  // Any user may create folders in the temporary folder, so this folder may belong to another user.
   const { uid, mode } = await lstat(socketDir)
   if (uid !== (user?.uid ?? process.getuid?.()) || (mode & 0o170777) !== 0o040700) {
     throw new ConfigError(
@@ -133,7 +134,10 @@ async function checkLink(path: string): Promise<void> {
   throw new ConfigError(`DATA_DIR: ${path} must be a folder, or a link that this user has made: remove it`)
 }
 
-/** Returns the group of the user that runs PostgreSQL, who owns the home in the data folder if one exists. */
+/**
+ * Returns the group of the user that runs PostgreSQL: if the data folder contains a home, the group of the home's
+ * owner.
+ */
 async function groupOf(home: string): Promise<number> {
   const user = findClusterUser()!
   const stats = existsSync(home) ? await lstat(home) : undefined

@@ -52,7 +52,7 @@ async function folderOf(path: string): Promise<string> {
 
 /**
  * Removes a stale file. If two processes find the same stale file, the slower one could remove the faster one's new
- * file. The file is therefore moved aside, read again, and put back if a live process holds the lock.
+ * file. The file is therefore moved aside, reread, and put back if a live process holds the lock.
  */
 async function setAside(path: string): Promise<number | undefined> {
   const aside = `${path}-${randomUUID()}`

@@ -166,7 +166,8 @@ export async function startPostmaster(
         unix_socket_permissions: '0700'
       })
     ],
-    // Detached, so that Ctrl-C in the terminal reaches only this process, which must finish before PostgreSQL stops.
+    // Detached, so that Ctrl-C in the terminal reaches only this process. This process must finish before PostgreSQL
+    // stops.
     { ...spawnOptions(user, dataDir, binaries.libraries), detached: true, stdio: ['ignore', 'ignore', 'pipe'] }
   )
   onSpawn?.(child)
@@ -197,7 +198,9 @@ export async function inspectPostmaster(dataDir: string): Promise<PostmasterStat
   return isPostmaster(pid, dataDir) ? { state: 'busy' } : { state: 'stopped' }
 }
 
-/** Returns whether both paths name the same folder. If they do not, the file was copied along with its folder. */
+/**
+ * Returns whether both paths lead to the same folder. If they do not, postmaster.pid was copied along with its folder.
+ */
 async function isSameFolder(named: string, dataDir: string): Promise<boolean> {
   // The path may be missing while the file is being written.
   if (named === '' || named === dataDir) return true
@@ -258,7 +261,7 @@ async function readPostmasterFile(dataDir: string): Promise<PostmasterFile | und
   }
 }
 
-/** Reads a file written by the cluster's user. Follows no links, and does not block on pipes. */
+/** Reads a file written by the cluster's user. Does not follow links or block on pipes. */
 async function readUnlinked(path: string): Promise<string | undefined> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(onCode('ENOENT', undefined))

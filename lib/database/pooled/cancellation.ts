@@ -2,7 +2,7 @@
 export interface Client {
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
-  /** Id of the project that the client reads. A project's reads take turns, so that others are not delayed. */
+  /** Id of the project that the client reads. Projects' reads take turns, so that no project delays the others. */
   readonly party?: number | undefined
 }
 

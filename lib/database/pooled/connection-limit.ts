@@ -17,13 +17,13 @@ export interface Holder {
   closeIdle(): Promise<void>
 }
 
-/** The number of connections that a process was allowed, and the number that it wanted. */
+/** The number of connections that a process was allowed, and the number that it tried to open. */
 export interface Shortage {
   readonly allowed: number
   readonly wanted: number
 }
 
-/** Number of attempts before a rejection is final. A closed connection counts until its backend exits. */
+/** Number of attempts before a rejection is final. PostgreSQL counts a closed connection until its backend exits. */
 const ATTEMPTS = 4
 const ATTEMPT_PAUSE_MS = 25
 /** How long a caller keeps trying to open a connection that PostgreSQL rejects. */
@@ -66,7 +66,10 @@ export class ConnectionLimit {
     return this.#allowed < this.#wanted ? { allowed: this.#allowed, wanted: this.#wanted } : undefined
   }
 
-  /** Whether a caller waits for a slot that no closing connection will free. The next idle one should then close. */
+  /**
+   * Whether a caller waits for a slot that no closing connection will free. The next connection to become idle should
+   * then be closed.
+   */
   get isWanted(): boolean {
     return this.#waiting.length > this.#closing
   }
@@ -146,7 +149,7 @@ export class ConnectionLimit {
       return
     }
     const turn = new Promise<void>(resolve => this.#waiting.push(resolve))
-    // Polls, because slots may become free unnoticed, and a further attempt may be due while no caller arrives.
+    // Polls, because slots may become free unnoticed, and a further attempt may be due even if no caller arrives.
     this.#clock ??= setInterval(() => this.#look(), LOOK_MS).unref()
     this.#look()
     await turn
@@ -196,7 +199,7 @@ export class ConnectionLimit {
     return this.#held < Math.max(this.#allowed, this.#kept + 1)
   }
 
-  /** Records an opened connection. If the connection exceeded the earlier limit, another may be tried at once. */
+  /** Records an opened connection. If the connection exceeded the earlier limit, one more may be tried at once. */
   #noteSuccess(): void {
     if (!this.#isRaising) return
     this.#isRaising = false

@@ -1,7 +1,7 @@
 /**
  * Detects hung connections. If a network drops all packets, or a server process is stopped, no socket closes and no
  * response arrives. Silence alone proves nothing, because a query may run until its statement time-out. Another
- * connection therefore asks the server whether the backend is still working.
+ * connection therefore asks the server whether the backend is still executing a query.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -15,7 +15,10 @@ export const TICK_MS = 1000
 const LOOK_TICKS = 3
 /** Timeout for the server's response to that query. */
 const LOOK_MS = 4000
-/** A connection that is silent for this long after its statement time-out is closed, whatever the server reports. */
+/**
+ * A connection that is silent for this long after its statement time-out is closed, regardless of the server's
+ * response.
+ */
 const PATIENCE_MS = 5000
 
 export class HungCheck {
@@ -24,7 +27,7 @@ export class HungCheck {
   #awaited: object | undefined
   #ticks = 0
 
-  /** Without a statement time-out, a connection counts as hung only if the server is not working for it. */
+  /** Without a statement time-out, a connection counts as hung only if the server is not executing anything for it. */
   constructor(connect: Connect, statementTimeoutMs = Number.POSITIVE_INFINITY) {
     this.#connect = connect
     this.#mostTicks = Math.ceil((statementTimeoutMs + PATIENCE_MS) / TICK_MS)

@@ -5,7 +5,10 @@ import { type Connect, HungCheck, pidOf } from './hung-connection.ts'
 
 export interface Lease {
   readonly sql: Sql
-  /** The driver instance given to work. Throws instead of reconnecting, which would split work and transactions. */
+  /**
+   * The driver instance given to work. Throws instead of reconnecting, because a new connection would split work and
+   * transactions.
+   */
   readonly guarded: Sql
   readonly hungCheck: HungCheck
   dead: boolean
@@ -74,8 +77,9 @@ export function abandon(lease: Lease): void {
 /** Closes the connection if it hangs, so that the driver rejects its queries. Must be called at each tick. */
 export async function giveUpIfHung(lease: Lease): Promise<void> {
   const active = lease.asked.find(query => query.active)
-  // If no query is active, all queries have finished; otherwise, all before the active one have. Finished queries are
-  // dropped because they keep their rows, which would accumulate during long work such as a backup.
+  // If no query is active, all queries have finished; otherwise, all queries before the active one have finished.
+  // Finished queries are dropped because they keep their rows, which would accumulate during long work such as a
+  // backup.
   if (active === undefined) lease.asked = []
   else {
     const at = lease.asked.indexOf(active)
@@ -93,8 +97,8 @@ export async function giveUpOpening(lease: Lease, opening: object): Promise<void
 }
 
 /**
- * After a query fails part-way, the driver (postgres 3.4.9) keeps its row count and prepends that many empty rows to
- * the connection's next result. Absorbs the rows with a query whose result is ignored.
+ * After a query fails part-way, the driver (postgres 3.4.9) keeps the query's row count and prepends that many empty
+ * rows to the connection's next result. Absorbs the rows with a query whose result is ignored.
  */
 export async function forgetRows(lease: Lease): Promise<void> {
   if (lease.dead) return

@@ -1,4 +1,7 @@
-/** Connections to servers other than the address's own. Each server has its own connection limit. */
+/**
+ * Connections to servers other than the one that the database's address names. Each server has its own connection
+ * limit.
+ */
 import { connectorTo, type DatabaseTarget } from '../connection.ts'
 import type { Connections, Database } from '../database.ts'
 import { nameOf } from '../sockets/address.ts'

@@ -12,7 +12,7 @@ const LENT_OUT =
   'DATABASE_URL leads to a pooler that lends out connections for a transaction or a statement (as PgBouncer does in its ' +
   'modes `transaction` and `statement`): set pool_mode = session, or name PostgreSQL itself'
 
-/** Number of checks that a connection keeps its backend, because a pooler may alternate between backends. */
+/** Number of times to check that a connection keeps its backend, because a pooler may alternate between backends. */
 const LOOKS = 3
 
 /** Throws a ConfigError if `sql` does not keep one session throughout its lifetime. `other` is another connection. */
@@ -33,7 +33,10 @@ export async function requireSession(sql: Sql, other: Pool): Promise<void> {
   if (shares || (await changes(sql, pid))) throw new ConfigError(LENT_OUT)
 }
 
-/** Returns the backend's process id, and whether the driver reports the same. Poolers give clients other ids. */
+/**
+ * Returns the backend's process id, and whether the driver reports the same id. A pooler reports a different id to its
+ * clients.
+ */
 async function readBackend(sql: Sql): Promise<{ pid: number; isDirect: boolean }> {
   // Not prepared, because the next execution may reach a backend that does not know the prepared statement.
   const query = sql.unsafe<[{ pid: number }]>('select pg_backend_pid() as pid')

@@ -1,7 +1,7 @@
 /**
- * Parses DATABASE_URL as libpq does: `postgres://user:password@host:port,host:port/database?name=value`. The query may
- * also set `host` and `port`. A host that begins with a slash is the folder of a Unix socket. Environment variables
- * such as PGHOST and PGSSLMODE supply missing values.
+ * Parses DATABASE_URL as libpq does: `postgres://user:password@host:port,host:port/database?name=value`. The query
+ * string may also set `host` and `port`. A host that begins with a slash is the folder of a Unix socket. Environment
+ * variables such as PGHOST and PGSSLMODE supply missing values.
  */
 import { ConfigError } from '../../variables.ts'
 

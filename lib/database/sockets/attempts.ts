@@ -36,7 +36,9 @@ export function readRoute({ servers, parameter }: Address): SocketRoute {
   return { servers, session, isShuffled: balance === 'random' }
 }
 
-/** Returns all attempts in order. Recently unresponsive hosts come last, because each might time out again. */
+/**
+ * Returns all attempts in order. Hosts that recently failed to respond come last, because they might time out again.
+ */
 export function attemptsOf(
   { servers, session, isShuffled }: SocketRoute,
   { mode }: Pick<Tls, 'mode'>,

@@ -21,7 +21,7 @@ import { readTls, type Tls } from './tls.ts'
 
 /** Timeout for each server's response, unless connect_timeout sets one. */
 export const CONNECT_TIMEOUT_MS = 5000
-/** How long a host that timed out is tried after all other hosts. */
+/** How long a host that timed out stays last in the order of attempts. */
 const SILENT_MS = 60_000
 /** Length and code of the SSLRequest message. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
@@ -208,7 +208,7 @@ function settled(socket: Socket, event: string, timeoutMs: number): Promise<unkn
   })
 }
 
-/** Marks a connection error, so that failure.ts knows that PostgreSQL received no statement. */
+/** Marks a connection error, so that failure.ts can tell that PostgreSQL received no statement. */
 const CONNECTING = { syscall: 'connect' }
 const connectError = (code: string, message: string): Error =>
   Object.assign(new Error(message), { code, ...CONNECTING })
@@ -226,8 +226,8 @@ function failedSocket(error: Error): Socket {
 }
 
 /**
- * Turns an orderly end of the socket into an error. Otherwise, if a server closes a connection before it is ready, as a
- * proxy without servers does, the driver would reconnect forever.
+ * Turns an orderly end of the socket into an error. Otherwise, if a server closes a connection before the connection is
+ * ready (as a proxy without servers does), the driver would reconnect forever.
  */
 function breakAtEnd(socket: Socket): void {
   socket.once('end', () => {
@@ -246,7 +246,7 @@ export function describeTransport(address: Address, { mode }: Tls): string {
 }
 
 // Inspection of a login before the driver reads the server's responses: if the server is of the wrong kind, or rejects
-// the login while attempts remain, the socket is closed without an error, so that the driver requests another.
+// the login while attempts remain, the socket is closed without an error, so that the driver requests another socket.
 
 /** The outcome of a login: the server is ready, rejects the login with an SQLSTATE, or closes the connection first. */
 type LoginOutcome = { readonly state: ServerState } | { readonly refused: string } | 'closed'

@@ -11,9 +11,9 @@
  * | verify-full | yes                                         | yes                  | yes                |
  *
  * Root certificates come from `sslrootcert`, or from ~/.postgresql/root.crt if that file exists. `system` uses the
- * roots of the machine and Node, and requires verify-full. Without roots, verify-ca and verify-full use Node's. The
- * client certificate is `sslcert` with `sslkey`, or ~/.postgresql/postgresql.crt with postgresql.key. Unix sockets skip
- * TLS.
+ * roots of the machine and Node, and requires verify-full. Without roots, verify-ca and verify-full use Node's roots.
+ * The client certificate is `sslcert` with `sslkey`, or ~/.postgresql/postgresql.crt with postgresql.key. Unix sockets
+ * skip TLS.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'

@@ -84,11 +84,11 @@ const Manifest = closed({
   format: Type.Integer({ minimum: 1 }),
   /** Random. Identifies the backup when an interrupted restore is resumed. */
   id: hex(32),
-  /** The spoor and schema versions that made the backup. */
+  /** Versions of spoor and of the schema with which the backup was made. */
   spoor: Text,
   schema: Count,
   takenAt: Timestamp,
-  /** Identifies the KEY_DIGEST_SECRET that the keys were made with; null if no key was ever made. */
+  /** Identifies the KEY_DIGEST_SECRET with which the keys were made; null if no key was ever made. */
   secret: orNull(closed({ salt: hex(32), fingerprint: hex(64), madeAt: Timestamp })),
   counts: Type.Pick(Counts, [...KNOWN], { additionalProperties: false })
 })
@@ -122,7 +122,7 @@ const Project = closed({
   /** Omitted if the project has no saved views, and by versions without saved views. */
   views: Type.Optional(Type.Array(View)),
   /**
-   * Whether the project's words are searchable; omitted by older versions. The index is not backed up because it can be
+   * Whether word search is on for the project; omitted by older versions. The index is not backed up because it can be
    * rebuilt.
    */
   search: Type.Optional(Type.Boolean())

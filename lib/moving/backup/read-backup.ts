@@ -7,7 +7,7 @@ import { type SplitValue, splitValues } from '../json-splitter.ts'
 import { BACKUP_FORMAT, type BackupCounts, LINES, type LineName, type LineOf, NOTHING, TRACE_START } from './format.ts'
 import { unpackedBackup } from './packing.ts'
 
-/** A trace's unchanged line, or any other line. */
+/** The unparsed bytes of a trace line, or the parsed value of any other line. */
 export type BackupLine =
   | { readonly name: 'trace'; readonly value: SplitValue }
   | { [K in LineName]: { readonly name: K; readonly value: LineOf<K> } }[LineName]

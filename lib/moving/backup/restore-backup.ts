@@ -1,6 +1,6 @@
 /**
  * Implements `spoor restore`. Traces are imported, and checked, as in any import. Each finished project is read back,
- * and its lines must have the SHA-256 that the backup states. Keys, memberships and passwords come last, in the
+ * and its lines must have the SHA-256 that the backup records. Keys, memberships and passwords come last, in the
  * transaction that ends the restore, so that nobody can sign in or use a key before then.
  */
 import { createHash } from 'node:crypto'
@@ -34,7 +34,9 @@ export interface RestoreTarget {
 export interface RestoreOptions {
   /** Restores beside existing rows, under new ids. */
   readonly into: boolean
-  /** Restores keys as revoked, which is required if their secret differs from the existing keys' secret. */
+  /**
+   * Restores keys as revoked. This is required if the keys were made with a different secret from the existing keys.
+   */
   readonly revokeKeys: boolean
   /** The operating-system user who runs the restore. */
   readonly systemUser?: string

@@ -1,4 +1,4 @@
-/** Implements `spoor backup`: writes an instance's complete contents as of one moment. */
+/** Implements `spoor backup`, which writes an instance's complete contents as of a single point in time. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { Pool } from '../../database/pool.ts'
@@ -20,8 +20,8 @@ import {
 export type OnBackedUp = (counts: Readonly<BackupCounts>, expected: Manifest['counts']) => void
 
 /**
- * Makes a backup and passes its bytes to `send`. One transaction reads everything, as committed when it began, and
- * never blocks writers.
+ * Makes a backup and passes its bytes to `send`. One transaction reads everything as committed when the transaction
+ * began, and never blocks writers.
  */
 export async function backUp(
   pool: Pool,

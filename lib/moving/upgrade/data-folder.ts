@@ -1,4 +1,4 @@
-/** Determines what an upgrade must do in a data folder, and removes the folders that earlier upgrades left. */
+/** Determines what an upgrade must do in a data folder, and removes the folders that earlier upgrades left behind. */
 import { existsSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ export const DRAFT = 'upgrading'
 
 export interface Situation {
   readonly home: DataHome
-  /** Undefined if the folder already has this spoor's PostgreSQL version. */
+  /** Undefined if the folder already has the PostgreSQL version that this version of spoor ships. */
   readonly plan: Plan | undefined
   readonly to: number
   /** Folders of versions older than the one in use. */

@@ -2,9 +2,9 @@
 import { AdminError } from '../../admin-error.ts'
 
 export interface FoundInstallation {
-  /** The major version that created the folder in use; undefined if there is no database yet. */
+  /** PostgreSQL major version that created the folder in use; undefined if there is no database yet. */
   readonly from: number | undefined
-  /** Major version of the programs that this spoor ships. */
+  /** Major version of the PostgreSQL programs that this version of spoor ships. */
   readonly to: number
   /** Size of the folder in use, in bytes. */
   readonly bytes: number
@@ -26,7 +26,10 @@ export interface Plan {
  * sorts.
  */
 const BESIDE_BYTES = 1024 ** 3
-/** A copy is rarely larger than the original, which contains free space, but its index pages may split differently. */
+/**
+ * A copy is rarely larger than the original, which contains free space, but the copy's index pages may split
+ * differently.
+ */
 const SHARE = 1.1
 
 /** Returns undefined if there is nothing to do. Throws an AdminError if the upgrade is impossible. */

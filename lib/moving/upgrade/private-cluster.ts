@@ -31,8 +31,8 @@ export interface ClusterSecrets {
 }
 
 /**
- * Runs `work` with a home's PostgreSQL, to which no other process can connect. First stops a PostgreSQL that was left
- * running, or throws an AdminError if a process uses it.
+ * Runs `work` on a home's PostgreSQL server, to which no other process can connect. First stops a PostgreSQL server
+ * that was left running, or throws an AdminError if a process is using it.
  */
 export async function withPrivate<T>(
   runner: Runner,
@@ -72,7 +72,7 @@ export async function withPrivate<T>(
   }
 }
 
-/** Stops a PostgreSQL that a killed process left running. Throws an AdminError if a process uses it. */
+/** Stops a PostgreSQL server that a killed process left running. Throws an AdminError if a process is using it. */
 export async function stopLeftOver({ pgData }: Pick<DataHome, 'pgData'>, password: string): Promise<void> {
   for (;;) {
     const found = await inspectPostmaster(pgData)

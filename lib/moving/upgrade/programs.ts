@@ -1,4 +1,6 @@
-/** Finds or fetches an earlier PostgreSQL's programs, which an upgrade needs to open the old data folder. */
+/**
+ * Finds or fetches the programs of an earlier PostgreSQL version, which an upgrade needs to open the old data folder.
+ */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'

@@ -1,10 +1,11 @@
 /**
- * Implements `spoor upgrade`, which moves the embedded database to the PostgreSQL version that this spoor ships. The
- * old and the new server run side by side. A backup of the old server is restored into the new server and read back, as
- * between any two databases. The new folder is renamed once complete, and the old folder's traces do not change.
+ * Implements `spoor upgrade`, which moves the embedded database to the PostgreSQL version that this version of spoor
+ * ships. The old and the new server run side by side. A backup of the old server is restored into the new server and
+ * read back, as in any other restore. The new folder is renamed once complete, and the old folder's traces do not
+ * change.
  *
- * If the upgrade stops before the rename, it can be run again from scratch, or the earlier spoor can be started on the
- * old folder.
+ * If the upgrade stops before the rename, the upgrade can be run again from scratch, or the earlier version of spoor
+ * can be started on the old folder.
  */
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -101,8 +102,8 @@ async function readSecrets({ dataDir, keyDigestSecret }: Config, log: Logger): P
 }
 
 /**
- * Migrates the old database to this version's schema, which a backup requires. Migrations only add, so an earlier spoor
- * can still use the old folder.
+ * Migrates the old database to this version's schema, which a backup requires. Migrations never remove tables or
+ * columns, so an earlier version of spoor can still use the old folder.
  */
 async function migrateOld(database: Database, log: Logger): Promise<void> {
   const sql = database.connect({ applicationName: 'upgrade' })

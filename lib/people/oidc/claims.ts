@@ -19,7 +19,7 @@ export interface SaidClaims {
 /** Rules that decide who may sign in, and with which role. */
 export type SignInAdmission = Pick<OidcConfig, 'domains' | 'roles' | 'trustEmail'>
 
-/** The reason for rejecting a person whom the provider knows. */
+/** The reason for rejecting a person whom the provider has authenticated. */
 export type Denial = 'no-email' | 'unverified' | 'domain'
 
 const MOST_NAME = 200
@@ -40,7 +40,7 @@ export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
 export function personOf(claims: Claims, { domains, roles, trustEmail }: SignInAdmission): Person | Denial {
   const email = typeof claims.email === 'string' ? readEmail(claims.email) : undefined
   if (email === undefined) return 'no-email'
-  // Some providers never send the flag. If present, any value but true is rejected.
+  // Some providers never send the flag. If present, any value other than true is rejected.
   const isVerified = claims.email_verified === true
   if (!isVerified && claims.email_verified !== undefined) return 'unverified'
   const domain = email.slice(email.lastIndexOf('@') + 1)
@@ -54,7 +54,7 @@ export function personOf(claims: Claims, { domains, roles, trustEmail }: SignInA
   }
 }
 
-/** Returns the text on one line, storable in a text column and cut to MOST_NAME characters. */
+/** Returns the text on one line, storable in a text column and truncated to MOST_NAME characters. */
 function oneLine(text: string): string {
   const line = text.toWellFormed().replace(/\p{Cc}+/gu, ' ')
   return [...line.trim()].slice(0, MOST_NAME).join('')
@@ -74,7 +74,10 @@ function holds({ claim, value }: RoleRule, claims: Claims): boolean {
   return values.some(each => each !== null && typeof each !== 'object' && each !== undefined && String(each) === value)
 }
 
-/** Returns the claim with this exact name, dots included, or else the nested claim, as for `realm_access.roles`. */
+/**
+ * Returns the claim with this exact name, dots included. If there is none, returns the nested claim, such as `roles` in
+ * `realm_access` for `realm_access.roles`.
+ */
 function claimAt(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims

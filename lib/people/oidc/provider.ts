@@ -17,8 +17,9 @@ export interface SignInAttempt {
 }
 
 /**
- * Reason why a sign-in failed. `away`: the provider sends no response, or no valid one. `denied`: the provider refuses,
- * as when the person cancels. `invalid`: the response belongs to another sign-in or was already used.
+ * Reason why a sign-in failed. `away`: the provider sends no response, or an invalid one. `denied`: the provider
+ * refuses, for example because the person cancelled. `invalid`: the response belongs to another sign-in or was already
+ * used.
  */
 export type ProviderFailure = 'away' | 'denied' | 'invalid'
 
@@ -54,7 +55,7 @@ export class Provider {
   #asking: Promise<Configuration> | undefined
   #atOnce = 0
 
-  /** `redirectUri` is where the provider sends people back to. */
+  /** `redirectUri` is the URL to which the provider sends people back. */
   constructor(config: OidcConfig, redirectUri: string, log: Logger) {
     this.#config = config
     this.#redirectUri = redirectUri
@@ -62,8 +63,8 @@ export class Provider {
   }
 
   /**
-   * Returns the provider's sign-in URL and the values to return. With `fresh`, requests new proof of identity even if
-   * the provider remembers the person. Throws an OidcError.
+   * Returns the provider's sign-in URL and the values that the sign-in must return. With `fresh`, requests new proof of
+   * identity even if the provider remembers the person. Throws an OidcError.
    */
   async startAttempt(fresh: boolean): Promise<{ readonly address: string; readonly attempt: SignInAttempt }> {
     return this.#ask(async library => {
@@ -130,7 +131,7 @@ export class Provider {
     this.#asking ??= this.#discover(library).finally(() => {
       this.#asking = undefined
     })
-    // A known configuration stays in use while the provider returns no new one.
+    // The previous configuration stays in use until the provider returns a new one.
     return known === undefined ? this.#asking : this.#asking.catch(() => known.configuration)
   }
 

@@ -1,4 +1,4 @@
-/** Reads and writes an instance's tables of unbounded length, other than traces, a page at a time. */
+/** Reads and writes, a page at a time, an instance's tables of unbounded length, other than the traces. */
 import type { Sql } from 'postgres'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import type { Numbers, Restoration } from './restoration.ts'
@@ -7,8 +7,8 @@ import type { Numbers, Restoration } from './restoration.ts'
 const PAGE_ROWS = 1000
 
 /**
- * Reads messages from log records whose trace does not exist. These messages wait a few minutes for their spans, so
- * there are few. Messages of existing traces are in the export's lines.
+ * Reads messages that arrived as log records and whose trace does not exist. They wait only a few minutes for their
+ * spans, so few exist. Messages of existing traces are part of the traces' export lines.
  */
 export async function* readStrayMessages(sql: Sql, projectId: number): AsyncGenerator<readonly PlacedMessages[]> {
   let last: PlacedMessages | undefined

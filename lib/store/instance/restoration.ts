@@ -57,7 +57,10 @@ export async function readOccupation(sql: Sql, { projects, keys }: InstanceHead)
   return row
 }
 
-/** Takes the restore lock until `unlockRestore` or the connection's end. Returns false if the lock is held. */
+/**
+ * Takes the restore lock, which is held until `unlockRestore` is called or the connection ends. Returns false if the
+ * lock is held.
+ */
 export async function lockRestore(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ locked: boolean }]>`select pg_try_advisory_lock(${ADVISORY_LOCK.restore}) as locked`
   return row.locked

@@ -1,6 +1,6 @@
 /**
- * Writes a backup's contents other than traces. A restore begins with a transaction that creates the accounts, projects
- * and users, then imports traces, and ends with a transaction that gives people and keys access.
+ * Writes a backup's contents other than traces. A restore has three stages: a transaction that creates the accounts,
+ * projects and users; the import of the traces; and a transaction that gives people and keys access.
  */
 import type { Sql } from 'postgres'
 import { NUMBERED_TABLES } from '../../database/tables.ts'

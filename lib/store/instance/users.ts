@@ -44,8 +44,8 @@ export async function insertUser(sql: Sql, { id, email, name, createdAt }: Backu
 }
 
 /**
- * Gives users their passwords and identities, before any user belongs to an account. `restored` maps users' ids in the
- * backup to ids here. Users who already belong to an account here keep their own.
+ * Gives users their passwords and identities. Must run before memberships are restored, because users who already
+ * belong to an account here keep their passwords and identities. `restored` maps users' ids in the backup to ids here.
  */
 export async function admitUsers(
   sql: Sql,
@@ -70,7 +70,7 @@ export async function admitUsers(
       and not exists (select from memberships m where m.user_id = u.id)`
 }
 
-/** Stores identities. An identity already linked here stays with its user. */
+/** Stores identities. An identity that is already linked to a user here stays linked to that user. */
 async function insertIdentities(sql: Sql, userId: number, identities: readonly BackupIdentity[]): Promise<void> {
   for (const { issuer, subject, linkedAt } of identities) {
     await sql`

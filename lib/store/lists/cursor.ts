@@ -1,6 +1,7 @@
 /**
- * Encodes where a page of a list ended, as an opaque string. A cursor is a position in one list under one sort, not a
- * page. A cursor therefore works with other filters and limits, and stays valid when rows are added or deleted.
+ * Encodes the position at which a page of a list ended, as an opaque string. A cursor is a position in one list under
+ * one sort order, not a page. A cursor therefore works with other filters and limits, and stays valid when rows are
+ * added or deleted.
  */
 
 /** A position in a list: a row's sort key, and its id or number to break ties. The row may have been deleted. */

@@ -2,9 +2,10 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 
-/** Numbers of newest traces and scores searched for names, and maximum number of values per filter. */
+/** Number of newest traces, and of newest scores, that are searched for names. */
 const LOOKED_AT = 1000
 const SCORES_LOOKED_AT = 3000
+/** Maximum number of values per filter. */
 const MOST = 200
 
 export interface Facets {
@@ -15,8 +16,8 @@ export interface Facets {
 }
 
 /**
- * Reads the statuses, models and environments that the project's traces have or once had, from its families, and the
- * names of its newest traces, most frequent first.
+ * Reads the statuses, models and environments that the project's traces have or once had, which are taken from the
+ * project's families. Also reads the names of the project's newest traces, most frequent first.
  */
 export async function readFacets(sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES): Promise<Facets> {
   const [traces, families] = [sql.unsafe(names.traces), sql.unsafe(names.trace_families)]

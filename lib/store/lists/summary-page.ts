@@ -10,7 +10,7 @@ import type { AnswerTexts } from '../answers/json-text.ts'
 import { readScoreMap, scoreMapText } from '../answers/score-json.ts'
 import { environmentMember, joinSummary, renderUsage, type SummaryParts } from '../answers/trace-json.ts'
 
-/** Separates values. to_json escapes this character, and values without to_json cannot contain it. */
+/** Separates values. to_json escapes this character, and values not passed through to_json cannot contain it. */
 const SEPARATOR = '\u0001'
 
 /**
@@ -43,8 +43,8 @@ type Values = AnswerTexts<readonly [...typeof COLUMNS, 'scores']>
 const VALUES = COLUMNS.join(", E'\\x01', ")
 
 /**
- * Returns SQL for the aggregate that builds a page's string. Its rows are traces of project $1 as t, in page order. The
- * string is null if there are no rows.
+ * Returns SQL for the aggregate that builds a page's string. Its input rows are traces of project $1 as t, in page
+ * order. The string is null if there are no rows.
  */
 export const pageText = (names: TableNames): string =>
   `string_agg(concat(${VALUES}, E'\\x01', ${scoreMapText(names)}), E'\\x01')`

@@ -1,13 +1,13 @@
 /**
  * Finds pages of the slowest and costliest traces that lie deeper than a ranking reaches
- * (lib/store/rankings/rankings.ts), or that a ranking cannot fill because traces of its top were deleted. Tries three
+ * (lib/store/rankings/rankings.ts), or that a ranking cannot fill because traces at its top were deleted. Tries three
  * ways:
  *
  * 1. Walks a short way along the index of all the project's slowest or costliest traces, which has no floor. If many
  *    traces match, this fills the page.
  * 2. If few traces match, reads and sorts all of them.
- * 3. Otherwise walks the same index until the page is full, however far. If one trace in 1,000 matches, a page of 50
- *    examines 50,000 traces.
+ * 3. Otherwise walks the same index until the page is full, however many traces that takes. If one trace in 1,000
+ *    matches, a page of 50 examines 50,000 traces.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -16,7 +16,9 @@ import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
 import { walkNear, walkTraces } from './trace-walk.ts'
 
-/** Maximum number of traces that the first way examines, and that the second way sorts. */
+/**
+ * Maximum number of traces that the first way examines (`near`), and maximum number that the second way sorts (`few`).
+ */
 export const DEPTH = { near: 2_000, few: 2_000 }
 
 export async function readDeep(

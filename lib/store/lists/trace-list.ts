@@ -79,7 +79,7 @@ async function findPage(
 ): Promise<FoundTraces> {
   const isNewest = query.sort === 'newest'
   const isMerged = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
-  // Only the order newest has a walk as its alternative, so only that order limits the number of merged families.
+  // Only the `newest` order can fall back to a walk, so only that order limits the number of merged families.
   const most = isNewest ? mostFamilies : ALL_FAMILIES
   const page = isMerged && (await mergeLists(sql, projectId, query, start, most, names))
   if (page) return page

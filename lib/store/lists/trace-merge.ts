@@ -9,15 +9,15 @@
  *
  * 1. The matching families are read. A project has at most four families per model and environment.
  * 2. One page is read from each list of a few frequent families, and these pages are merged. If the result fills the
- *    page, its last trace is a bound: no trace further from the edge is on the page. The bound ends lookups in the
- *    remaining lists early, which makes them cheaper (test/bench/RESULTS.md, "Reading lists").
+ *    page, its last trace is a bound: no trace further from the edge is on the page. With the bound, lookups in the
+ *    remaining lists end early and cost less (test/bench/RESULTS.md, "Reading lists").
  * 3. In each remaining list, the trace nearest the edge is looked up. These traces may tighten the bound.
  * 4. A page of n traces can contain traces of at most n lists, those with the nearest traces. The page is merged from
  *    these lists.
  *
  * The cost does not grow with the number of traces, whether or not they match. The exception is a query by user, tag
- * and name together, which checks the user's traces with the tag one by one. The index of a long list contains only the
- * top of its slowest and costliest traces, so deeper pages are found in lib/store/lists/trace-depth.ts.
+ * and name together, which checks, one by one, the user's traces that have the tag. The index of a long list contains
+ * only the top of its slowest and costliest traces, so deeper pages are found in lib/store/lists/trace-depth.ts.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -59,7 +59,7 @@ export async function mergeLists(
   const before = () => `select from lists cross join lateral (${nearest('lists.list', !down, behindEdge(edge), '1')}) m
     where ${areFew} limit 1`
   const behind = isCursor ? statement.hasRow(before()) : 'false'
-  // All traces above the highest floor are in the rankings. The order newest has no floors.
+  // All traces above the highest floor are in the rankings. The `newest` order has no floors.
   const hasFloor = query.sort !== 'newest'
   const floor = `(select max(f.${statement.column}) from lists join ${names.ranking_floors} f
       on f.project_id = $1 and f.list = ${listed('lists.list')})`
@@ -115,9 +115,9 @@ interface Lists {
   /** Returns a query for the (key, id) of a list's newest traces. The key may be null. */
   members(list: string, limit: string): string
   /**
-   * Returns a query for the trace that a row (list, key, id) of `table` identifies. The trace is looked up in its list
-   * again, whose index pages have just been read; an index by id would read another page per trace. The query has
-   * `order by` so that the planner does not use another index while the tables are empty.
+   * Returns a query for the trace that a row (list, key, id) of `table` identifies. The trace is looked up in its
+   * list's index, whose pages have just been read. An index by id would require reading another page for each trace.
+   * The query has `order by` so that the planner does not use another index while the tables are empty.
    */
   row(table: string): string
 }

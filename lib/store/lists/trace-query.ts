@@ -2,7 +2,10 @@
 import type { Edge } from './cursor.ts'
 import type { Sort } from './order.ts'
 
-/** Filters are exact and combine with AND. `from` and `to` are canonical timestamps, only with the sort newest. */
+/**
+ * Filters are exact and combine with AND. `from` and `to` are canonical timestamps, allowed only when `sort` is
+ * `newest`.
+ */
 export interface TraceFilters {
   readonly status?: string | undefined
   /** In lower case. 'unassigned' selects traces recorded by a key without an environment. */
@@ -27,7 +30,7 @@ export interface TraceQuery extends TraceFilters {
 /** The edge at which a page begins, and the page's direction. */
 export interface Start {
   readonly edge: Edge
-  /** Whether the page goes down the list rather than up. */
+  /** Whether the page extends down the list rather than up. */
   readonly down: boolean
   /** Whether the page begins at a cursor, so that traces may exist on the other side of the edge. */
   readonly isCursor: boolean
@@ -35,7 +38,10 @@ export interface Start {
 }
 
 export interface FoundTraces {
-  /** The page and, if any, the trace after it, as a string for readSummaries, nearest the edge first. */
+  /**
+   * The page's traces, nearest the edge first, and the trace after the page if there is one. A string for
+   * readSummaries.
+   */
   readonly page: string | null
   /** Whether a trace exists on the other side of the edge. */
   readonly behind: boolean

@@ -42,7 +42,7 @@ export class TraceStatement {
     return `${conditions.join(' and ')} ${this.hasKey}`
   }
 
-  /** Condition for the slowest and costliest, whose indexes contain only rows with a sort key. */
+  /** Condition for the `slowest` and `costliest` orders, whose indexes contain only rows with a sort key. */
   get hasKey(): string {
     return this.#query.sort === 'newest' ? '' : `and ${this.column} is not null`
   }

@@ -1,7 +1,7 @@
 /** Counts password attempts by person, device and network. */
 import type { Sql } from 'postgres'
 
-/** Time for which attempts are remembered. */
+/** How long attempts are remembered, in minutes. */
 export const WINDOW_MINUTES = 15
 
 /** A person, device or network, and its maximum number of attempts within the window. */
@@ -18,7 +18,7 @@ export async function readWait(sql: Sql, subjects: readonly Subject[]): Promise<
   return seconds(row.waitS)
 }
 
-/** Maximum number of expired rows that a counted attempt deletes. */
+/** Maximum number of expired rows deleted when an attempt is counted. */
 const FORGOTTEN_AT_ONCE = 100
 
 /**

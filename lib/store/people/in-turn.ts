@@ -11,7 +11,7 @@ export async function inTurn<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } finally {
-    // A lost connection has already released the lock, and the work's error says more.
+    // A lost connection has already released the lock, and the work's own error is more specific.
     await sql`select pg_advisory_unlock(${ADVISORY_LOCK.people})`.catch(() => {})
   }
 }

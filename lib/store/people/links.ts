@@ -27,8 +27,8 @@ export async function insertLink(sql: Sql, userId: number, digest: string, by: n
 }
 
 /**
- * Uses up a link and creates a session, or does neither. Returns the user's id; undefined if the link is unknown, used,
- * expired, or belongs to a user other than `only`.
+ * Deletes a link and creates a session, or does neither. Returns the user's id; undefined if the link is unknown, was
+ * already used, has expired, or belongs to a user other than `only`.
  */
 export async function signInByLink(
   sql: Sql,

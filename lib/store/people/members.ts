@@ -92,7 +92,10 @@ export async function inviteMember(
 const ownedBy = (sql: Sql, userId: number) => sql`
   select account_id from memberships where user_id = ${userId} and role = 'owner'`
 
-/** Stores another link for a member. Returns false if the user is no member or is also in another owner's account. */
+/**
+ * Stores another link for a member. Returns false if the user is not a member, or is also a member of another owner's
+ * account.
+ */
 export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: number, link: string): Promise<boolean> {
   const [row] = await inTurn(
     sql,
@@ -114,8 +117,8 @@ export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: nu
 export type MemberChange = 'done' | 'missing' | 'last'
 
 /**
- * Returns steps that find the account's other owners. The rows are locked and read again, so that one owner remains if
- * two leave at the same time.
+ * Returns steps that find the account's other owners. The rows are locked and reread, so that one owner remains if two
+ * leave at the same time.
  */
 const otherOwners = (sql: Sql, accountId: number, userId: number) => sql`
   owners as (
@@ -131,7 +134,7 @@ interface Actor {
   readonly keep?: string | null
 }
 
-/** Sets a member's role, which sign-ins no longer update, and ends the member's sessions except `keep`. */
+/** Sets a member's role and ends the member's sessions except `keep`. Sign-ins no longer update the role. */
 export async function setRole(
   sql: Sql,
   { by, accountId, keep = null }: Actor,

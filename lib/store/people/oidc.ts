@@ -16,7 +16,9 @@ export interface Identity {
 /** A person's details as stated by the provider, and the resulting role. */
 export interface Person {
   readonly email: string
-  /** Basis for accepting the address: verified by the provider, or OIDC_TRUST_EMAIL. Undefined if not accepted. */
+  /**
+   * Why the address is accepted: the provider verified it, or OIDC_TRUST_EMAIL is set. Undefined if it is not accepted.
+   */
   readonly proof: 'verified' | 'trusted' | undefined
   readonly name: string
   /** The highest role that a rule gives; undefined if no rule applies. */
@@ -34,11 +36,11 @@ export type Refused = 'unknown' | 'taken' | 'unproven'
  * its email address, if the address is proven or the user signed in through a provider before identities were stored
  * (`oidc_email_until`). If there is no such user, a person with a role and a proven address becomes a new user.
  *
- * The role determines the person's membership in the oldest owner account, which is added, changed or removed to match.
- * A membership assigned by hand stays unchanged. A person who is then not a member of any account is `unknown`.
+ * The person's membership in the oldest owner account is added, changed or removed to match the role. A membership
+ * assigned by hand stays unchanged. A person who is then not a member of any account is `unknown`.
  *
  * An existing user who gains the membership is signed out everywhere else and loses their password, because another
- * account's owner may have signed in as them with a link. A user whose role changes or ends is signed out too.
+ * account's owner may have used a link to sign in as that user. A user whose role changes or ends is signed out too.
  */
 export async function signInByOidc(
   sql: Sql,

@@ -30,7 +30,10 @@ export interface Proven {
   readonly network: string | undefined
 }
 
-/** Creates a session and returns the user's id; undefined if the stored password has changed or the user is gone. */
+/**
+ * Creates a session and returns the user's id; undefined if the stored password has changed or the user no longer
+ * exists.
+ */
 export async function signInByPassword(
   sql: Sql,
   { userId, password, own, network }: Proven,
@@ -57,7 +60,7 @@ export async function signInByPassword(
 
 /**
  * Sets or removes (null) a user's password, deletes the user's links, and ends all sessions except `keep`. Returns
- * false if the user or the session to keep is gone.
+ * false if the user or the session to keep no longer exists.
  */
 export async function setPassword(
   sql: Sql,

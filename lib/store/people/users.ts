@@ -55,7 +55,10 @@ export async function insertFirstUser(sql: Sql, email: string): Promise<void> {
     ${auditOf(sql, { by: null, action: 'user.add', detail: { email, role: 'owner' } }, sql`made`)}`
 }
 
-/** Returns the owner that a server's terminal acts as: the user with the address `firstUser`, or the oldest owner. */
+/**
+ * Returns the owner on whose behalf a server's terminal acts: the user with the address `firstUser`, or the oldest
+ * owner.
+ */
 export async function findOperator(sql: Sql, firstUser: string): Promise<number | undefined> {
   const [row] = await sql<{ id: number }[]>`
     select u.id from users u
@@ -70,9 +73,9 @@ export async function hasUsers(sql: Sql): Promise<boolean> {
 }
 
 /**
- * Makes a person a member of an account, and creates the user if necessary. Another account's owner may have signed in
- * as an existing user with a link. An existing user is therefore signed out everywhere, and loses their password unless
- * already a member of this account. An existing membership gets the new role.
+ * Makes a person a member of an account, and creates the user if necessary. Another account's owner may have used a
+ * link to sign in as an existing user. An existing user is therefore signed out everywhere, and loses their password
+ * unless already a member of this account. An existing membership gets the new role.
  */
 export async function addUserRow(
   sql: Sql,

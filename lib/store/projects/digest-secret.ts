@@ -1,7 +1,8 @@
 /**
  * Checks that KEY_DIGEST_SECRET is the secret that the stored keys were created with. With another secret, every key
- * would be rejected as unknown. The first server or command stores the secret's fingerprint in the database. A
- * fingerprint takes a tenth of a second, so that a reader of the database cannot find the secret by trying words.
+ * would be rejected as unknown. The first server or command stores the secret's fingerprint in the database. Computing
+ * a fingerprint takes a tenth of a second, so that somebody who reads the database cannot find the secret by trying
+ * words.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -49,7 +50,10 @@ async function makeFingerprint(secret: string): Promise<Fingerprint> {
 }
 
 const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt)
-/** Latest fingerprint, cached because a start needs it twice and a server with the wrong secret every second. */
+/**
+ * Latest fingerprint, cached because a starting server needs it twice, and a server with the wrong secret needs it
+ * every second.
+ */
 let newest: { readonly of: string; readonly stretched: Promise<Buffer> } | undefined
 
 function stretch(secret: string, salt: Buffer): Promise<Buffer> {
@@ -73,7 +77,10 @@ export async function readFingerprint(sql: Sql): Promise<Fingerprint | undefined
   return row && { salt: Buffer.from(row.salt, 'hex'), fingerprint: Buffer.from(row.fingerprint, 'hex') }
 }
 
-/** Stores a fingerprint if there is none. A concurrent call may have stored another, so the caller reads it again. */
+/**
+ * Stores a fingerprint if there is none. A concurrent call may have stored another, so the caller must read the stored
+ * fingerprint.
+ */
 export async function insertFingerprint(sql: Sql, { salt, fingerprint }: Fingerprint): Promise<void> {
   await sql`
     insert into key_digest_secret (salt, fingerprint) values (${salt}, ${fingerprint}) on conflict do nothing`

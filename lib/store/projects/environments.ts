@@ -27,11 +27,11 @@ export interface EnvironmentCount {
   /** The stored form; null if the environment was never recorded. */
   readonly environment: string | null
   readonly traces: number
-  /** Highest inner number among the traces. */
+  /** Highest internal number among the traces. */
   readonly lastSeq: number
 }
 
-/** Counts the selected traces with inner numbers above `afterSeq`, by environment. */
+/** Counts the selected traces with internal numbers above `afterSeq`, grouped by environment. */
 export async function countEnvironments(sql: Sql, projectId: number, selection: TraceSelection, afterSeq = 0) {
   return sql<EnvironmentCount[]>`
     select environment, count(*) as traces, max(seq) as "lastSeq"
@@ -63,17 +63,17 @@ const newsOfMoves = (projectId: number) =>
   )
 
 export interface RelabelledBatch {
-  /** Numbers of selected and of changed traces, from one snapshot. */
+  /** Counts of selected and of changed traces, from one snapshot. */
   readonly matched: number
   readonly changed: number
-  /** All traces up to this inner number are done; null if no traces are left. */
+  /** All traces up to this internal number are done; null if no traces are left. */
   readonly lastSeq: number | null
 }
 
 /**
- * Relabels the selected traces among the project's next `limit` traces, in the order of their inner numbers. A batch is
- * one transaction, so it is applied completely or not at all, and locks only its own traces. Each relabelled trace gets
- * a new version, so that writes decided on the old state are decided again.
+ * Relabels the selected traces among the project's next `limit` traces, in the order of their internal numbers. A batch
+ * is one transaction, so it is applied completely or not at all, and locks only its own traces. Each relabelled trace
+ * gets a new version, so that writes decided on the old state are decided again.
  *
  * `is true` makes PostgreSQL use the primary key. An index on one of the conditions would return all matching traces
  * again for every batch. `onChanged` writes in the same transaction.

@@ -1,6 +1,6 @@
 /**
  * API keys. Every statement that changes a key also tells all server processes (`pg_notify`) to discard their cached
- * data for the key. The notice is only a hint, because a disconnected process does not receive it.
+ * data for the key. The notice is only a hint, because a process without a database connection does not receive it.
  */
 import type { Sql } from 'postgres'
 import type { Scope } from '../../schema/scopes.ts'
@@ -117,7 +117,7 @@ export async function readKey(sql: Sql, keyId: string): Promise<KeyRow | undefin
   return row
 }
 
-/** Returns the keys of one or all projects, in order of creation. */
+/** Returns the keys of one project, or of all projects, in order of creation. */
 export async function readKeys(sql: Sql, projectId?: number): Promise<KeyRow[]> {
   return sql<KeyRow[]>`
     ${keyRows(sql, sql`api_keys`)}

@@ -59,7 +59,9 @@ export async function readProject(sql: Sql, id: number): Promise<ProjectRow | un
   return row
 }
 
-/** Like `readProject`, for requests. Queries both servers concurrently if the project's tables are on another one. */
+/**
+ * Like `readProject`, for requests. Queries both servers concurrently if the project's tables are on another server.
+ */
 export async function readProjectNear(sql: Pick<SqlAccess, 'read' | 'readOf' | 'isApart'>, id: number, client: Client) {
   if (!sql.isApart(id)) return sql.read(each => readProject(each, id), client)
   // The other server is queried first because it takes longer.

@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import { isUniqueViolation } from '../../database/failure.ts'
 
-/** Maximum number of views per user in a project, and of shared views in a project. */
+/** Maximum number of a user's own views in a project, and maximum number of shared views in a project. */
 export const MOST_VIEWS = 100
 
 export interface View {
@@ -54,7 +54,7 @@ export async function insertView(sql: Sql, viewer: Viewer, view: View): Promise<
   })
 }
 
-/** Returns undefined if the view is gone. A shared view has no owner; a private view belongs to the user. */
+/** Returns undefined if the view no longer exists. A shared view has no owner; a private view belongs to the user. */
 export async function updateView(sql: Sql, viewer: Viewer, id: number, view: View): Promise<ViewChange> {
   const { name, page, query, shared } = view
   return untaken(async () => {

@@ -1,6 +1,6 @@
 /**
- * Keeps rankings short during heavy recording (lib/store/rankings/rankings.ts). From time to time, it cuts the rankings
- * of the lists that contain a project's newest traces, one after another, over a separate connection.
+ * Keeps rankings short during heavy recording (lib/store/rankings/rankings.ts). From time to time, a separate
+ * connection cuts the rankings of the lists that contain a project's newest traces, one ranking after another.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -19,7 +19,7 @@ import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize
 const CUTS = { first: 4_096, each: 262_144, read: 16_384, size: RANKING_SIZE }
 const TIMEOUT_MS = 30_000
 const REMIND_MS = 600_000
-/** Pause between rankings, so that recording has the processors most of the time. */
+/** Pause between rankings, so that recording can use the processors most of the time. */
 const PAUSE_MS = 10
 
 export interface CutOptions {
@@ -34,7 +34,7 @@ export class RankingCuts {
   readonly #database: Pick<Database, 'connect' | 'limit'>
   readonly #failures: FailureLog
   readonly #options: CutOptions
-  /** Operations left until a project's rankings are cut, by project. */
+  /** For each project, the number of operations left until its rankings are cut. */
   readonly #left = new Map<number, number>()
   readonly #due = new Set<number>()
   #unread = 0

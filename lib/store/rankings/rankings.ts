@@ -91,7 +91,9 @@ export async function findFrequentLists(sql: Sql, projectId: number): Promise<Ra
   )
 }
 
-/** Raises a list's ranking floor if the ranking is too long. Writers use the old floor until they read floors again. */
+/**
+ * Raises a list's ranking floor if the ranking is too long. Writers use the old floor until they next read the floors.
+ */
 export async function cutRanking(
   sql: Sql,
   projectId: number,

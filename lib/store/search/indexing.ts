@@ -1,10 +1,10 @@
 /**
  * Adds the words of traces to their project's index (lib/search/segment.ts). Only one process indexes at a time.
  *
- * Each write is noted in its own transaction, as a row of search_news. The trace's words are then added to search_terms
- * as terms, and to a segment once there are enough rows. If writes for a whole segment are waiting, the segment is
- * built from them directly, which halves the cost. Segments of traces from before search was turned on are built the
- * same way, newest first. A changed trace is indexed again, so it may be in several segments. A search reads each trace
+ * Each write adds a row to search_news in its own transaction. The trace's words are then added to search_terms as
+ * terms, and to a segment once there are enough rows. If writes for a whole segment are waiting, the segment is built
+ * from them directly, which halves the cost. Segments of traces from before search was turned on are built the same
+ * way, newest first. A changed trace is indexed again, so it may be in several segments. A search reads each trace
  * before showing it, so outdated entries do no harm.
  */
 import type { Sql } from 'postgres'
@@ -38,7 +38,7 @@ interface Indexed extends SegmentMember {
 
 const PROJECT_IS_OFF = new Error('search was turned off meanwhile')
 
-/** Writes to a project's index. Throws PROJECT_IS_OFF if search has been turned off. */
+/** Runs work that writes to a project's index. Throws PROJECT_IS_OFF if search has been turned off. */
 async function writing(sql: Sql, projectId: number, work: () => Promise<void>): Promise<void> {
   await inTransaction(sql, async () => {
     const rows = await sql`select from projects where id = ${projectId} and search for share`
@@ -170,7 +170,7 @@ interface Fill {
 
 /**
  * Builds a segment of the next traces from before search was turned on. Returns the number of traces; undefined if all
- * are indexed or it is too early.
+ * traces are indexed, or if it is too early to index them.
  */
 export async function fillBack(
   sql: Sql,

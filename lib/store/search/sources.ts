@@ -31,7 +31,7 @@ interface SpanRow {
   readonly packed: string | null
 }
 
-/** Fields of a span that match it with messages received separately (lib/trace/span-messages.ts). */
+/** Fields by which a span is matched with messages that were received separately (lib/trace/span-messages.ts). */
 interface SpanPlace {
   readonly id: string
   readonly parentSpanId: string | null
@@ -43,8 +43,9 @@ interface SpanPlace {
 export const inMs = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::bigint`
 
 /**
- * Reads the existing traces with these inner numbers, in no particular order. Only the beginning of a long text is
- * read. Texts packed together can only be read together, so packed spans of other kinds are read too.
+ * Reads the existing traces with these internal numbers, in no particular order. Only the beginning of a long text is
+ * read. Texts packed together can only be read together, so if a trace's texts are packed, spans of other kinds are
+ * read too.
  */
 export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<TextSource[]> {
   if (seqs.length === 0) return []

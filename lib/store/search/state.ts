@@ -1,4 +1,6 @@
-/** Whether a project is searched by words, and how much of it is indexed. */
+/**
+ * Reads and changes a project's search state: whether search by words is on, and how many of its traces are indexed.
+ */
 import type { Sql } from 'postgres'
 import { INDEX_TABLES, SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
@@ -11,7 +13,7 @@ import { readSearched } from './searched-projects.ts'
  * (lib/store/search/searched-projects.ts).
  */
 const SETTLE_MS = 10_000
-/** Maximum time that words of deleted traces may stay in the index, as numbers. */
+/** Maximum time that the terms of deleted traces may stay in the index. */
 const SWEEP_MS = 24 * 3_600_000
 
 /** Returns SQL for whether it is too early to read earlier traces, for a row of search_fills. */
@@ -21,9 +23,9 @@ export const isTooEarly = (sql: Sql, settleMs = SETTLE_MS) => sql`begun_at > now
 export const isUnswept = (sql: Sql, sweepMs = SWEEP_MS) => sql`swept_at < now() - ${sweepMs} * interval '1 ms'`
 
 export interface SearchState {
-  /** Time from which traces are indexed; null if all traces, or none yet, are indexed. */
+  /** Traces from this time on are indexed. Null if all traces are indexed, or none are yet. */
   readonly backTo: string | null
-  /** Whether the index contains all traces from before search was turned on. True if there were none. */
+  /** Whether the index contains all traces from before search was turned on. True if no such traces exist. */
   readonly isFilled: boolean
   /** Number of writes whose words are not indexed yet, counted up to MOST_COUNTED. */
   readonly waiting: number
@@ -49,7 +51,9 @@ export async function readSearchState(sql: Sql, projectId: number, names: TableN
   return row.isFilled ? { ...row, backTo: null } : row
 }
 
-/** Returns the searched projects with waiting news, missing earlier traces, or a segment due for a sweep. */
+/**
+ * Returns the projects with search on that have waiting news, earlier traces to index, or a segment due for a sweep.
+ */
 export async function findDue(sql: Sql): Promise<number[]> {
   const due: number[] = []
   for (const projectId of await readSearched(sql)) {
@@ -63,8 +67,8 @@ export async function findDue(sql: Sql): Promise<number[]> {
 }
 
 /**
- * Turns search on or off, and writes the audit entry. Turning search off deletes the index; a server fills it
- * (lib/background/search-index.ts). Returns false if the project does not exist.
+ * Turns search on or off, and writes the audit entry. Turning search off deletes the index. After search is turned on,
+ * a server fills the index (lib/background/search-index.ts). Returns false if the project does not exist.
  */
 export function setSearch(sql: Sql, projectId: number, on: boolean, audit: AuditEntry): Promise<boolean> {
   return inTransaction(sql, async () => {
@@ -102,7 +106,7 @@ export interface ProjectBacklog {
   readonly hasMark: boolean
 }
 
-/** Reads each searched project's backlog, and whether its write in `marks` is still waiting. */
+/** Reads the backlog of each project with search on, and whether the project's write in `marks` is still waiting. */
 export async function readBacklog(sql: Sql, marks: ReadonlyMap<number, WaitingWords>): Promise<ProjectBacklog[]> {
   const backlog: ProjectBacklog[] = []
   for (const projectId of await readSearched(sql)) {

@@ -24,8 +24,9 @@ import { inMs, readSources } from './sources.ts'
 export interface SearchBounds {
   /** Maximum number of segments read. */
   readonly segments: number
-  /** Maximum number of candidates filtered, and of traces whose texts are searched. */
+  /** Maximum number of candidates filtered. */
   readonly candidates: number
+  /** Maximum number of traces whose texts are searched. */
   readonly texts: number
   /** Maximum total size of the searched traces, in bytes. */
   readonly bytes: number
@@ -33,7 +34,7 @@ export interface SearchBounds {
 
 /** 1024 segments are enough for a million traces. */
 const BOUNDS: SearchBounds = { segments: 1024, candidates: 20_000, texts: 400, bytes: 24 * 1024 * 1024 }
-/** Segments in the first window, growth factor between windows, and maximum segments per window. */
+/** Number of segments in the first window, factor by which windows grow, and maximum number of segments per window. */
 const FIRST_WINDOW = 16
 const WINDOW_GROWTH = 4
 const MOST_WINDOW = 256
@@ -54,7 +55,7 @@ export interface SearchPage {
   readonly reached: string | undefined
 }
 
-/** Reads one page of a project's traces that match all of `wanted`. `query.sort` must be newest. */
+/** Reads one page of a project's traces that match all of `wanted`. `query.sort` must be `newest`. */
 export async function searchTraces(
   sql: Sql,
   projectId: number,
@@ -246,7 +247,7 @@ class Search {
     for (let at = 0; at < settled.length && !this.#isFull; ) {
       if (this.#candidatesLeft <= 0) return true
       let end = Math.min(at + CANDIDATES_AT_ONCE, settled.length)
-      // Candidates of the same millisecond are examined together because only the database knows their order.
+      // Candidates of the same millisecond are examined together, because only the database can determine their order.
       while (end < settled.length && settled[end]!.startedMs === settled[end - 1]!.startedMs) end++
       const some = settled.slice(at, end)
       if (await this.#look(some)) return true

@@ -32,8 +32,8 @@ export interface ConnectionRoom {
 }
 
 /**
- * Reads the lowest limit of role, database and server. -1 in a catalog means no limit. Only the server limits
- * superusers.
+ * Reads the lowest limit of role, database and server. -1 in a catalog means no limit. Only the server's limit applies
+ * to superusers.
  */
 export async function readConnectionRoom(sql: Sql): Promise<ConnectionRoom> {
   const [row] = await sql<[ConnectionRoom]>`

@@ -19,7 +19,7 @@ export const MOST_ADDED_UP = 500
 export interface SessionQuery {
   /** Prefix of the session id. A session whose id equals the prefix comes first, regardless of its age. */
   readonly prefix?: string | undefined
-  /** Selects sessions with a trace in this environment, and orders them by their last trace there. */
+  /** Selects sessions that have a trace in this environment, and orders the sessions by their last trace in it. */
   readonly environment?: string | undefined
   readonly limit: number
   /** Position in the list of traces, newest first. */
@@ -136,8 +136,9 @@ export async function readSessionSums(sql: Sql, projectId: number, ids: readonly
   return rows.map(({ traceId: _, ...sums }) => sums)
 }
 
-/** Maximum number of a session's traces that are summed, newest first, and of its users that are listed. */
+/** Maximum number of traces summed for a single session, newest first. */
 const MOST_SUMMED_OF_ONE = 5000
+/** Maximum number of users listed for a session. */
 const MOST_USERS = 20
 
 interface SessionSums {
@@ -155,7 +156,7 @@ interface SessionSums {
   /** Start of the session's last trace. */
   readonly lastAt: string
   readonly users: readonly string[]
-  /** Number of traces summed, if the session has more traces; otherwise null. */
+  /** Number of traces summed if the session has more traces than that; otherwise null. */
   readonly newest: number | null
 }
 

@@ -1,8 +1,8 @@
 /**
  * Lists a project's users, ordered by their last trace, newest first, with the sums of their traces over a period. A
  * user takes their last trace's position in the trace list. Sums are stored by day
- * (lib/store/analytics/rollups/users.ts), so reading them costs the same for any number of traces. A page examines a
- * limited number of traces, and may be short or empty before the last page.
+ * (lib/store/analytics/rollups/users.ts), so the cost of reading them does not depend on the number of traces. A page
+ * examines a limited number of traces, and may be short or empty before the last page.
  */
 import type { Sql } from 'postgres'
 import { toDollars } from '../../../rollups/amounts.ts'

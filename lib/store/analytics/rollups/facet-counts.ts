@@ -16,7 +16,7 @@ export interface FacetCounts {
   readonly names: readonly ValueCount[]
 }
 
-/** Maximum number of values per filter, those with the most traces. */
+/** Maximum number of values per filter. The values with the most traces are returned. */
 const MOST_VALUES = 200
 const MOST_FAMILIES = 10_000
 

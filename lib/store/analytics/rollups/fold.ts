@@ -1,6 +1,7 @@
 /**
- * Moves amounts from rollup_news to rollups. A fold is one transaction, so every snapshot has a trace's amounts in
- * exactly one of the two tables, and readers add both. Only one fold per project runs at a time, across all processes.
+ * Moves amounts from rollup_news to rollups. A fold is one transaction, so in every snapshot a trace's amounts are in
+ * exactly one of the two tables. Readers add up both tables. Only one fold per project runs at a time, across all
+ * processes.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'

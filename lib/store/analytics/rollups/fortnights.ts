@@ -1,7 +1,7 @@
 /**
- * Fortnights sum the rollups of 14 days, for queries over a year. Folds mostly change the current day, so a fortnight
- * is computed from its days once it is over, and any transaction that changes one of its days deletes it. In each
- * snapshot, a fortnight either equals the sum of its days or does not exist.
+ * Fortnights sum the rollups of 14 days, for queries that cover a year. Folds mostly change the current day, so a
+ * fortnight is computed from its days once the fortnight is over. Any transaction that changes one of the days deletes
+ * the fortnight. In each snapshot, a fortnight either equals the sum of its days or does not exist.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -68,7 +68,7 @@ const FORGET = `
   where project_id = $1::int and level = any (${FORTNIGHT_LEVELS})
     and start = any (array(select distinct ${fortnightOf('time')} from unnest($2::timestamptz[]) as time))`
 
-/** Returns all projects, because any project may lack fortnights. */
+/** Returns the ids of all projects, because any project may lack fortnights. */
 export async function readProjectIds(sql: Sql): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`select id from projects order by id`
   return rows.map(({ id }) => id)

@@ -1,8 +1,8 @@
 /**
- * News are amounts not yet included in rollups. New and changed traces add theirs by COPY
- * (lib/store/write/copy-batch.ts). Other statements that delete or move traces return summed news, which a second
- * statement in the same transaction writes, because test/fixtures/statements/lint.ts forbids an insert alongside a
- * deletion.
+ * News are amounts not yet included in rollups. New and changed traces add their news by COPY
+ * (lib/store/write/copy-batch.ts). Other statements, which delete or move traces, return summed news. A second
+ * statement in the same transaction writes the news, because test/fixtures/statements/lint.ts forbids an insert
+ * alongside a deletion.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'

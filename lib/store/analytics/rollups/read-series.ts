@@ -7,7 +7,7 @@ import { type ChartFilters, sumsOf } from './sums.ts'
 export const SPLITS = ['model', 'name', 'status', 'environment'] as const
 export type Split = (typeof SPLITS)[number]
 
-/** Maximum number of groups listed individually, those with the most traces. */
+/** Maximum number of groups listed individually. The groups with the most traces are listed. */
 const MOST_GROUPS = 60
 
 const ADDED = `sum(traces)::float8 as traces, sum(errors)::float8 as errors, sum(priced)::float8 as priced,

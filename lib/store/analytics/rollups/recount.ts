@@ -2,9 +2,10 @@
  * Compares rollups with the traces that they sum, and recounts days from scratch.
  *
  * A comparison is one statement and therefore sees one snapshot. A recount of a day is one transaction: it deletes the
- * day's rollups and writes the difference between the day's traces and news as news, which the next fold takes. The
+ * day's rollups and adds, as news for the next fold, the difference between the day's traces and its existing news. The
  * result is exact even with concurrent writes: each write changes traces and news by the same amount in one
- * transaction, so the difference is the same in every snapshot, and the lock on the project's rollups keeps folds out.
+ * transaction, so the difference is the same in every snapshot, and the lock on the project's rollups prevents
+ * concurrent folds.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -36,7 +37,7 @@ const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' 
 
 /**
  * Compares fortnights with their days, names by their total per environment or family, and users by their total. Names
- * are not compared individually, because which names have rows depends on the capacity when they arrived.
+ * are not compared individually, because a name has its own row only if there was capacity when the name arrived.
  */
 const WRONG_DAYS = `
   with hours as materialized (

@@ -1,7 +1,7 @@
 /**
  * Builds SQL for the sums that readers see: rollups plus the news not yet folded, in one statement and therefore one
  * snapshot. Periods of a few hours are read from the traces themselves, exact to the minute, unless there are too many.
- * Totals over a period are read from the longest rows that fit into it: fortnights, days and hours.
+ * Totals over a period are read from the rows that cover the longest intervals within it: fortnights, days and hours.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
@@ -56,7 +56,7 @@ export interface SumsAsked {
   readonly filters: ChartFilters
   /** Fields that the statement uses. Other fields may be null. */
   readonly fields?: readonly ChartField[]
-  /** Whether to sum over the whole period. If not, each row starts in the step that it belongs to. */
+  /** Whether to sum over the whole period. If not, each row's start lies in the step to which the row belongs. */
   readonly isWhole?: boolean
 }
 
@@ -86,7 +86,7 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
     name === undefined
       ? sql``
       : sql`and list = ${sql.unsafe(hashInSql('wanted.name', 'g.number'))} and name = wanted.name`
-  // "offset 0" makes PostgreSQL find each group's rows in each piece by the index.
+  // "offset 0" makes PostgreSQL use the index to find each group's rows in each piece.
   return sql`
     select r.start, r.name, g.status, g.environment, g.model, ${sql.unsafe(amounts('r'))}
     from (select ${name ?? null}::text as name) wanted
@@ -105,8 +105,8 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
 }
 
 /**
- * Returns SQL for the single level from which steps are read: level, since, until. Days in time zones other than UTC
- * are summed from hours.
+ * Returns SQL for one row (level, since, until): the single level from which steps are read. Days in time zones other
+ * than UTC are summed from hours.
  */
 function stepsInSql(sql: Sql, period: Period, group: RollupGroup) {
   const { from, to } = period

@@ -1,7 +1,7 @@
 /**
  * Sums each user's traces by day and environment, folding the same news as rollups in the same transaction. A project
- * can have as many users as traces, so the sums do not pass through Node.js: one statement adds them to a table with
- * one index and no latencies (test/bench/RESULTS.md, "Users").
+ * can have as many users as traces, so the sums do not pass through Node.js: one statement adds them to a table that
+ * has one index and stores no latencies (test/bench/RESULTS.md, "Users").
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'

@@ -4,8 +4,8 @@ import { type Period, type PeriodStep, startsOf } from '../../../rollups/period.
 import { type ScoreGroup, type ScoreSummary, summariseScores } from './summary.ts'
 
 /**
- * Maximum number of scores counted in a range, newest first. The limit is lower with an environment, because looking up
- * each score's trace takes four times as long.
+ * Maximum number of scores counted in a range, newest first. The limit is lower if an environment is given, because
+ * looking up each score's trace takes four times as long.
  */
 export const MOST_COUNTED_SCORES = 20_000
 export const MOST_COUNTED_OF_ENVIRONMENT = 5000
@@ -38,7 +38,7 @@ export interface ScoreSeries {
 /** Separates JSON values, which cannot contain this character. */
 const SEPARATOR = '\u0001'
 
-/** `name` is null if no examined score counts. */
+/** `name` is null if none of the examined scores is counted. */
 type Row = { readonly examined: number } & (
   | (Omit<ScoreGroup, 'values'> & { readonly values: string })
   | { readonly name: null }

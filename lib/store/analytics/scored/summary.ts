@@ -14,7 +14,7 @@ export interface ScoreGroup {
 }
 
 export interface HistogramBar {
-  /** Inclusive lower bound; `to` is exclusive. Both are equal if the bar counts a single value. */
+  /** Inclusive lower bound; `to` is exclusive. `from` and `to` are equal if the bar counts a single value. */
   readonly from: number
   readonly to: number
   readonly count: number
@@ -24,9 +24,9 @@ export interface ScoreSummary {
   readonly name: string
   readonly dataType: string
   readonly count: number
-  /** Overall mean: the share of true for booleans, null for categories. */
+  /** Overall mean. For booleans, the share of true values; for categories, null. */
   readonly average: number | null
-  /** Mean per step; null for steps without scores and for categories. For booleans, the share of true. */
+  /** Mean per step; null for steps without scores and for categories. For booleans, the share of true values. */
   readonly mean: readonly (number | null)[]
   /** Counts per step of the most frequent values, for categories and booleans. */
   readonly shares: Readonly<Record<string, readonly number[]>>
@@ -37,8 +37,9 @@ export interface ScoreSummary {
   readonly sources: Readonly<Record<SummarySource, number>>
 }
 
-/** Maximum number of names in a response, and of values per name, most frequent first. */
+/** Maximum number of names in a response. The most frequent names are listed. */
 const MOST_NAMES = 200
+/** Maximum number of values per name. The most frequent values are listed. */
 const MOST_VALUES = 20
 /** Maximum number of counts per name, over all values and steps. With more steps, fewer values are listed. */
 const MOST_COUNTS = 8000
@@ -103,7 +104,10 @@ function summarise(groups: readonly ScoreGroup[], steps: number): ScoreSummary {
 
 const total = (counts: readonly number[]): number => counts.reduce((sum, each) => sum + each, 0)
 
-/** Returns one bar per distinct value if there are few, and otherwise bars of equal width with round bounds. */
+/**
+ * Returns one bar per distinct value if there are few, and otherwise bars of equal width whose bounds are round
+ * numbers.
+ */
 export function histogramOf(numbers: readonly number[]): HistogramBar[] {
   const counts = new Map<number, number>()
   for (const each of numbers) counts.set(each === 0 ? 0 : each, (counts.get(each) ?? 0) + 1)
