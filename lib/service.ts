@@ -83,7 +83,9 @@ export async function startService(
   const readers = openPool(database, READERS, parallelism.readers)
   const writers = openPool(database, WRITERS, parallelism.writers)
   const metrics = new Metrics({ projects: config.metricsProjects })
-  const ingest = new WritePath(database, { ...config, lanes: parallelism.lanes }, log, metrics)
+  const prices = { ownOf: () => [], countUnpriced: () => {} }
+  const options = { ...config, lanes: parallelism.lanes, ...(config.computesCosts && { prices }) }
+  const ingest = new WritePath(database, options, log, metrics)
   ingest.threads.watch(metrics)
   const near = new NearReads(database.node, ingest.routes, { connection: READERS, size: parallelism.readers })
   const turns = new SharedGate({ share: parallelism.readersOfOne })

@@ -3,6 +3,7 @@
  * without its own field. OTLP's own fields use OpenTelemetry's names for other formats, such as `otel.scope.name`.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
+import type { CallDetails } from '../trace/call-details.ts'
 import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import type { Reading } from '../trace/json/reader.ts'
@@ -24,6 +25,7 @@ import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './wire/r
 export interface MappedSpan {
   readonly span: Reading<SpanInput>
   readonly hints: SpanHints
+  readonly callDetails: CallDetails
 }
 
 /** An origin in the form stored with each of its spans. */
@@ -74,7 +76,8 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   // Described last, because reading the other fields determines which attributes are taken.
   mapped.attributes = describeAttributes(span, mapped, fields, origin)
   const hints = readHints(span, fields, name, kind, parentSpanId, origin.resource)
-  return { span: fitSpan(mapped as Reading<SpanInput>), hints }
+  const callDetails: CallDetails = { responseId: hints.responseId }
+  return { span: fitSpan(mapped as Reading<SpanInput>), hints, callDetails }
 }
 
 type Taken = { readonly name: string; readonly input: FreeJson | undefined; readonly output: FreeJson | undefined }
