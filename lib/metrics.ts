@@ -49,6 +49,7 @@ export class Metrics {
   readonly #duration: Histogram<'route'>
   readonly #refusals: Counter<'code'>
   readonly #refusedSpans: Counter<'reason'>
+  readonly #unpriced: Counter
   readonly #idle: Counter
   readonly #traces: Counter<'way'>
   readonly #spans: Counter<'way'>
@@ -115,6 +116,11 @@ export class Metrics {
       labelNames: ['reason'],
       registers
     })
+    this.#unpriced = new Counter({
+      name: 'spoor_unpriced_calls_total',
+      help: 'Model calls that came in OTLP with tokens and without a cost, and whose model has no price.',
+      registers
+    })
     this.#logRecords = new Counter({
       name: 'spoor_log_records_total',
       help: 'Log records that came in OTLP: messages of model calls, those unplaced or left_out without a span, and others.',
@@ -156,6 +162,10 @@ export class Metrics {
 
   countRefusedSpans(reason: string, count: number): void {
     this.#refusedSpans.inc({ reason }, count)
+  }
+
+  countUnpriced(calls: number): void {
+    this.#unpriced.inc(calls)
   }
 
   countRecorded(way: Way, traces: number, spans: number): void {
