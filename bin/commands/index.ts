@@ -56,6 +56,7 @@ export const commands: Commands = {
   'price set': price.set,
   'price list': price.list,
   'price remove': price.remove,
+  'price recompute': price.recompute,
   evaluate,
   'evaluate list': listEvaluations,
   export: exportTraces,

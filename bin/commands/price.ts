@@ -1,9 +1,11 @@
 import { type DescribedPrice, listPrices, type PriceListing, removePrices, setPrice } from '../../lib/admin/prices.ts'
+import type { Recomputed } from '../../lib/admin/upkeep/recompute.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
+import { interruptible } from '../terminal/interrupt.ts'
 import { table } from '../terminal/table.ts'
-import { parseMoment } from '../terminal/times.ts'
-import { counted, relativeTime } from '../terminal/words.ts'
+import { parseMoment, parseTimes, TIME_FLAGS } from '../terminal/times.ts'
+import { count, counted, relativeTime } from '../terminal/words.ts'
 
 const PROJECT = {
   type: 'string',
@@ -89,6 +91,46 @@ export const remove = command({
     print(gone, `removed ${counted(gone.length, 'price')} of ${parameters.MODEL}`)
   }
 })
+
+export const recompute = command({
+  summary: 'Compute the costs of stored traces again, by the prices of now',
+  usage: {
+    parameters: [],
+    flags: {
+      project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
+      ...TIME_FLAGS,
+      apply: { type: 'boolean', about: 'do it; without, it is only computed' }
+    },
+    details: [
+      'Of traces of OpenTelemetry, each call that states tokens and no cost gets the cost that it would get now. A cost that',
+      'was stated never changes. It works in small batches while the server goes on; what is done when it is interrupted',
+      'stays done, and the same command does the rest.'
+    ].join('\n'),
+    examples: ['price recompute --project default', 'price recompute --project default --from 30d --apply']
+  },
+  async run({ flags, env, print, progress }) {
+    const { project, apply } = flags
+    const request = { project, apply, ...parseTimes(flags) }
+    await withDatabase(env, async ({ sql }) => {
+      // Loaded here because --help does not need it.
+      const { recomputeCosts } = await import('../../lib/admin/upkeep/recompute.ts')
+      const onProgress = ({ checked, traces }: Recomputed) =>
+        progress.show(() => `${counted(checked, 'trace')} looked at, ${count(traces)} to change`)
+      const result = await interruptible(signal => recomputeCosts(sql, request, { onProgress, signal }))
+      progress.clear()
+      print({ ...result, applied: apply }, describeRecomputed(result, apply))
+    })
+  }
+})
+
+function describeRecomputed({ checked, traces, spans, before, after }: Recomputed, apply: boolean): string {
+  const looked = `${counted(checked, 'trace')} of OpenTelemetry looked at`
+  if (traces === 0) return `${looked}: their costs are those of the prices of now`
+  const verb = apply ? 'changed' : 'to change'
+  const sums = `$${before.toFixed(6)} before, $${after.toFixed(6)} after`
+  const advice = apply ? '' : '\nNothing has changed: give --apply to do it.'
+  return `${looked}, ${count(traces)} ${verb}, with ${counted(spans, 'span')}: ${sums}${advice}`
+}
 
 function parsePrice(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
