@@ -38,8 +38,8 @@ export const set = command({
       project: PROJECT
     },
     details: [
-      'MODEL is the name that spans have. The price counts for calls of OpenTelemetry that state tokens and no cost, from',
-      'now on, and wins over the bundled prices; `spoor price recompute` applies it to stored ones.'
+      'MODEL is the name that spans have. The price counts for calls of OpenTelemetry that state tokens and no cost,',
+      'from now on, and wins over the bundled prices. `spoor price recompute` applies it to stored calls.'
     ].join('\n'),
     examples: [
       'price set llama3.1:8b --input 0 --output 0',
@@ -102,9 +102,9 @@ export const recompute = command({
       apply: { type: 'boolean', about: 'do it; without, it is only computed' }
     },
     details: [
-      'Of traces of OpenTelemetry, each call that states tokens and no cost gets the cost that it would get now. A cost that',
-      'was stated never changes. It works in small batches while the server goes on; what is done when it is interrupted',
-      'stays done, and the same command does the rest.'
+      'Of traces of OpenTelemetry, each call that states tokens and no cost gets the cost that it would get now. A stated',
+      'cost never changes. It works in small batches while the server goes on; what is done when it is interrupted stays',
+      'done, and the same command does the rest.'
     ].join('\n'),
     examples: ['price recompute --project default', 'price recompute --project default --from 30d --apply']
   },

@@ -1,7 +1,7 @@
 /** Implements `spoor price`: prices of models that operators set. */
 import type { Sql } from 'postgres'
 import { AdminError, InputError } from '../admin-error.ts'
-import { MAX_PRICE, PricedModel } from '../schema/price.ts'
+import { PricedModel, PriceRange } from '../schema/price.ts'
 import {
   deletePrices,
   type ModelPrice,
@@ -48,8 +48,10 @@ export async function setPrice(sql: Sql, request: PriceRequest): Promise<Describ
   const model = checkText('the model', request.model, PricedModel.minLength, PricedModel.maxLength)
   const prices = { input, output, cacheRead, cacheWrite }
   for (const price of Object.values(prices)) {
-    if (price === null || (price >= 0 && price <= MAX_PRICE)) continue
-    throw new InputError(`a price must be from 0 to ${MAX_PRICE} US dollars for a million tokens, but is ${price}`)
+    if (price === null || (price >= PriceRange.minimum && price <= PriceRange.maximum)) continue
+    throw new InputError(
+      `a price must be from 0 to ${PriceRange.maximum} US dollars for a million tokens, but is ${price}`
+    )
   }
   const projectId = project === undefined ? null : await requireProject(sql, project)
   const detail = { model, from, ...prices }

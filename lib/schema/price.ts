@@ -1,9 +1,6 @@
-/** Prices that operators set for models, in US dollars per million tokens. */
-import Type from 'typebox'
-import { MAX_TEXT } from './input.ts'
+/** Prices that operators set for models, in US dollars per million tokens. No schemas, because commands load this. */
 
 /** The name of a model, as spans have it. */
-export const PricedModel = { minLength: 1, maxLength: MAX_TEXT } as const
-/** No model costs as much: a larger number is a mistake, such as a price per token times the wrong power of ten. */
-export const MAX_PRICE = 1_000_000
-export const Price = Type.Number({ minimum: 0, maximum: MAX_PRICE })
+export const PricedModel = { minLength: 1, maxLength: 200 } as const
+/** No model costs more. A larger number is a mistake, such as a price in cents. */
+export const PriceRange = { minimum: 0, maximum: 1_000_000 } as const

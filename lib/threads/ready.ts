@@ -226,7 +226,7 @@ const NONE_UNPRICED: Unpriced = new Map()
 /** A span with all its row's fields and its claims about the trace. */
 type HintedSpan = PreparedSpan & GatheredSpan
 
-/** Where prices come from, and a count of the calls without one. */
+/** The sources of prices, and a count of the calls without one. */
 interface Pricing extends PriceSources {
   readonly unpriced: Map<string, number>
 }

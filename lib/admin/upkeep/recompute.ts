@@ -30,7 +30,7 @@ export interface Recomputed {
   /** Numbers of traces and spans whose cost changes. */
   readonly traces: number
   readonly spans: number
-  /** What the changing traces cost in total, in US dollars. */
+  /** Total cost of the changing traces, in US dollars. */
   readonly before: number
   readonly after: number
 }

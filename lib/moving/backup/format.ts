@@ -17,7 +17,7 @@
 import Type, { type Static, type TSchema } from 'typebox'
 import { SpanId, Timestamp, TraceId } from '../../schema/input.ts'
 import { closed } from '../../schema/object.ts'
-import { Price, PricedModel } from '../../schema/price.ts'
+import { PricedModel, PriceRange } from '../../schema/price.ts'
 import { ROLES } from '../../schema/roles.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../schema/saved-view.ts'
 import { SCOPES } from '../../schema/scopes.ts'
@@ -81,6 +81,7 @@ export type BackupCounts = Static<typeof Counts>
 /** The counts in the manifest. The remaining counts are collected while the backup is written. */
 const KNOWN = ['accounts', 'projects', 'users', 'members', 'keys', 'traces', 'spans', 'scores'] as const
 
+const Price = Type.Number(PriceRange)
 /** A price that an operator set. */
 const ModelPrice = closed({
   model: Type.String({ ...PricedModel, ...NO_CONTROLS }),

@@ -64,6 +64,8 @@ export function takeFoundModels(): readonly KnownModel[] {
 
 /** Returns the prices that apply at a canonical time. */
 export function pricesAt({ prices }: BundledModel, time: string): TokenPrices {
+  const first = prices[0] as BundledPrices
+  if (prices.length === 1) return first.rates
   const [day, clock] = [time.slice(0, 10), time.slice(11, 19)]
   const applies = ({ from, daily }: BundledPrices) => {
     if (from !== undefined) return day >= from
@@ -71,7 +73,7 @@ export function pricesAt({ prices }: BundledModel, time: string): TokenPrices {
     const [isAfter, isBefore] = [clock >= daily.from, clock < daily.to]
     return daily.to < daily.from ? isAfter || isBefore : isAfter && isBefore
   }
-  return (prices.findLast(applies) ?? (prices[0] as BundledPrices)).rates
+  return (prices.findLast(applies) ?? first).rates
 }
 
 /** Names of providers that the list has under another name. */

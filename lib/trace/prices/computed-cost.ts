@@ -21,7 +21,7 @@ export interface Priced {
   readonly computedCost: ComputedCost
 }
 
-/** Where prices come from. */
+/** The sources of prices. */
 export interface PriceSources {
   readonly own: readonly OwnPrice[]
   /** Whether the bundled prices may be loaded on this thread. Without them, an unknown model throws PricesElsewhere. */

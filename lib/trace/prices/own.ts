@@ -11,7 +11,7 @@ export interface OwnPrice extends Pick<TokenPrices, 'input' | 'output' | 'cacheR
   readonly isOfProject: boolean
 }
 
-/** Finds the price that applies to a model at a canonical time: the project's before others, and of these the newest. */
+/** Finds the price that applies to a model at a canonical time: the project's before others, then the newest. */
 export function findOwn(prices: readonly OwnPrice[], model: string, time: string): OwnPrice | undefined {
   let best: OwnPrice | undefined
   for (const price of prices) {

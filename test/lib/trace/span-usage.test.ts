@@ -340,7 +340,7 @@ function nextUp(value: number): number {
 }
 
 const BASE_MICROS = Date.parse(timeAt(0)) * 1000
-/** What a report of a call says of its cost. */
+/** The cost of a call in one of its reports. */
 const COSTS = ['stated', 'computed', 'none'] as const
 
 t.test('of the reports of a call, a stated cost counts before a computed one, in any order and portions', async () => {
