@@ -6,6 +6,7 @@ import { useStore } from '../state/store.ts'
 import { Password, SignedInPlaces } from './account.tsx'
 import { KeySettings } from './keys.tsx'
 import { Members } from './members.tsx'
+import { Prices } from './prices.tsx'
 import { ProjectSettings } from './project.tsx'
 import { Views } from './views.tsx'
 
@@ -13,6 +14,7 @@ const TITLES: Readonly<Record<SettingsTab, string>> = {
   keys: 'Keys',
   members: 'Members',
   views: 'Views',
+  prices: 'Prices',
   project: 'Project'
 }
 
@@ -36,6 +38,8 @@ export function SettingsPage({ slug, tab }: { slug: string; tab: SettingsTab }) 
       </nav>
       {tab === 'project' ? (
         <ProjectSettings key={slug} slug={slug} zone={zone} />
+      ) : tab === 'prices' ? (
+        <Prices key={slug} slug={slug} zone={zone} />
       ) : tab === 'views' ? (
         <Views key={slug} slug={slug} />
       ) : !isOwner ? (

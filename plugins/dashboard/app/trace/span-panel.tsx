@@ -213,12 +213,18 @@ function PanelHead({ outline, span, zone }: { outline: Outline; span: OutlineSpa
         {facts.map(fact => (
           <span key={fact}>{fact}</span>
         ))}
+        {span?.computedCost && <span class="soft">{describeComputed(span.computedCost)}</span>}
         <time dateTime={shown.startedAt} title={fullTime(shown.startedAt, zone)}>
           {clockTime(shown.startedAt, zone, true)}
         </time>
       </p>
     </header>
   )
+}
+
+function describeComputed({ model, prices }: NonNullable<OutlineSpan['computedCost']>): string {
+  const of = prices === 'own' ? 'your prices' : `prices of ${prices}`
+  return `computed from tokens, ${of} for ${asLine(model, 60)}`
 }
 
 interface ConversationsProps {
