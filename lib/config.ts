@@ -29,6 +29,8 @@ export interface Config {
   readonly idleCompleteMs: number | undefined
   /** Maximum number of spans in an OpenTelemetry trace. */
   readonly maxSpans: number
+  /** Whether OpenTelemetry's calls without a cost get one by prices. */
+  readonly computesCosts: boolean
   readonly workers: number
   /** Maximum number of database connections per process. */
   readonly databaseConnections: number
@@ -95,6 +97,7 @@ export const VARIABLES: readonly string[] = [
   'OTLP_GRPC_KEY',
   'OTLP_IDLE_COMPLETE',
   'OTLP_MAX_SPANS',
+  'PRICES',
   'BASE_URL',
   'KEY_PREFIX',
   'KEY_DIGEST_SECRET',
@@ -150,6 +153,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     storageLimitBytes: read.integer('STORAGE_LIMIT_BYTES', 1, Number.MAX_SAFE_INTEGER) ?? 10 * 1024 ** 3,
     idleCompleteMs: read.duration('OTLP_IDLE_COMPLETE', 10 * MINUTE_MS),
     maxSpans: read.integer('OTLP_MAX_SPANS', 10, 100_000) ?? DEFAULT_MAX_SPANS,
+    computesCosts: read.oneOf('PRICES', SWITCH) !== 'off',
     workers: read.integer('WORKERS', 1, 256) ?? parallelismOf().workers,
     databaseConnections: parallelismOf(undefined, read.integer('DATABASE_CONNECTIONS', 3, 1000)).connections,
     processes: read.integer('PROCESSES', 1, 256) ?? 1,

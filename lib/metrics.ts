@@ -62,6 +62,10 @@ export class Metrics {
     'Spans of exports in OTLP that were not stored, by reason; too_many: usage and cost of them count.',
     'reason'
   )
+  readonly #unpriced = this.#counter(
+    'spoor_unpriced_calls_total',
+    'Model calls that came in OTLP with tokens and without a cost, and whose model has no price.'
+  )
   readonly #logRecords = this.#counter(
     'spoor_log_records_total',
     'Log records that came in OTLP: messages of model calls, those unplaced or left_out without a span, and others.',
@@ -138,6 +142,10 @@ export class Metrics {
 
   countRefusedSpans(reason: string, count: number): void {
     this.#refusedSpans.inc({ reason }, count)
+  }
+
+  countUnpriced(calls: number): void {
+    this.#unpriced.inc(calls)
   }
 
   countRecorded(way: Way, traces: number, spans: number): void {

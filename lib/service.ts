@@ -5,6 +5,7 @@ import { listenForKeyChanges } from './access/key-notices.ts'
 import type { App, Plugin } from './app.ts'
 import { Folding } from './background/folding.ts'
 import { IdleTraces } from './background/idle-traces.ts'
+import { PriceBook } from './background/price-book.ts'
 import { SearchIndex } from './background/search-index.ts'
 import { WaitingMessages } from './background/waiting-messages.ts'
 import { NearReads } from './cluster/near-reads.ts'
@@ -82,14 +83,20 @@ export async function startService(
   const readers = openPool(database, READERS, parallelism.readers)
   const writers = openPool(database, WRITERS, parallelism.writers)
   const metrics = new Metrics({ projects: config.metricsProjects })
-  const ingest = new WritePath(database, { ...config, lanes: parallelism.lanes }, log, metrics)
+  const keyReaders = openPool(database, KEY_READERS, 1)
+  const identities = createSqlAccess(keyReaders, writers)
+  const health = {
+    isSetUp: () => setup.lacking === undefined && setup.obstacle === undefined,
+    isReady: async () => (await readiness.findObstacles()).length === 0
+  }
+  const prices = config.computesCosts ? new PriceBook({ sql: identities, log, health, metrics }) : undefined
+  const options = { ...config, lanes: parallelism.lanes, ...(prices && { prices }) }
+  const ingest = new WritePath(database, options, log, metrics)
   ingest.threads.watch(metrics)
   const near = new NearReads(database.node, ingest.routes, { connection: READERS, size: parallelism.readers })
   const turns = new SharedGate({ share: parallelism.readersOfOne })
   const largeReads = new SharedGate(LARGE_READS)
   const sql = createSqlAccess(readers, writers, near, turns)
-  const keyReaders = openPool(database, KEY_READERS, 1)
-  const identities = createSqlAccess(keyReaders, writers)
   const visitors = new Visitors({ sql: identities, log, roleOfUnknown: config.authProxy?.role })
   const keys = new KeyRing({
     sql: identities,
@@ -102,12 +109,12 @@ export async function startService(
     keys.forget()
     visitors.forget()
   }
-  const notices = listenForKeyChanges(database, forget, () => setup.lookAgain())
-  const readiness = new Readiness({ setup, sql, ingest, log })
-  const health = {
-    isSetUp: () => setup.lacking === undefined && setup.obstacle === undefined,
-    isReady: async () => (await readiness.findObstacles()).length === 0
+  const onChange = () => {
+    forget()
+    void prices?.refresh()
   }
+  const notices = listenForKeyChanges(database, onChange, () => setup.lookAgain())
+  const readiness = new Readiness({ setup, sql, ingest, log })
   const idle = new IdleTraces({ sql, ingest, log, health, metrics, afterMs: config.idleCompleteMs })
   const waiting = new WaitingMessages({ sql, log, health, metrics, waitMs: messagesWaitMs })
   const folding = new Folding({ sql, database, log, health, metrics })
@@ -153,6 +160,7 @@ export async function startService(
     index.close()
     await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])
     await within(GRACE_MS, ingest.close())
+    await prices?.close()
     await Promise.all([notices.close(), ...[keyReaders, readers, writers, near].map(each => each.end())])
   })
 
@@ -171,6 +179,7 @@ export async function startService(
     log.info({ database: location, transport }, 'writes go to the database by COPY')
     for (const plugin of list) await plugin(app)
     await setup.start()
+    await prices?.refresh()
     const grpcPort = await listenGrpc()
     const { address, port } = await server.listen(config.host, config.port)
     const host = address.includes(':') ? `[${address}]` : address

@@ -1,17 +1,18 @@
 /** The worker threads' task: prepares a group of bodies with the same function as the main thread. */
-import type { BodyGroup } from '../lib/threads/body-threads.ts'
-import { makeReady, type ReadyResult } from '../lib/threads/ready.ts'
+import type { BodyGroup, GroupResult } from '../lib/threads/body-threads.ts'
+import { makeReady } from '../lib/threads/ready.ts'
 import { tellHeap } from '../lib/threads/thread-heaps.ts'
+import { takeFoundModels } from '../lib/trace/prices/bundled.ts'
 
-export default function prepareGroup(group: BodyGroup): ReadyResult[] {
-  const { operations, environments, hurries, maxSpans, lengths, bytes } = group
+export default function prepareGroup(group: BodyGroup): GroupResult {
+  const { operations, environments, hurries, maxSpans, prices, lengths, bytes } = group
   let at = 0
   const results = operations.map((operation, i) => {
     const body = new Uint8Array(bytes, at, lengths[i])
     at += body.byteLength
     const task = { operation, body, environment: environments[i] ?? null, hurries: hurries[i] === true }
-    return makeReady(maxSpans === undefined ? task : { ...task, maxSpans })
+    return makeReady({ ...task, prices: prices?.[i], ...(maxSpans !== undefined && { maxSpans }) })
   })
   tellHeap()
-  return results
+  return { results, models: takeFoundModels() }
 }

@@ -11,6 +11,7 @@ import exportTraces from './moving/export.ts'
 import importTraces from './moving/import.ts'
 import restore from './moving/restore.ts'
 import upgrade from './moving/upgrade.ts'
+import * as price from './price.ts'
 import * as project from './project.ts'
 import serve from './serve.ts'
 import status from './status.ts'
@@ -52,6 +53,10 @@ export const commands: Commands = {
   'user unlink': user.unlink,
   'trace delete': trace.remove,
   'environment backfill': environment.backfill,
+  'price set': price.set,
+  'price list': price.listing,
+  'price remove': price.removal,
+  'price recompute': price.recompute,
   evaluate,
   'evaluate list': listEvaluations,
   export: exportTraces,

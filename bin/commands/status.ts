@@ -9,6 +9,9 @@ import { projectTable } from './project.ts'
 /** If PostgreSQL needs longer to recover, the status reports only the recovery. */
 const RECOVERY_PATIENCE_MS = 2000
 
+/** Maximum number of models without a price that the text lists. */
+const MOST_UNPRICED = 5
+
 export default command({
   summary: 'Say what runs, what is stored, and what is amiss',
   flags: { 'no-server': { type: 'boolean', about: 'no server should run here: that none does is not amiss' } },
@@ -53,6 +56,11 @@ function describe(status: InstanceStatus): string {
     const back = isFilled ? 'all traces' : backTo === null ? 'nothing yet of before' : `traces back to ${backTo}`
     facts.push(['search', `${project}: ${back}${waiting === 0 ? '' : `, ${counted(waiting, 'write')} to be indexed`}`])
   }
+  for (const { project, model, calls } of status.unpriced.slice(0, MOST_UNPRICED)) {
+    facts.push(['no price', `${model}, ${counted(calls, 'call')} in ${project}`])
+  }
+  const { length } = status.unpriced.slice(MOST_UNPRICED)
+  if (length > 0) facts.push(['', `and ${counted(length, 'more model')}: see \`spoor price list\``])
   return [
     ...alignColumns(facts),
     '',

@@ -22,6 +22,7 @@ import type { Totals } from '../store/write/totals.ts'
 import { ConfigError } from '../variables.ts'
 import { VERSION } from '../version.ts'
 import { listAccounts } from './accounts.ts'
+import { type DescribedUnpriced, listPrices } from './prices.ts'
 import { type DescribedProject, listProjects } from './projects.ts'
 import { areSumsRight, recountProject } from './upkeep/recount.ts'
 
@@ -51,12 +52,17 @@ export interface InstanceStatus {
   readonly news: number
   /** Number of dashboard users, and number of their sessions. */
   readonly people: { readonly users: number; readonly sessions: number }
+  /** Models whose calls have no cost because no price is known. */
+  readonly unpriced: readonly DescribedUnpriced[]
   /** Problems, as sentences that include the remedy; empty if there are none. */
   readonly problems: readonly string[]
 }
 
 /** The part of a status that comes from the database. */
-type Inside = Pick<InstanceStatus, 'nodes' | 'schema' | 'projects' | 'search' | 'news' | 'people' | 'problems'> & {
+type Inside = Pick<
+  InstanceStatus,
+  'nodes' | 'schema' | 'projects' | 'search' | 'news' | 'people' | 'unpriced' | 'problems'
+> & {
   readonly found: FoundServer
   readonly serverVersion: string | null
   readonly isStandby: boolean | null
@@ -71,7 +77,7 @@ export async function readStatus(
   { expectsServer = true }: { readonly expectsServer?: boolean } = {}
 ): Promise<InstanceStatus> {
   const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
-  const { found, nodes, schema, projects, search, news, people, serverVersion, isStandby, bytes } = inside
+  const { found, nodes, schema, projects, search, news, people, unpriced, serverVersion, isStandby, bytes } = inside
   const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
   const { location, embedded } = database
   return {
@@ -85,6 +91,7 @@ export async function readStatus(
     totals: sumOf(projects),
     news,
     people,
+    unpriced,
     problems: [...inside.problems, ...serverProblems(found, expectsServer), ...diskProblems(config, disk)]
   }
 }
@@ -119,6 +126,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const hasTrials = accounts.some(account => account.kind === 'trial')
   const search = await allowed(() => readSearch(sql, known), [])
   const people = await ifUsable(() => countSessions(sql), { users: 0, sessions: 0 })
+  const unpriced = await ifUsable(async () => (await listPrices(sql)).unpriced, [])
   const leftBehind = await allowed(() => findLeftBehind(sql), undefined)
   const wrongTotals = isStandby ? [] : await allowed(() => totalsProblems(sql, known), [])
   const secret = await allowed(() => secretProblems(sql, database.digestSecret, isUsable), [])
@@ -130,6 +138,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
     news,
     search,
     people,
+    unpriced,
     serverVersion,
     isStandby,
     bytes: (await allowed(() => measureDatabase(sql), undefined)) ?? null,
@@ -181,6 +190,7 @@ async function lookFromOutside(config: Config, database: Database, error: unknow
     news: 0,
     search: [],
     people: { users: 0, sessions: 0 },
+    unpriced: [],
     serverVersion: null,
     isStandby: null,
     bytes: null,

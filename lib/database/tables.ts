@@ -57,6 +57,8 @@ export const LOCAL_TABLES = [
   'sign_in_attempts',
   'oidc_identities',
   'saved_views',
+  'model_prices',
+  'unpriced_models',
   'audit',
   'schema_migrations'
 ] as const

@@ -20,7 +20,17 @@ import { type CutOptions, RankingCuts } from '../store/rankings/ranking-cuts.ts'
 import { addMessages } from '../store/trace/messages.ts'
 import { Statistics } from '../store/write/statistics.ts'
 import { FairThreads } from '../threads/fair-threads.ts'
-import type { Ready, ReadyAppend, ReadyEnd, ReadyExport, ReadyRecord, ReadySpans, TaskName } from '../threads/ready.ts'
+import type {
+  Ready,
+  ReadyAppend,
+  ReadyEnd,
+  ReadyExport,
+  ReadyRecord,
+  ReadySpans,
+  TaskName,
+  Unpriced
+} from '../threads/ready.ts'
+import type { OwnPrice } from '../trace/prices/own.ts'
 import type { Decision } from '../trace/states/decide.ts'
 import type { SpanRefusal } from '../trace/states/span-refusals.ts'
 import { ExportOutcome } from './exports/export-outcome.ts'
@@ -43,8 +53,17 @@ export interface IngestOptions {
   readonly heapMiB?: number
   /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
   readonly maxSpans?: number
+  /** Where calls without a cost get one from; without it, they get none. */
+  readonly prices?: PriceSource
   /** Intervals and sizes for cutting rankings (lib/store/rankings/ranking-cuts.ts). */
   readonly cuts?: CutOptions
+}
+
+/** The prices of projects, and a count of the calls that have none. */
+export interface PriceSource {
+  /** Returns the prices that operators set for a project and for all projects. */
+  ownOf(projectId: number): readonly OwnPrice[]
+  countUnpriced(projectId: number, calls: Unpriced): void
 }
 
 /**
@@ -74,6 +93,7 @@ export class WritePath implements Ingest {
   readonly #sql: SqlAccess
   readonly #trialTraces: number | undefined
   readonly #maxSpans: number
+  readonly #prices: PriceSource | undefined
   readonly #log: Logger
   readonly #metrics: Metrics
   readonly #statistics: Statistics
@@ -82,6 +102,7 @@ export class WritePath implements Ingest {
     this.threads = new FairThreads(options.workers, log, options.heapMiB)
     this.#trialTraces = options.trialTraces
     this.#maxSpans = options.maxSpans ?? DEFAULT_MAX_SPANS
+    this.#prices = options.prices
     this.#statistics = new Statistics(database, log)
     this.#cuts = new RankingCuts(database, log, options.cuts)
     this.#log = log
@@ -140,9 +161,10 @@ export class WritePath implements Ingest {
     const outcome = new ExportOutcome()
     const write = async (operation: TaskName, part: Uint8Array) =>
       this.#whenReady(operation, part, key, async ready => {
-        const { traces, portions, refusals } = ready as ReadyExport
+        const { traces, portions, refusals, unpriced } = ready as ReadyExport
         const bytes = part.byteLength / traces.length
         await outcome.write(traces, refusals, trace => this.#exportTrace(key, trace, bytes))
+        if (unpriced.size > 0) this.#prices?.countUnpriced(key.projectId, unpriced)
         return portions
       })
     for (const portion of await write(`export-${encoding}`, body)) {
@@ -230,7 +252,9 @@ export class WritePath implements Ingest {
     await this.#gate.enter(projectId, weight)
     try {
       const hurries = this.#packing.hurries(body.byteLength)
-      const task = { operation, body, environment, hurries, maxSpans: this.#maxSpans }
+      // Other bodies state their own costs.
+      const prices = operation.startsWith('export-') ? this.#prices?.ownOf(projectId) : undefined
+      const task = { operation, body, environment, hurries, maxSpans: this.#maxSpans, prices }
       return await write(await this.threads.makeReady(task, projectId))
     } finally {
       this.#gate.leave(weight)

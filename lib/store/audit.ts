@@ -55,6 +55,9 @@ export type Action =
   | 'trace.prune'
   | 'trace.import'
   | 'score.delete'
+  | 'price.set'
+  | 'price.remove'
+  | 'price.recompute'
 
 /** Returns a step that writes the entry if `source`, the rows that an earlier step changed, is not empty. */
 export function auditOf(sql: Sql, audit: AuditEntry, source: ReturnType<Sql>) {

@@ -10,6 +10,7 @@ import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { moved, threadBytes } from '../rows/thread-bytes.ts'
 import { LARGE_BODY_BYTES } from '../schema/input.ts'
+import { type KnownModel, learnModels, PricesElsewhere } from '../trace/prices/bundled.ts'
 import { makeReady, type Ready, type ReadyResult, type ReadyTask, type TaskName } from './ready.ts'
 import { makeHeaps, readHeap } from './thread-heaps.ts'
 
@@ -31,8 +32,17 @@ export interface BodyGroup {
   readonly environments: readonly (string | null)[]
   readonly hurries: readonly boolean[]
   readonly maxSpans: number | undefined
+  /** Undefined if no body has any. */
+  readonly prices: readonly ReadyTask['prices'][] | undefined
   readonly lengths: readonly number[]
   readonly bytes: ArrayBufferLike
+}
+
+/** A thread's work on a group: a result for each body, and the models whose prices it has found meanwhile. */
+export interface GroupResult {
+  /** Emptied when the results are handed out. */
+  readonly results: ReadyResult[]
+  readonly models: readonly KnownModel[]
 }
 
 /**
@@ -50,9 +60,9 @@ interface Waiting {
 }
 
 export class BodyThreads {
-  readonly #pool: Piscina<BodyGroup, ReadyResult[]>
+  readonly #pool: Piscina<BodyGroup, GroupResult>
   /** A thread that gets one body at a time: large bodies, and retries of a group whose thread died. */
-  readonly #alone: Piscina<BodyGroup, ReadyResult[]>
+  readonly #alone: Piscina<BodyGroup, GroupResult>
   #lastAlone: Promise<unknown> = Promise.resolve()
   /** Ids of threads that have loaded their code. */
   readonly #loaded = new Set<number>()
@@ -90,12 +100,12 @@ export class BodyThreads {
   /** Prepares a body and renders its rows. Throws a Refusal if the body is invalid. */
   async makeReady(task: ReadyTask): Promise<Ready> {
     const { byteLength } = task.body
+    const inline = byteLength <= INLINE_BYTES ? makeInline(task) : undefined
     const result =
-      byteLength <= INLINE_BYTES
-        ? makeReady(task)
-        : byteLength > LARGE_BODY_BYTES
-          ? await new Promise<ReadyResult>((resolve, reject) => this.#prepareAlone({ task, resolve, reject }))
-          : await this.#join(task)
+      inline ??
+      (byteLength > LARGE_BODY_BYTES
+        ? await new Promise<ReadyResult>((resolve, reject) => this.#prepareAlone({ task, resolve, reject }))
+        : await this.#join(task))
     if ('refusal' in result) throw new Refusal(result.refusal.code, result.refusal.message)
     return result.ready
   }
@@ -148,14 +158,18 @@ export class BodyThreads {
     })
   }
 
-  #run(pool: Piscina<BodyGroup, ReadyResult[]>, group: readonly Waiting[]): Promise<ReadyResult[]> {
+  async #run(pool: Piscina<BodyGroup, GroupResult>, group: readonly Waiting[]): Promise<ReadyResult[]> {
     const bytes = bytesOf(group)
     const lengths = group.map(({ task }) => task.body.byteLength)
     const operations = group.map(({ task }) => task.operation)
     const environments = group.map(({ task }) => task.environment)
     const hurries = group.map(({ task }) => task.hurries)
     const maxSpans = group[0]?.task.maxSpans
-    return pool.run({ operations, environments, hurries, maxSpans, lengths, bytes }, { transferList: moved(bytes) })
+    const prices = group.some(({ task }) => task.prices) ? group.map(({ task }) => task.prices) : undefined
+    const work = { operations, environments, hurries, maxSpans, prices, lengths, bytes }
+    const { results, models } = await pool.run(work, { transferList: moved(bytes) })
+    learnModels(models)
+    return results
   }
 
   /**
@@ -174,6 +188,16 @@ export class BodyThreads {
 
   #findLoading(): Worker | undefined {
     return this.#pool.threads.find(thread => !this.#loaded.has(thread.threadId))
+  }
+}
+
+/** Prepares a body on this thread; undefined if it needs prices that this thread does not have. */
+function makeInline(task: ReadyTask): ReadyResult | undefined {
+  try {
+    return makeReady(task, false)
+  } catch (error) {
+    if (error instanceof PricesElsewhere) return undefined
+    throw error
   }
 }
 

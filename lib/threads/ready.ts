@@ -10,11 +10,13 @@ import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
 import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
 import { type Allocate, togetherBytes } from '../rows/thread-bytes.ts'
 import { DEFAULT_MAX_SPANS } from '../schema/otlp-limits.ts'
-import { callDetailsText } from '../trace/call-details.ts'
+import { type CallDetails, callDetailsText } from '../trace/call-details.ts'
 import { inBothForms } from '../trace/json/canonical-number.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
 import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
+import { type Priced, type PriceSources, priceCall } from '../trace/prices/computed-cost.ts'
+import type { OwnPrice } from '../trace/prices/own.ts'
 import { prepareRestore } from '../trace/restore.ts'
 import { type Append, type End, oversizeMessage } from '../trace/states/decide.ts'
 import { decideExport } from '../trace/states/decide-export.ts'
@@ -44,6 +46,8 @@ export interface ReadyTask {
   readonly hurries: boolean
   /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
   readonly maxSpans?: number
+  /** The project's own prices, by which OpenTelemetry's calls without a cost get one; undefined if they get none. */
+  readonly prices?: readonly OwnPrice[] | undefined
 }
 
 /** A trace to record or restore: its rows, and what decide() and the response need. */
@@ -92,7 +96,11 @@ export interface ReadyExport {
   readonly portions: readonly Portion[]
   /** Reasons why some spans belong to no trace. */
   readonly refusals: readonly SpanRefusal[]
+  /** The calls that have no cost because their model has no price, by model. */
+  readonly unpriced: Unpriced
 }
+
+export type Unpriced = ReadonlyMap<string, number>
 
 /** The value of a body that was only parsed (lib/threads/parsing.ts). It bypasses the queue. */
 export interface ReadyValue {
@@ -105,17 +113,20 @@ export type Ready = ReadyRecord | ReadyAppend | ReadyEnd | ReadyExport | ReadyVa
 /** A refusal is passed as a value because an error loses its code between threads. */
 export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: RefusalCode; message: string } }
 
-/** Prepares one body. Throws only server faults; an invalid body returns a refusal. */
-export function makeReady(task: ReadyTask): ReadyResult {
+/**
+ * Prepares one body. Throws only server faults; an invalid body returns a refusal. Unless `mayLoad`, also throws
+ * PricesElsewhere for a body that this thread cannot prepare (lib/trace/prices/bundled.ts).
+ */
+export function makeReady(task: ReadyTask, mayLoad = true): ReadyResult {
   try {
-    return { ready: prepareAndRender(task) }
+    return { ready: prepareAndRender(task, mayLoad) }
   } catch (error) {
     if (error instanceof Refusal) return { refusal: { code: error.code, message: error.message } }
     throw error
   }
 }
 
-function prepareAndRender(task: ReadyTask): Ready {
+function prepareAndRender(task: ReadyTask, mayLoad: boolean): Ready {
   const { operation, body, environment, hurries } = task
   if (isParsedName(operation)) return { operation: 'parse', value: parse(operation, body) }
   switch (operation) {
@@ -140,11 +151,11 @@ function prepareAndRender(task: ReadyTask): Ready {
         hurries
       )
     case 'export-json':
-      return readyExport(() => readExport(body, 'json', task.maxSpans), task)
+      return readyExport(() => readExport(body, 'json', task.maxSpans), task, mayLoad)
     case 'export-protobuf':
-      return readyExport(() => readExport(body, 'protobuf', task.maxSpans), task)
+      return readyExport(() => readExport(body, 'protobuf', task.maxSpans), task, mayLoad)
     case 'export-portion':
-      return readyExport(() => readPortion(body), task)
+      return readyExport(() => readPortion(body), task, mayLoad)
   }
 }
 
@@ -195,30 +206,53 @@ const withRows = <T extends { readonly spans: readonly PreparedSpan[] }>(prepare
   spans: prepared.spans.map(headOf)
 })
 
-function readyExport(read: () => Export, task: ReadyTask): ReadyExport {
+function readyExport(read: () => Export, task: ReadyTask, mayLoad: boolean): ReadyExport {
   const { made, former } = inBothForms(read)
   const { traces, portions, refusals } = made
   const allocate = togetherBytes(task.body.byteLength)
+  const pricing = task.prices && { own: task.prices, mayLoad, unpriced: new Map<string, number>() }
   return {
     operation: 'export',
     traces: Array.from(traces, ([traceId, mapped]) =>
-      readySpans(traceId, normaliseMapped(mapped, former?.traces.get(traceId)), task, allocate)
+      readySpans(traceId, normaliseMapped(mapped, former?.traces.get(traceId), pricing), task, allocate)
     ),
     portions: former === undefined ? portions : portions.map((each, i) => withFormerOrigins(each, former.portions[i]!)),
-    refusals
+    refusals,
+    unpriced: pricing?.unpriced ?? NONE_UNPRICED
   }
 }
+const NONE_UNPRICED: Unpriced = new Map()
 
 /** A span with all its row's fields and its claims about the trace. */
 type HintedSpan = PreparedSpan & GatheredSpan
 
-function normaliseMapped(mapped: readonly MappedSpan[], former?: readonly MappedSpan[]): HintedSpan[] {
+/** The sources of prices, and a count of the calls without one. */
+interface Pricing extends PriceSources {
+  readonly unpriced: Map<string, number>
+}
+
+function normaliseMapped(
+  mapped: readonly MappedSpan[],
+  former: readonly MappedSpan[] | undefined,
+  pricing: Pricing | undefined
+): HintedSpan[] {
   const spans = spansOf(mapped).map((span, i) => {
     const { hints, callDetails } = mapped[i] as MappedSpan
-    return Object.assign(span, { hints, callDetails: callDetailsText(callDetails) })
+    const priced = pricing && price(span, callDetails, pricing)
+    if (priced == null) return Object.assign(span, { hints, callDetails: callDetailsText(callDetails) })
+    const details = callDetailsText({ ...callDetails, computedCost: priced.computedCost })
+    return Object.assign(span, { hints, callDetails: details, costUsd: priced.costUsd, costIsComputed: true })
   })
   if (former === undefined) return spans
   return spansOf(former).map(({ hash }, i) => Object.assign(spans[i] as HintedSpan, { formerHash: hash }))
+}
+
+/** Computes the cost of a span that states none. Its hash is known by now, and remains that of what was sent. */
+function price(span: PreparedSpan, details: CallDetails, pricing: Pricing): Priced | null | undefined {
+  if (span.costUsd !== null || span.model === null) return undefined
+  const priced = priceCall(span, details, pricing)
+  if (priced === null) pricing.unpriced.set(span.model, (pricing.unpriced.get(span.model) ?? 0) + 1)
+  return priced
 }
 
 const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>

@@ -1,6 +1,6 @@
 /**
  * Facts about a model call that have no field of their own. They are stored with the span as JSON, and are not part of
- * the span's hash, because they follow from its attributes.
+ * the span's hash, because they follow from its attributes and from prices.
  */
 export interface CallDetails {
   /** The provider's response id, which identifies two reports of one call. */
@@ -11,6 +11,16 @@ export interface CallDetails {
   readonly cacheWriteTokens?: number | undefined
   /** Output tokens that the model used to reason. They are part of the span's output tokens. */
   readonly reasoningTokens?: number | undefined
+  /** Set if the span states no cost, and the stored cost was computed from its tokens. */
+  readonly computedCost?: ComputedCost | undefined
+}
+
+/** How a cost was computed. */
+export interface ComputedCost {
+  /** The model whose prices were used: as the span names it, or in the bundled list, such as `openai/gpt-4o`. */
+  readonly model: string
+  /** The day of the bundled prices, or `own` for a price that an operator set. */
+  readonly prices: string
 }
 
 /** Returns the details as JSON; null if there are none. */
@@ -21,12 +31,17 @@ export function callDetailsText(details: CallDetails): string | null {
 
 const isId = (value: unknown): boolean => typeof value === 'string' && value.length > 0
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
+function isComputedCost(value: unknown): value is ComputedCost {
+  const { model, prices, ...others } = Object(value) as Readonly<Record<string, unknown>>
+  return isId(model) && isId(prices) && Object.keys(others).length === 0
+}
 /** How each member of call details is checked. */
 const CHECKS: Readonly<Record<keyof CallDetails, (value: unknown) => boolean>> = {
   responseId: isId,
   cacheReadTokens: isCount,
   cacheWriteTokens: isCount,
-  reasoningTokens: isCount
+  reasoningTokens: isCount,
+  computedCost: isComputedCost
 }
 
 /** Whether a value from an untrusted file has the form of call details. */

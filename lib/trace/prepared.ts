@@ -113,6 +113,8 @@ export interface Past {
   readonly scores: readonly PastScore[]
   /** Messages that arrived separately from their spans. */
   readonly messages: readonly PlacedMessages[]
+  /** Whether costs of the spans were computed from their tokens, so that other prices make another cost. */
+  readonly hasComputedCosts?: boolean
 }
 
 /** A line of an export: a trace as it was when exported, running or complete. */

@@ -8,7 +8,7 @@ import { checker } from '../schema/check.ts'
 import { type ExportedScore, ExportLine } from '../schema/export-line.ts'
 import { MAX_JSON_DEPTH, VALUE_TYPES } from '../schema/input.ts'
 import { type ParsedBody, parseBody, readText } from './body.ts'
-import { isCallDetails } from './call-details.ts'
+import { type CallDetails, isCallDetails } from './call-details.ts'
 import { EnvironmentError, parseEnvironment, UNASSIGNED } from './environment.ts'
 import { freeJsonOf } from './json/free-json.ts'
 import { parseKeeping } from './json/raw-json.ts'
@@ -30,6 +30,7 @@ const ADDED_TO_TRACE: readonly string[] = [
   ...['durationMs', 'spanCount', 'errorCount', 'scores']
 ]
 const ADDED_TO_SPAN: readonly string[] = ['traceId', 'durationMs']
+const ADDED_TO_PRICED_SPAN = [...ADDED_TO_SPAN, 'costUsd']
 
 /** Fields of traces, spans and events that can hold any JSON. Their text is restored exactly as in the line. */
 const FREE_FIELDS = ['input', 'output', 'metadata', 'attributes']
@@ -43,25 +44,39 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
   const line: unknown = body.value
   if (!lines.check(line, body.exact)) throw new Refusal('invalid_trace', lines.explain(body.exact, 'line'))
   checkUsage(line)
-  const value = recordingOf(line)
+  const details = readCallDetails(line.recorded?.callDetails)
+  const value = recordingOf(line, details)
   const kept = (parseKeeping(FREE_FIELDS, text, MAX_LINE_DEPTH) ?? body.exact) as ExportLine
-  const exact = recordingOf(kept)
+  const exact = recordingOf(kept, details)
   const trace = prepareTrace({ ...body, value, exact })
   const ranks = readRanks(line.recorded?.ranks)
-  const details = readCallDetails(line.recorded?.callDetails)
+  const computed = readComputedCosts(line, details)
   return {
     ...trace,
     spans: trace.spans.map(span => {
       const own = details.get(span.id)
-      return own === undefined ? span : { ...span, callDetails: own }
+      if (own === undefined) return span
+      return { ...span, callDetails: JSON.stringify(own), costUsd: computed.get(span.id) ?? span.costUsd }
     }),
     hash: line.trace.bodyHash ?? trace.hash,
     ranks: ranks === undefined ? null : JSON.stringify(ranks),
     ...(ranks !== undefined && {
       errorCount: countErrors(trace.spans) + countFailed(readLeftOut(ranks, new Set(trace.spans.map(({ id }) => id))))
     }),
-    past: readPast(body, line, readMessages(trace.traceId, kept))
+    past: { ...readPast(body, line, readMessages(trace.traceId, kept)), hasComputedCosts: computed.size > 0 }
   }
+}
+
+type DetailsById = ReadonlyMap<string, CallDetails>
+
+/** Returns the computed costs of a line by span id. They are not part of what was recorded, nor of its hash. */
+function readComputedCosts({ spans = [] }: ExportLine, details: DetailsById): ReadonlyMap<string, number> {
+  const costs = new Map<string, number>()
+  for (const span of spans as readonly Shown[]) {
+    const id = String(span.id).toLowerCase()
+    if (details.get(id)?.computedCost !== undefined && span.costUsd != null) costs.set(id, span.costUsd)
+  }
+  return costs
 }
 
 /**
@@ -80,6 +95,7 @@ function checkUsage({ trace, spans = [], recorded }: ExportLine): void {
 
 interface Shown {
   readonly id?: unknown
+  readonly costUsd?: number | null
   readonly usage?: UsageInput | null
 }
 type UsageInput = Readonly<Partial<Record<keyof UsageFields, unknown>>>
@@ -105,7 +121,7 @@ function readMessages(traceId: string, { recorded }: ExportLine): PlacedMessages
 }
 
 /** Returns the body that would record the line's trace, without nulls and fields added by the service. */
-function recordingOf({ trace, spans = [], recorded }: ExportLine): unknown {
+function recordingOf({ trace, spans = [], recorded }: ExportLine, details: DetailsById): unknown {
   const { status, usage, ...fields } = presentFields(trace, ADDED_TO_TRACE)
   const isRunning = status === 'running' && fields.endedAt === undefined
   const usageOfSpans = (recorded?.spanUsage ?? {}) as Readonly<Record<string, unknown>>
@@ -116,7 +132,8 @@ function recordingOf({ trace, spans = [], recorded }: ExportLine): unknown {
       status: isRunning ? undefined : status,
       usage: recorded?.usage ?? usage,
       spans: spans.map(span => {
-        const { usage, events, ...fields } = presentFields(span, ADDED_TO_SPAN)
+        const isComputed = details.get(String((span as Shown).id).toLowerCase())?.computedCost !== undefined
+        const { usage, events, ...fields } = presentFields(span, isComputed ? ADDED_TO_PRICED_SPAN : ADDED_TO_SPAN)
         const sent = Object.hasOwn(usageOfSpans, String(fields.id)) ? usageOfSpans[String(fields.id)] : usage
         return presentFields({ ...fields, usage: sent, events: eventsOf(events) })
       })
@@ -172,12 +189,14 @@ function readEnvironment(label: string | null | undefined): string | null {
   }
 }
 
-/** Returns call details as JSON, by span id. */
-function readCallDetails(details: object | undefined): ReadonlyMap<string, string> {
-  const all = Object.entries(details ?? {})
-  const wrong = all.find(([, value]) => !isCallDetails(value))
-  if (wrong !== undefined) refuse(`recorded.callDetails.${wrong[0]}`, 'must be an object of call details')
-  return new Map(all.map(([id, value]) => [id, JSON.stringify(value)]))
+/** Returns call details by span id. */
+function readCallDetails(details: object | undefined): DetailsById {
+  return new Map(
+    Object.entries(details ?? {}).map(([id, value]) => {
+      if (!isCallDetails(value)) refuse(`recorded.callDetails.${id}`, 'must be an object of call details')
+      return [id.toLowerCase(), value as CallDetails]
+    })
+  )
 }
 
 /** Checks a gathered trace's ranks. Each rank is a grade, a time and a string, usually a span id. */

@@ -10,6 +10,9 @@
  * - Two calls are one call if they overlap and have the same response id, or if they are siblings with the same model
  *   and usage and one runs inside the other.
  *
+ * A computed cost, of a call that states tokens and no cost, counts only where the rules above let no stated cost count
+ * for the same money: neither around the call, nor inside it, nor of another report of it.
+ *
  * The result depends only on the set of spans, never on their order.
  */
 import type { UsageFields } from './prepared.ts'
@@ -21,6 +24,8 @@ export interface SpanUsage extends UsageFields {
   readonly parentId: string | null
   readonly kind: string
   readonly costUsd: number | null
+  /** Whether the span states no cost, and costUsd was computed from its tokens (lib/trace/prices). */
+  readonly costIsComputed?: boolean | undefined
   readonly model: string | null
   readonly startMicros: number
   readonly endMicros: number
@@ -48,22 +53,35 @@ interface Measure {
 }
 const USAGE: Measure = { isStated: hasUsage, amountOf: totalOf }
 const COST: Measure = { isStated: hasCost, amountOf: ({ costUsd }) => costUsd ?? 0 }
+const isComputed = ({ costIsComputed }: SpanUsage): boolean => costIsComputed === true
+const STATED_COST: Measure = { ...COST, isStated: span => hasCost(span) && !isComputed(span) }
 
 /** Returns a trace's tokens, capped at 2^53 - 1, and its cost in US dollars. Values that no span states are null. */
 export function sumSpending(spans: SpanTree<SpanUsage>): Spent {
   let states = false
+  let statesCost = false
+  let computesCost = false
   // Whether the same spans count in both, because only calls state anything, and each call states both.
   let isAlike = true
   for (const span of spans) {
     const [used, paid] = [hasUsage(span), hasCost(span)]
     if (!used && !paid) continue
     states = true
+    if (paid) {
+      if (isComputed(span)) computesCost = true
+      else statesCost = true
+    }
     isAlike &&= used === paid && isCall(span)
   }
   if (!states) return { inputTokens: null, outputTokens: null, totalTokens: null, costUsd: null }
   const paths = walk(spans)
   const used = countedOf(paths, USAGE)
-  const paid = isAlike ? used : countedOf(paths, COST)
+  const paid =
+    statesCost && computesCost
+      ? withComputed(paths, countedOf(paths, STATED_COST))
+      : isAlike
+        ? used
+        : countedOf(paths, COST)
   return {
     inputTokens: sumCounts(used, span => span.inputTokens),
     outputTokens: sumCounts(used, span => span.outputTokens),
@@ -147,6 +165,32 @@ function countedOf({ spans, parents }: Paths, { isStated, amountOf }: Measure): 
   })
 }
 
+/** Adds, to the spans whose stated cost counts, the calls whose computed cost counts beside them. */
+function withComputed({ spans, parents }: Paths, paid: readonly SpanUsage[]): readonly SpanUsage[] {
+  const isPaid = new Set(paid)
+  const counts = spans.map(span => hasCost(span) && isComputed(span))
+  spans.forEach((span, i) => {
+    const states = isPaid.has(span)
+    if (!states && !counts[i]) return
+    for (let at = parents[i] as number; at >= 0; at = parents[at] as number) {
+      const outer = spans[at] as SpanUsage
+      const isPair = states ? counts[at] === true : isPaid.has(outer)
+      if (isPair && isSameMoney(outer, span)) counts[states ? at : i] = false
+    }
+  })
+  const restated = restatedByCalls(spans, parents, counts)
+  const calls = new Set([...paid.filter(isCall), ...spans.filter((_, i) => counts[i] && !restated[i])])
+  dropSameResponse(calls, isComputed)
+  dropTwins(calls, isComputed)
+  return [...paid, ...[...calls].filter(isComputed)]
+}
+
+/** Whether the costs of a span and of a span inside it are for the same calls. At least one of them is a call. */
+function isSameMoney(outer: SpanUsage, inner: SpanUsage): boolean {
+  if (!isCall(outer) || WRAPPERS.includes(inner.kind)) return true
+  return outer.kind === inner.kind && !isOtherResponse(outer, inner)
+}
+
 /** Ignores a difference in the last digits, because a floating-point sum depends on the order of its terms. */
 const isMore = (own: number, below: number): boolean => below === 0 || own > below * (1 + 1e-9)
 
@@ -180,24 +224,35 @@ function isRestated({ kind, responseId }: SpanUsage, around: Around | undefined)
   if (WRAPPERS.includes(kind)) return true
   if (!CALLS.includes(kind)) return false
   for (let call: Around | undefined = around; call !== undefined; call = call.outer) {
-    const differs = call.responseId !== undefined && responseId !== undefined && call.responseId !== responseId
-    if (call.kind === kind && !differs) return true
+    if (call.kind === kind && !isOtherResponse(call, { responseId })) return true
   }
   return false
 }
+
+type Response = Pick<SpanUsage, 'responseId'>
+const isOtherResponse = (one: Response, other: Response): boolean =>
+  one.responseId !== undefined && other.responseId !== undefined && one.responseId !== other.responseId
+
+/** Which reports of a call give way to others, whichever came first. */
+type GivesWay = (call: SpanUsage) => boolean
+const NONE: GivesWay = () => false
 
 /**
  * Keeps the first of overlapping calls with the same response id. Calls that do not overlap are kept, because some
  * servers reuse an id for consecutive calls.
  */
-function dropSameResponse(calls: Set<SpanUsage>): void {
-  const ends = new Map<string, number>()
+function dropSameResponse(calls: Set<SpanUsage>, givesWay = NONE): void {
+  const kept = new Map<string, SpanUsage>()
   for (const call of inTime(calls)) {
-    const { responseId, startMicros, endMicros } = call
+    const { responseId, startMicros } = call
     if (responseId === undefined) continue
-    const end = ends.get(responseId)
-    if (end === undefined || startMicros >= end) ends.set(responseId, endMicros)
-    else calls.delete(call)
+    const before = kept.get(responseId)
+    const isSame = before !== undefined && startMicros < before.endMicros
+    if (isSame && !(givesWay(before) && !givesWay(call))) calls.delete(call)
+    else {
+      if (isSame) calls.delete(before)
+      kept.set(responseId, call)
+    }
   }
 }
 
@@ -205,7 +260,7 @@ function dropSameResponse(calls: Set<SpanUsage>): void {
  * Drops calls that a second library reports. Sibling calls with the same model and usage are one call if one runs
  * inside the other. Each call has at most one twin, so that concurrent calls still count.
  */
-function dropTwins(calls: Set<SpanUsage>): void {
+function dropTwins(calls: Set<SpanUsage>, givesWay?: GivesWay): void {
   const groups = new Map<string, SpanUsage[]>()
   for (const call of calls) {
     const { parentId, model, inputTokens, outputTokens } = call
@@ -215,18 +270,20 @@ function dropTwins(calls: Set<SpanUsage>): void {
     if (group === undefined) groups.set(key, [call])
     else group.push(call)
   }
-  for (const group of groups.values()) if (group.length > 1) dropTwinsOf(group, calls)
+  for (const group of groups.values()) if (group.length > 1) dropTwinsOf(group, calls, givesWay)
 }
 
-function dropTwinsOf(group: readonly SpanUsage[], calls: Set<SpanUsage>): void {
+/** With `givesWay`, calls that do not give way are known to be no twins of each other. */
+function dropTwinsOf(group: readonly SpanUsage[], calls: Set<SpanUsage>, givesWay?: GivesWay): void {
   let single: SpanUsage[] = []
   for (const call of inTime(group)) {
     single = single.filter(({ endMicros }) => endMicros + WHOLE_MICROS > call.startMicros)
-    const outer = single.findIndex(other => isTwin(other, call))
+    const mayBe = (other: SpanUsage) => givesWay === undefined || givesWay(other) || givesWay(call)
+    const outer = single.findIndex(other => mayBe(other) && isTwin(other, call))
     if (outer < 0) single.push(call)
     else {
-      single.splice(outer, 1)
-      calls.delete(call)
+      const [twin] = single.splice(outer, 1) as [SpanUsage]
+      calls.delete(givesWay?.(twin) === true && !givesWay(call) ? twin : call)
     }
   }
 }

@@ -12,6 +12,7 @@ import oidc from './people/oidc.ts'
 import session from './people/session.ts'
 import signIn from './people/sign-in.ts'
 import keys from './project/keys.ts'
+import prices from './project/prices.ts'
 import project from './project/project.ts'
 import views from './project/views.ts'
 import scores from './scores.ts'
@@ -30,6 +31,7 @@ export default async function dashboard(app: App): Promise<void> {
   scores(app)
   sessions(app)
   project(app)
+  prices(app)
   views(app)
   keys(app)
   members(app)

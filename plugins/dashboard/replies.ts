@@ -152,7 +152,16 @@ const Unchanged = closed({ unchanged: Type.Literal(true) })
 /** A score, with its author if a member gave it on the dashboard. `own` is true if the visitor is the author. */
 const OutlineScore = closed({ ...ScoreOutput.properties, author: nullable(text), own: flag })
 /** A span with the sizes of its values in bytes instead of the values. */
-const OutlineSpan = closed({ ...spanHead, ...spanCost, ...size, attributesBytes: Count, eventCount: Count })
+/** How a span's cost was computed; null if it was stated, or if there is none. */
+const computedCost = nullable(closed({ model: text, prices: text }))
+const OutlineSpan = closed({
+  computedCost,
+  ...spanHead,
+  ...spanCost,
+  ...size,
+  attributesBytes: Count,
+  eventCount: Count
+})
 const OutlineTrace = closed({ ...summaryFields, ...traceFoot, ...size })
 /** A trace without its spans' values. OutlineReply is `unchanged` if the page already has this version. */
 export const WholeOutlineReply = closed({
@@ -268,6 +277,23 @@ export const RoleReply = Type.Enum([...ROLES])
 const { keyScopes: _, ...described } = Project.properties
 /** A project and, if search is on, the progress of its index. */
 export const ProjectPageReply = closed({ ...described, role: RoleReply, search: nullable(closed(SearchState)) })
+
+/** A price of the project, or of all projects. */
+export const PriceReply = closed({
+  id: Count,
+  ofProject: flag,
+  model: text,
+  from: nullable(DateTime),
+  input: cost,
+  output: cost,
+  cacheRead: nullable(cost),
+  cacheWrite: nullable(cost)
+})
+export const PricesReply = closed({
+  prices: Type.Array(PriceReply),
+  unpriced: Type.Array(closed({ model: text, calls: Count, lastAt: DateTime }))
+})
+export const OnePriceReply = closed({ price: PriceReply })
 
 export const ViewReply = closed({ id: Count, name: ViewName, page: ViewPage, query: ViewQuery, shared: flag })
 export const ViewsReply = closed({ views: Type.Array(ViewReply) })

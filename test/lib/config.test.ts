@@ -19,6 +19,7 @@ t.test('has a default for everything', t => {
     storageLimitBytes: 10 * 1024 ** 3,
     idleCompleteMs: 600_000,
     maxSpans: 10_000,
+    computesCosts: true,
     workers: availableParallelism(),
     processes: 1,
     databaseConnections: parallelismOf().connections,
@@ -151,6 +152,7 @@ t.test('takes every value', t => {
     ['LOG_FORMAT', 'text', 'logFormat', undefined],
     ['LOG_REQUESTS', 'slow', 'logRequests', undefined],
     ['METRICS_PROJECTS', 'on', 'metricsProjects', true],
+    ['PRICES', 'off', 'computesCosts', false],
     ['TRUST_PROXY', '10.0.0.0/8, ::1', 'trustProxy', ['10.0.0.0/8', '::1']],
     ['SHUTDOWN_GRACE', '0s', 'shutdownGraceMs', 0],
     ['SHUTDOWN_GRACE', '1m', 'shutdownGraceMs', 60_000]
@@ -190,6 +192,7 @@ t.test('refuses every bad value in one line that names the variable', t => {
     ['LOG_FORMAT', ['pretty', 'JSON']],
     ['LOG_REQUESTS', ['some', 'off']],
     ['METRICS_PROJECTS', ['yes', 'ON', '1']],
+    ['PRICES', ['no', 'OFF']],
     ['TRUST_PROXY', ['proxy', '10.0.0.0/33']],
     ['SHUTDOWN_GRACE', ['3', 'off', '11m', '-1s', '1 s']]
   ]

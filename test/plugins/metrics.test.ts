@@ -65,6 +65,7 @@ const PROMISED = {
   spoor_http_request_duration_seconds: 'histogram',
   spoor_refusals_total: 'counter',
   spoor_refused_spans_total: 'counter',
+  spoor_unpriced_calls_total: 'counter',
   spoor_log_records_total: 'counter',
   spoor_idle_completed_total: 'counter',
   spoor_pending_writes: 'gauge',

@@ -32,6 +32,7 @@ interface Ids {
   readonly scoreId: string
   readonly keyId: string
   readonly viewId: string
+  readonly priceId: string
   readonly userId: string
   readonly sessionId: string
 }
@@ -87,7 +88,10 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /views': () => ({ path: '/views' }),
   'POST /views': () => ({ path: '/views', body: { name: `view ${++named}`, page: 'traces', query: '' } }),
   'PATCH /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}`, body: { query: '?status=ok' } }),
-  'DELETE /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}` })
+  'DELETE /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}` }),
+  'GET /prices': () => ({ path: '/prices' }),
+  'POST /prices': () => ({ path: '/prices', body: { model: MARK, input: 1, output: 2 } }),
+  'DELETE /prices/:priceId': ({ priceId }) => ({ path: `/prices/${priceId}` })
 }
 
 /** The same for the other routes, which need somebody but no role. `seeks`: what the ids name must not be found. */
@@ -143,6 +147,8 @@ async function makeAll(role: Role = 'member'): Promise<Ids> {
   const [user] = await database.pool.run(sql => sql`select id from users where email = ${email}`)
   const view = { name: `${MARK} ${made}`, page: 'traces', query: `?name=${MARK}` }
   const saved = await people[role].ask('POST', 'p/default/views', { body: view })
+  const price = { model: MARK, input: 1, output: 2 }
+  const { body: set } = await victim.ask('POST', 'p/default/prices', { body: price })
   const [session] = (await victim.ask('GET', 'sessions')).body.sessions
   return {
     slug: 'default',
@@ -151,6 +157,7 @@ async function makeAll(role: Role = 'member'): Promise<Ids> {
     scoreId: scored.body.score.id,
     keyId: (await makeKey({ label: MARK })).keyId,
     viewId: String(saved.body.view.id),
+    priceId: String(set.price.id),
     userId: String(user?.id),
     sessionId: session.id
   }
@@ -163,6 +170,7 @@ const nowhere = (): Ids => ({
   scoreId: hexId(8),
   keyId: hexId(8),
   viewId: '2000000000',
+  priceId: '2000000000',
   userId: '2000000000',
   sessionId: hexId(32)
 })

@@ -17,6 +17,7 @@
 import Type, { type Static, type TSchema } from 'typebox'
 import { SpanId, Timestamp, TraceId } from '../../schema/input.ts'
 import { closed } from '../../schema/object.ts'
+import { PricedModel, PriceRange } from '../../schema/price.ts'
 import { ROLES } from '../../schema/roles.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../schema/saved-view.ts'
 import { SCOPES } from '../../schema/scopes.ts'
@@ -80,6 +81,17 @@ export type BackupCounts = Static<typeof Counts>
 /** The counts in the manifest. The remaining counts are collected while the backup is written. */
 const KNOWN = ['accounts', 'projects', 'users', 'members', 'keys', 'traces', 'spans', 'scores'] as const
 
+const Price = Type.Number(PriceRange)
+/** A price that an operator set. */
+const ModelPrice = closed({
+  model: Type.String({ ...PricedModel, ...NO_CONTROLS }),
+  from: orNull(Timestamp),
+  input: Price,
+  output: Price,
+  cacheRead: orNull(Price),
+  cacheWrite: orNull(Price)
+})
+
 const Manifest = closed({
   format: Type.Integer({ minimum: 1 }),
   /** Random. Identifies the backup when an interrupted restore is resumed. */
@@ -90,6 +102,8 @@ const Manifest = closed({
   takenAt: Timestamp,
   /** Identifies the KEY_DIGEST_SECRET with which the keys were made; null if no key was ever made. */
   secret: orNull(closed({ salt: hex(32), fingerprint: hex(64), madeAt: Timestamp })),
+  /** The prices of all projects; omitted if there are none, and by versions without prices. */
+  prices: Type.Optional(Type.Array(ModelPrice)),
   counts: Type.Pick(Counts, [...KNOWN], { additionalProperties: false })
 })
 export type Manifest = Static<typeof Manifest>
@@ -121,6 +135,8 @@ const Project = closed({
   createdAt: Timestamp,
   /** Omitted if the project has no saved views, and by versions without saved views. */
   views: Type.Optional(Type.Array(View)),
+  /** Omitted if the project has no prices of its own, and by versions without prices. */
+  prices: Type.Optional(Type.Array(ModelPrice)),
   /**
    * Whether word search is on for the project; omitted by older versions. The index is not backed up because it can be
    * rebuilt.

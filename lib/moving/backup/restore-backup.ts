@@ -133,9 +133,7 @@ class Restore {
   }
 
   async #requireRoom(head: Head): Promise<void> {
-    const occupation = await this.#target.pool.run(sql =>
-      progress.readOccupation(sql, { ...head, secret: head.manifest.secret })
-    )
+    const occupation = await this.#target.pool.run(sql => progress.readOccupation(sql, head))
     const { accounts, projects, users, slugs, keys } = occupation
     if (!this.#options.into && accounts + projects + users > 0) {
       throw new AdminError(
@@ -229,7 +227,8 @@ class Restore {
       for await (const entries of this.#lines.batches('act')) {
         await insertAudit(sql, entries, restoration)
       }
-      await store.endRestore(sql, restoration, { projects, users, members, keys, secret, revokeKeys })
+      const prices = manifest.prices ?? []
+      await store.endRestore(sql, restoration, { prices, projects, users, members, keys, secret, revokeKeys })
       const end = await this.#lines.take('end')
       // Reading past the end detects trailing bytes.
       if (end === undefined || (await this.#lines.peek()) !== undefined) throw new AdminError('the backup has no end')
@@ -264,7 +263,7 @@ function checkReferences({ accounts, projects, users, members, keys }: Head): vo
 }
 
 /** Throws an AdminError if a row occurs twice or a password is malformed. */
-function checkPeople({ accounts, projects, users, members, keys }: Head): void {
+function checkPeople({ manifest, accounts, projects, users, members, keys }: Head): void {
   const lists: [string, readonly (string | number)[]][] = [
     ['account', accounts.map(({ id }) => id)],
     ['project', projects.map(({ id }) => id)],
@@ -277,6 +276,10 @@ function checkPeople({ accounts, projects, users, members, keys }: Head): void {
       'identity',
       users.flatMap(({ identities = [] }) => identities.map(({ issuer, subject }) => `${issuer} ${subject}`))
     ],
+    ...[manifest, ...projects].map(({ prices = [] }): [string, readonly string[]] => [
+      'price',
+      prices.map(({ model, from }) => `${model} ${from}`)
+    ]),
     ['view', projects.flatMap(({ slug, views = [] }) => views.map(view => `${slug} ${view.userId} ${view.name}`))]
   ]
   for (const [kind, names] of lists) {

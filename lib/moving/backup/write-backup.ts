@@ -76,7 +76,7 @@ class Backup {
   }
 
   async #describe(head: InstanceHead): Promise<Manifest> {
-    const { secret, accounts, projects, users, members, keys } = head
+    const { secret, prices, accounts, projects, users, members, keys } = head
     const sums = { traces: 0, spans: 0, scores: 0 }
     for (const { id } of projects) {
       const { traces, spans, scores } = await countProject(this.#sql, id)
@@ -92,6 +92,7 @@ class Backup {
       schema: this.#schema,
       takenAt: row.now,
       secret,
+      ...(prices.length > 0 && { prices: [...prices] }),
       counts: {
         accounts: accounts.length,
         projects: projects.length,

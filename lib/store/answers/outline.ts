@@ -15,7 +15,7 @@ import {
   readSizedTrace,
   renderPieces,
   type ShownTrace,
-  type Sizes
+  type SizedSpan
 } from './traces.ts'
 
 /** Response when the page already has the current version. */
@@ -90,9 +90,10 @@ const bodies = ({ input, output }: Pick<SpanRow, 'input' | 'output'>): string =>
 const textsOf = (span: SpanRow): string =>
   `{"id":"${span.id}",${bodies(span)},"attributes":${raw(span.attributes, '{}')},"events":${raw(span.events, '[]')}}`
 
-function outlineOf(span: SpanRow & Sizes, traceId: string): string {
+function outlineOf(span: SizedSpan, traceId: string): string {
   return (
     `{${renderSpanHead(span, traceId)},"usage":${renderSpanUsage(span)},"costUsd":${span.costUsd}` +
+    `,"computedCost":${raw(span.computedCost, 'null')}` +
     `,"inputBytes":${span.inputBytes},"outputBytes":${span.outputBytes}` +
     `,"attributesBytes":${span.attributesBytes},"eventCount":${span.eventCount}}`
   )

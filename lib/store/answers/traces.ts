@@ -64,7 +64,8 @@ export const DETAIL_COLUMNS = `${HEAD_COLUMNS}, ${TEXT_COLUMNS}`
 const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as events,
   octet_length(coalesce(t.input, s.input)::text) as "inputBytes",
   octet_length(coalesce(t.output, s.output)::text) as "outputBytes",
-  octet_length(s.attributes::text) as "attributesBytes", json_array_length(s.events) as "eventCount"`
+  octet_length(s.attributes::text) as "attributesBytes", json_array_length(s.events) as "eventCount",
+  s.call_details ->> 'computedCost' as "computedCost"`
 
 /** Order of rows in responses: spans by start, scores newest first. */
 export const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
@@ -217,9 +218,14 @@ export interface Sizes {
   readonly eventCount: number
 }
 
+/** A span with the sizes of its texts, and how its cost was computed, as JSON; null if the cost was not computed. */
+export interface SizedSpan extends SpanRow, Sizes {
+  readonly computedCost: string | null
+}
+
 export interface SizedTrace extends ShownTrace {
   readonly trace: StoredTraceRow & Sizes
-  readonly spans: readonly (SpanRow & Sizes)[]
+  readonly spans: readonly SizedSpan[]
 }
 
 /** Returns a trace with the sizes of its texts, most of which are not read. */
@@ -238,7 +244,9 @@ export async function readSizedTrace(
     ? await readShownTrace(sql, projectId, traceId, names)
     : await show(sql, projectId, traceId, names, rows)
   if (shown === undefined) return undefined
-  return { ...shown, trace: withSizes(shown.trace), spans: shown.spans.map(withSizes) }
+  const computed = new Map(rows.map(row => [row.id, 'computedCost' in row ? (row.computedCost as string) : null]))
+  const spans = shown.spans.map(span => ({ ...withSizes(span), computedCost: computed.get(span.id) ?? null }))
+  return { ...shown, trace: withSizes(shown.trace), spans }
 }
 
 type Sized = Pick<SpanRow, 'input' | 'output'> & Partial<Pick<SpanRow, 'attributes' | 'events'> & Sizes>

@@ -6,6 +6,7 @@ import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
 import type { Scope } from '../../schema/scopes.ts'
 import type { AccountType } from '../projects/accounts.ts'
+import { type ModelPrice, type PriceRow, readPrices } from '../projects/prices.ts'
 import { type BackupUser, readUsers } from './users.ts'
 
 export interface BackupAccount {
@@ -34,6 +35,7 @@ export interface BackupProject {
   readonly storageLimit: number | null
   readonly createdAt: string
   readonly views?: BackupView[]
+  readonly prices?: ModelPrice[]
   readonly search?: boolean
 }
 
@@ -71,6 +73,8 @@ export interface BackupSecret {
 export interface InstanceHead {
   /** Fingerprint of KEY_DIGEST_SECRET; null if no key was ever created. */
   readonly secret: BackupSecret | null
+  /** The prices of all projects. */
+  readonly prices: readonly ModelPrice[]
   readonly accounts: readonly BackupAccount[]
   readonly projects: readonly BackupProject[]
   readonly users: readonly BackupUser[]
@@ -81,11 +85,13 @@ export interface InstanceHead {
 export async function readHead(sql: Sql): Promise<InstanceHead> {
   const [secret = null] = await sql<BackupSecret[]>`
     select salt, fingerprint, made_at as "madeAt" from key_digest_secret`
+  const prices = groupBy(await readPrices(sql), ({ projectId }) => projectId, priceOf)
   return {
     secret,
+    prices: prices.get(null) ?? [],
     accounts: await sql<BackupAccount[]>`
       select id, name, type, trial_used as "trialUsed", created_at as "createdAt" from accounts order by id`,
-    projects: await readProjects(sql),
+    projects: await readProjects(sql, prices),
     users: await readUsers(sql),
     members: await sql<BackupMember[]>`
       select account_id as "accountId", user_id as "userId", role, by_claim as "byClaim", created_at as "createdAt"
@@ -97,24 +103,36 @@ export async function readHead(sql: Sql): Promise<InstanceHead> {
   }
 }
 
-async function readProjects(sql: Sql): Promise<BackupProject[]> {
+const priceOf = ({ id: _, projectId: __, ...price }: PriceRow): ModelPrice => price
+
+async function readProjects(sql: Sql, prices: ReadonlyMap<number | null, ModelPrice[]>): Promise<BackupProject[]> {
   const projects = await sql<BackupProject[]>`
     select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
       created_at as "createdAt", search
     from projects order by id`
-  const views = await sql<(BackupView & { projectId: number })[]>`
+  const rows = await sql<(BackupView & { projectId: number })[]>`
     select project_id as "projectId", user_id as "userId", name, page, query, created_at as "createdAt"
     from saved_views order by id`
-  const byProject = new Map<number, BackupView[]>()
-  for (const { projectId, ...view } of views) {
-    const same = byProject.get(projectId)
-    if (same === undefined) byProject.set(projectId, [view])
-    else same.push(view)
-  }
+  const views = groupBy(
+    rows,
+    ({ projectId }) => projectId,
+    ({ projectId: _, ...view }) => view
+  )
   return projects.map(project => {
-    const own = byProject.get(project.id)
-    return own === undefined ? project : { ...project, views: own }
+    const [ownViews, ownPrices] = [views.get(project.id), prices.get(project.id)]
+    return { ...project, ...(ownViews && { views: ownViews }), ...(ownPrices && { prices: ownPrices }) }
   })
+}
+
+function groupBy<T, K, V>(items: readonly T[], keyOf: (item: T) => K, toValue: (item: T) => V): Map<K, V[]> {
+  const groups = new Map<K, V[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [toValue(item)])
+    else group.push(toValue(item))
+  }
+  return groups
 }
 
 /** Number of a project's traces, and the sums of their stored span and score counts. */

@@ -48,7 +48,8 @@ export interface Occupation {
   readonly keys: readonly string[]
 }
 
-export async function readOccupation(sql: Sql, { projects, keys }: InstanceHead): Promise<Occupation> {
+export async function readOccupation(sql: Sql, head: Pick<InstanceHead, 'projects' | 'keys'>): Promise<Occupation> {
+  const { projects, keys } = head
   const [row] = await sql<[Occupation]>`
     select (select count(*) from accounts) as accounts, (select count(*) from projects) as projects,
       (select count(*) from users) as users,

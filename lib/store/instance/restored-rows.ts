@@ -5,6 +5,7 @@
 import type { Sql } from 'postgres'
 import { NUMBERED_TABLES } from '../../database/tables.ts'
 import { writeAudit } from '../audit.ts'
+import type { ModelPrice } from '../projects/prices.ts'
 import type {
   BackupAccount,
   BackupKey,
@@ -73,7 +74,9 @@ async function raiseSequences(sql: Sql): Promise<void> {
 
 /** Rows that grant access (passwords, memberships, keys and their secret's fingerprint), and users' saved views. */
 export interface Admissions {
-  /** Projects whose saved views and search settings are restored. */
+  /** The prices of all projects. */
+  readonly prices: readonly ModelPrice[]
+  /** Projects whose saved views, prices and search settings are restored. */
   readonly projects: readonly BackupProject[]
   readonly users: readonly BackupUser[]
   readonly members: readonly BackupMember[]
@@ -104,6 +107,9 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
         values (${projects.get(id) ?? null}, ${owner}, ${name}, ${page}, ${query}, ${createdAt})`
     }
   }
+  // Beside existing projects, the prices of all projects stay those of this database.
+  if (!restoration.into) await insertPrices(sql, null, admissions.prices)
+  for (const { id, prices = [] } of admissions.projects) await insertPrices(sql, projects.get(id) as number, prices)
   if (secret !== undefined) {
     await sql`
       insert into key_digest_secret (salt, fingerprint, made_at)
@@ -128,4 +134,12 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
   // Search is enabled only now, so that the backup's traces are indexed like older traces.
   await sql`update projects set search = true where id = any (${searched}::int[])`
   await writeAudit(sql, { by: null, action: 'restore.end', detail: { backup } })
+}
+
+async function insertPrices(sql: Sql, projectId: number | null, prices: readonly ModelPrice[]): Promise<void> {
+  for (const { model, from, input, output, cacheRead, cacheWrite } of prices) {
+    await sql`
+      insert into model_prices (project_id, model, valid_from, input, output, cache_read, cache_write)
+      values (${projectId}, ${model}, ${from}, ${input}, ${output}, ${cacheRead}, ${cacheWrite})`
+  }
 }

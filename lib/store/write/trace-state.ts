@@ -35,6 +35,7 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly sessionId: string | null
   readonly metadataUpdatedAt: string | null
   readonly inputBytes: number
+  readonly hasComputedCosts: boolean
   /** A JSON string; null unless the look requests it. */
   readonly ranks: string | null
   readonly spending: string | null
@@ -67,8 +68,9 @@ function gatheredOf(row: Row, tags: readonly string[]) {
 }
 
 function copyOf(row: Row): CopyState {
-  const { status, endedAt, sessionId, input, output, metadataUpdatedAt, ranks, scores } = row
+  const { status, endedAt, sessionId, input, output, metadataUpdatedAt, hasComputedCosts, ranks, scores } = row
   return {
+    hasComputedCosts,
     status,
     endedAt,
     sessionId,
@@ -111,7 +113,8 @@ function spanUsageOf(cells: UsageCells, ranks: Ranks): CountedSpan {
   const [costUsd, failed, details] = others
   const responseId = details?.responseId ?? ranks[nameOfResponse(id)]?.[2]
   const tokens = { inputTokens, outputTokens, totalTokens }
-  return { id, parentId, kind, model, startMicros, endMicros, ...tokens, costUsd, responseId, failed }
+  const cost = { costUsd, costIsComputed: details?.computedCost !== undefined }
+  return { id, parentId, kind, model, startMicros, endMicros, ...tokens, ...cost, responseId, failed }
 }
 
 const SEPARATOR = '\u0001'
@@ -163,6 +166,9 @@ function statesText(of: keyof typeof PROJECT): string {
             to_char(c.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US')))
           from scores c where c.project_id = ${project} and c.trace_seq = t.seq)
       end as scores,
+      k.detail = 'restore' and t.ranks is not null and exists (
+        select from spans s where s.project_id = ${project} and s.trace_seq = t.seq
+          and s.call_details ->> 'computedCost' is not null) as "hasComputedCosts",
       case when k.detail = 'export' and t.ranks is not null then
         (select json_agg(json_build_array(encode(s.id, 'hex'), encode(s.parent_id, 'hex'), s.kind, s.model,
             (extract(epoch from s.started_at) * 1000000)::bigint, (extract(epoch from s.ended_at) * 1000000)::bigint,

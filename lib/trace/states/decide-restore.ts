@@ -38,6 +38,8 @@ export interface CopyState {
   readonly metadataUpdatedAt: string | null
   /** Ranks of the trace's fields. Unset unless OpenTelemetry recorded the trace. */
   readonly ranks: Ranks | undefined
+  /** Whether costs of the spans were computed from their tokens. */
+  readonly hasComputedCosts: boolean
   readonly scores: readonly PastScore[]
 }
 
@@ -110,7 +112,7 @@ export function decideRestore(state: CopiedState, line: RestoredHead): RestoreDe
     compareMetadata(state, line, [...fields, patches]),
     ranks === undefined
       ? compareContent(state, line, isMoved(fields) ? OF_START : OF_NATIVE)
-      : compareContent(state, line, isMoved([spanComparison, ...fields, patches]) ? [] : OF_GATHERED)
+      : compareContent(state, line, isMoved([spanComparison, ...fields, patches]) ? [] : gatheredContent(state, line))
   ]
   const reason = all.find(each => each.contradiction !== undefined)?.contradiction ?? mixed(all)
   if (reason !== undefined) return { type: 'contradiction', reason }
@@ -267,6 +269,12 @@ function shownUsage({ inputTokens, outputTokens, totalTokens }: UsageFields): st
 const OF_NATIVE = [...OF_START, ...OF_END]
 /** Excludes tags, which compareTags handles. Any span may change the other fields. */
 const OF_GATHERED = OF_NATIVE.filter(({ name }) => name !== 'tags')
+
+/** Leaves out a cost that follows from prices, which may have changed between the two states. */
+function gatheredContent({ copy }: CopiedState, { past }: RestoredHead): readonly Content[] {
+  const isComputed = copy.hasComputedCosts || past.hasComputedCosts === true
+  return isComputed ? OF_GATHERED.filter(({ name }) => name !== 'costUsd') : OF_GATHERED
+}
 
 /** Compares fields that must be equal in both states. */
 function compareContent(state: CopiedState, line: RestoredHead, fields: readonly Content[]): Comparison {

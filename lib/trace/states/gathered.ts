@@ -53,6 +53,8 @@ export interface SpanHints {
 /** The part of a span from which its trace is built. The span's row contains the remaining fields. */
 export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' | 'events'> {
   readonly hints: SpanHints
+  /** Whether costUsd was computed from the span's tokens. */
+  readonly costIsComputed?: boolean | undefined
 }
 
 /** Sums over a gathered trace's spans, and the state that later spans need. */
@@ -378,6 +380,7 @@ export const gatheredUsage = (span: GatheredSpan): CountedSpan => ({
   outputTokens: span.outputTokens,
   totalTokens: span.totalTokens,
   costUsd: span.costUsd,
+  costIsComputed: span.costIsComputed,
   model: span.model,
   startMicros: span.hints.startMicros,
   endMicros: span.hints.endMicros,

@@ -32,7 +32,8 @@ type Cells = readonly [
   totalTokens: number | null,
   costUsd: number | null,
   startMicros: number,
-  responseId?: string
+  responseId?: string | null,
+  costIsComputed?: boolean
 ]
 
 /** Returns ranks for left-out spans that are new, or newly known to have failed, up to MOST_LEFT_OUT. */
@@ -95,14 +96,15 @@ export const isLeftOut = (name: string): boolean => name.startsWith(LEFT_OUT)
 /** Whether a string, which may come from an untrusted file, is a serialised left-out span. */
 export function isLeftOutText(text: string): boolean {
   try {
-    const [parentId, kind, model, input, output, total, cost, start, responseId] = JSON.parse(text)
+    const [parentId, kind, model, input, output, total, cost, start, responseId, computed] = JSON.parse(text)
     const isCount = (value: unknown) => value === null || Number.isSafeInteger(value)
     return (
       [parentId, model, responseId ?? null].every(value => value === null || typeof value === 'string') &&
       typeof kind === 'string' &&
       [input, output, total].every(isCount) &&
       (cost === null || Number.isFinite(cost)) &&
-      Number.isSafeInteger(start)
+      Number.isSafeInteger(start) &&
+      (computed === undefined || typeof computed === 'boolean')
     )
   } catch {
     return false
@@ -112,15 +114,28 @@ export function isLeftOutText(text: string): boolean {
 /** Encodes a left-out span as a rank: grade, end in microseconds since 1970, and the other fields as JSON text. */
 function encode(span: CountedSpan): Rank {
   const { parentId, kind, model, inputTokens, outputTokens, totalTokens, costUsd, startMicros, responseId } = span
-  const cells: Cells = [parentId, kind, model, inputTokens, outputTokens, totalTokens, costUsd, startMicros]
+  const cells = [parentId, kind, model, inputTokens, outputTokens, totalTokens, costUsd, startMicros] as const
+  const isComputed = span.costIsComputed === true
+  const more = isComputed ? [responseId ?? null, true] : responseId === undefined ? [] : [responseId]
   const grade = span.failed ? FAILED : NOT_KNOWN_TO_FAIL
-  return [grade, span.endMicros, JSON.stringify(responseId === undefined ? cells : [...cells, responseId])]
+  return [grade, span.endMicros, JSON.stringify([...cells, ...more])]
 }
 
 function decode(id: string, [grade, endMicros, text]: Rank): CountedSpan {
-  const [parentId, kind, model, inputTokens, outputTokens, totalTokens, costUsd, startMicros, responseId]: Cells =
-    JSON.parse(text)
+  const [
+    parentId,
+    kind,
+    model,
+    inputTokens,
+    outputTokens,
+    totalTokens,
+    costUsd,
+    startMicros,
+    response,
+    computed
+  ]: Cells = JSON.parse(text)
   const tokens = { inputTokens, outputTokens, totalTokens }
+  const [responseId, costIsComputed] = [response ?? undefined, computed === true]
   const failed = grade === FAILED
-  return { id, parentId, kind, model, ...tokens, costUsd, startMicros, endMicros, responseId, failed }
+  return { id, parentId, kind, model, ...tokens, costUsd, costIsComputed, startMicros, endMicros, responseId, failed }
 }

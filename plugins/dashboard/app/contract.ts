@@ -31,6 +31,9 @@ interface Replies {
   'POST p/:slug/members/:userId/link': typeof Reply.SignInLinkReply
   'PATCH p/:slug/members/:userId': typeof Reply.OneMemberReply
   'DELETE p/:slug/members/:userId': typeof Reply.DoneReply
+  'GET p/:slug/prices': typeof Reply.PricesReply
+  'POST p/:slug/prices': typeof Reply.OnePriceReply
+  'DELETE p/:slug/prices/:priceId': typeof Reply.DoneReply
   'GET p/:slug/score-disagreement': typeof Reply.ScoreDisagreementReply
   'GET p/:slug/score-names': typeof Reply.ScoreNamesReply
   'GET p/:slug/score-series': typeof Reply.ScoreSeriesReply
@@ -80,6 +83,7 @@ export type DataType = ScoreSummary['dataType']
 export type TracePage = Of<typeof Reply.TracePageReply>
 export type Excerpt = Of<typeof Reply.ExcerptReply>
 export type Outline = Of<typeof Reply.WholeOutlineReply>
+export type OwnPrice = Of<typeof Reply.PriceReply>
 export type OutlineSpan = Outline['spans'][number]
 export type Score = Outline['scores'][number]
 export type Facets = Of<typeof Reply.FacetsReply>

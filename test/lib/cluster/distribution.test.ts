@@ -10,11 +10,12 @@ const log = createLog('silent')
 /** Makes the schema what it was before migration 6. */
 const BACK = `
   drop view rollup_latencies;
-  drop table rollup_news, rollups, rollup_history, user_sums, saved_views;
+  drop table rollup_news, rollups, rollup_history, user_sums, saved_views, model_prices, unpriced_models;
   drop table search_news, search_terms, search_segments, search_postings, search_fills;
   drop table oidc_identities;
   drop index sign_in_attempts_until;
   alter table users drop column oidc_email_until;
+  alter table spans drop column call_details;
   alter table web_sessions drop column proven_at;
   alter table memberships drop column by_claim;
   alter table projects drop column search;

@@ -1,8 +1,10 @@
 /** The statements of maintenance have the form that a cluster needs; those of routes are looked at in test/whole/tenants.test.ts. */
 import type { Sql } from 'postgres'
 import t from 'tap'
+import { setPrice } from '../../../lib/admin/prices.ts'
 import { applyBackfill, planBackfill } from '../../../lib/admin/upkeep/environments.ts'
 import { pruneAll } from '../../../lib/admin/upkeep/pruning.ts'
+import { recomputeCosts } from '../../../lib/admin/upkeep/recompute.ts'
 import { recountProject } from '../../../lib/admin/upkeep/recount.ts'
 import { Pool } from '../../../lib/database/pool.ts'
 import { exportPages } from '../../../lib/moving/export-project.ts'
@@ -98,6 +100,8 @@ t.test('maintenance sends none that it does not', async t => {
     for await (const _ of exportPages(sql, 1, {})) break
     await recountProject(sql, 'default', true)
     await applyBackfill(sql, await planBackfill(sql, { project: 'default', environment: 'prod', overwrite: true }))
+    await setPrice(sql, { project: 'default', model: 'gpt-4o', input: 1, output: 1 })
+    t.match(await recomputeCosts(sql, { project: 'default', apply: true }), { traces: 1, spans: 1 })
     for (const list of await findFrequentLists(sql, 1)) await cutRanking(sql, 1, list, 'slowest', { most: 1, kept: 1 })
     const running = await readRunningTraces(sql, 5)
     await readEndedSpans(sql, running.length > 0 ? running : [{ projectId: 1, seq: 1, traceId: '', version: 1 }])

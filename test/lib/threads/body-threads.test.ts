@@ -1,8 +1,11 @@
+import { createRequire } from 'node:module'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { createLog } from '../../../lib/log.ts'
 import { BodyThreads } from '../../../lib/threads/body-threads.ts'
+import { makeReady, type ReadyExport } from '../../../lib/threads/ready.ts'
 import { endBody, ingestBody, span, spansBody } from '../../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { bytes } from '../../fixtures/database/write-path.ts'
 
 const log = createLog('silent')
@@ -98,4 +101,22 @@ t.test('a body that takes more memory than a thread has is refused, and no other
   }
   for (const record of records) t.match(record, { value: { operation: 'record' } })
   t.match(await makeRecord(100_000), { operation: 'record' }, 'and it goes on')
+})
+
+t.test('prices are loaded on a thread alone, and are then known here', async t => {
+  const threads = new BodyThreads(1, log)
+  t.teardown(() => threads.close())
+  const call = {
+    ...{ 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai', 'gen_ai.response.model': 'gpt-4o' },
+    'gen_ai.usage.input_tokens': 1_000_000
+  }
+  const body = bytes(exportOf(otlpSpan({ attributes: call })))
+  const task = { operation: 'export-json' as const, body, ...CALM, prices: [] }
+  t.throws(() => makeReady(task, false), { message: 'the prices are not loaded on this thread' })
+  const first = (await threads.makeReady(task)) as ReadyExport
+  const { heaps } = threads
+  t.equal(heaps.length, 1, 'it went to a thread')
+  t.match(makeReady(task, false), { ready: { traces: [{ first: { rows: { keys: { costUsd: 2.5 } } } }] } })
+  t.match(first.traces, [{ first: { rows: { keys: { costUsd: 2.5 } } } }])
+  t.notOk(Object.keys(createRequire(import.meta.url).cache).some(name => name.includes('genai-prices')))
 })

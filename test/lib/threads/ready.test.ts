@@ -204,3 +204,49 @@ t.test('a resource with a number that was hashed otherwise before has both hashe
   const last = exported('export-portion', joinPortion(portions.at(-1)!, request))
   t.equal(formerHashOf(last), expected)
 })
+
+t.test('a call of OpenTelemetry without a cost gets one, which its hash does not hold', async t => {
+  const call = (model: string, over: object = {}) =>
+    otlpSpan({
+      traceId: '3'.repeat(32),
+      attributes: {
+        ...{ 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai', 'gen_ai.response.model': model },
+        ...{
+          'gen_ai.usage.input_tokens': 1000,
+          'gen_ai.usage.output_tokens': 100,
+          'gen_ai.response.id': model,
+          ...over
+        }
+      }
+    })
+  const spans = [call('gpt-4o'), call('gpt-4o', { 'gen_ai.usage.cost': 0 }), call('mine'), call('other'), call('other')]
+  const body = exportOf(...spans)
+  const spansOf = (over: Partial<ReadyTask>) => {
+    const { traces, unpriced } = ready('export-json', body, over)
+    const [{ toGather, first }] = traces
+    return { spans: decodeSpans(toGather, first.rows).spans, first, unpriced: [...unpriced] }
+  }
+  const off = spansOf({})
+  const on = spansOf({ prices: [{ model: 'mine', from: null, isOfProject: true, input: 2, output: 0 }] })
+  const costs = ({ spans }: typeof on) => spans.map(({ costUsd, costIsComputed }) => [costUsd, costIsComputed === true])
+  t.strictSame(costs(on), [
+    [0.0035, true],
+    [0, false],
+    [0.002, true],
+    [null, false],
+    [null, false]
+  ])
+  t.strictSame(
+    costs(off),
+    costs(on).map(([costUsd, isComputed]) => [isComputed ? null : costUsd, false])
+  )
+  t.strictSame([on.unpriced, off.unpriced], [[['other', 2]], []])
+  t.strictSame(
+    on.spans.map(({ hash, bytes }) => [hash, bytes]),
+    off.spans.map(({ hash, bytes }) => [hash, bytes])
+  )
+  t.equal(on.first.hash, off.first.hash)
+  const details = Buffer.from(on.first.rows.bytes).toString()
+  t.match(details, '{"responseId":"gpt-4o","computedCost":{"model":"openai/gpt-4o","prices":"2026-09-23"}}')
+  t.match(details, '{"responseId":"mine","computedCost":{"model":"mine","prices":"own"}}')
+})

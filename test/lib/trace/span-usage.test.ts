@@ -6,7 +6,7 @@ import { SpanTree } from '../../../lib/trace/span-tree.ts'
 import { type SpanUsage, sumExactly, sumSpending } from '../../../lib/trace/span-usage.ts'
 import type { GatheredSpan } from '../../../lib/trace/states/gathered.ts'
 import { runs } from '../../torture/orders.ts'
-import { exported, idOf, Store, span } from './states/export-store.ts'
+import { exported, idOf, Store, span, at as timeAt } from './states/export-store.ts'
 
 /** How a second library reports a call that the first has reported. */
 const DOUBLINGS = [
@@ -338,3 +338,95 @@ function nextUp(value: number): number {
   bits.setBigUint64(0, bits.getBigUint64(0) + (value > 0 ? 1n : -1n))
   return bits.getFloat64(0)
 }
+
+const BASE_MICROS = Date.parse(timeAt(0)) * 1000
+/** The cost of a call in one of its reports. */
+const COSTS = ['stated', 'computed', 'none'] as const
+
+t.test('of the reports of a call, a stated cost counts before a computed one, in any order and portions', async () => {
+  const calls = fc.array(fc.tuple(call, fc.constantFrom(...COSTS), fc.constantFrom(...COSTS)), {
+    minLength: 1,
+    maxLength: 8
+  })
+  const histories = calls.chain(calls => {
+    const spans = traceOf(calls.map(([call]) => call))
+    let at = -1
+    let before = -1
+    const priced = spans.map(span => {
+      if (span.kind !== 'llm' && span.kind !== 'embedding') return span
+      // The reports of a call follow each other, and begin within ten seconds.
+      const index = Math.floor((span.hints.startMicros - BASE_MICROS) / 10_000_000)
+      at = index === before ? at + 1 : 0
+      before = index
+      const says = calls[index]![at === 0 ? 1 : 2]
+      const costUsd = says === 'none' ? null : span.costUsd! * (says === 'stated' ? 3 : 5)
+      return { ...span, costUsd, costIsComputed: says === 'computed' }
+    })
+    return fc.record({
+      calls: fc.constant(calls),
+      order: fc.shuffledSubarray(priced, { minLength: priced.length }),
+      cuts: fc.array(fc.nat(priced.length), { maxLength: 4 })
+    })
+  })
+  fc.assert(
+    fc.property(histories, ({ calls, order, cuts }) => {
+      const store = new Store()
+      const places = [0, ...cuts.toSorted((a, b) => a - b), order.length]
+      for (const [i, end] of places.slice(1).entries()) store.export(order.slice(places[i], end))
+      const costs = calls.map(([{ tokens, doubling }, first, second]) => {
+        const said = doubling === 'not at all' ? [first] : [first, second]
+        return said.includes('stated') ? (tokens / 4) * 3 : said.includes('computed') ? (tokens / 4) * 5 : null
+      })
+      const known = costs.filter(cost => cost !== null)
+      assert.equal(store.trace.costUsd, known.length === 0 ? null : sum(known))
+      assert.equal(store.trace.inputTokens, sum(calls.map(([{ tokens }]) => tokens)))
+    }),
+    runs(150)
+  )
+})
+
+t.test('a computed cost counts only where no stated cost around or inside the call does', async t => {
+  const root = span(1, 0, 99, { hints: { level: 1 } })
+  const at = (
+    id: number,
+    kind: string,
+    parent: number,
+    costUsd: number | null,
+    computed = false,
+    responseId?: string
+  ) =>
+    span(id, id, id + 1, {
+      ...{ kind, parentId: idOf(parent), inputTokens: 10, costUsd, costIsComputed: computed, hints: { responseId } }
+    })
+  const cases: [string, GatheredSpan[], number][] = [
+    ['alone', [at(2, 'llm', 1, 1, true), at(3, 'llm', 1, 2, true)], 3],
+    ['inside a computed one', [at(2, 'llm', 1, 1, true), at(3, 'llm', 2, 2, true)], 1],
+    [
+      'below an agent that states one',
+      [at(2, 'agent', 1, 0.5), at(3, 'llm', 2, 1, true), at(4, 'llm', 2, 1, true)],
+      0.5
+    ],
+    ['below an agent that states 0', [at(2, 'agent', 1, 0), at(3, 'llm', 2, 1, true)], 0],
+    ['beside an agent that states one', [at(2, 'agent', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
+    ['beside a call that states one', [at(2, 'llm', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
+    [
+      'beside a call that states one, below an agent whose cost gives way to that',
+      [at(2, 'agent', 1, 0.7), at(3, 'llm', 2, 0.5), at(4, 'llm', 2, 1, true)],
+      1.5
+    ],
+    ['inside a call that states one', [at(2, 'llm', 1, 0.5), at(3, 'chain', 2, null), at(4, 'llm', 3, 1, true)], 0.5],
+    ['around a call that states one', [at(2, 'llm', 1, 1, true), at(3, 'chain', 2, null), at(4, 'llm', 3, 0.5)], 0.5],
+    ['around an agent that states one', [at(2, 'llm', 1, 1, true), at(3, 'agent', 2, 0.5)], 0.5],
+    ['around a tool with a cost of its own', [at(2, 'llm', 1, 1, true), at(3, 'tool', 2, 0.5)], 1.5],
+    ['an embedding inside a call', [at(2, 'llm', 1, 0.5), at(3, 'embedding', 2, 1, true)], 1.5],
+    [
+      'calls with two response ids, one inside the other',
+      [at(2, 'llm', 1, 0.5, false, 'a'), at(3, 'llm', 2, 1, true, 'b')],
+      1.5
+    ]
+  ]
+  for (const [name, spans, costUsd] of cases) {
+    t.match(exported([root, ...spans]).trace, { costUsd }, name)
+    t.match(exported(...[root, ...spans].toReversed().map(each => [each])).trace, { costUsd }, name)
+  }
+})

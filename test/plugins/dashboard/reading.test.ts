@@ -82,7 +82,14 @@ t.test('the outline has sizes where the detail has texts, and the rest as it is 
       const size = (value: unknown) => (value === null ? 0 : Buffer.byteLength(JSON.stringify(value)))
       const inputBytes = head.name === 'first' ? Buffer.byteLength(odd) : size(input)
       const attributesBytes = Object.keys(attributes).length === 0 ? 0 : size(attributes)
-      return { ...head, inputBytes, outputBytes: size(output), attributesBytes, eventCount: events.length }
+      return {
+        ...head,
+        inputBytes,
+        outputBytes: size(output),
+        attributesBytes,
+        eventCount: events.length,
+        computedCost: null
+      }
     })
   )
   t.same(scores, [{ ...detail.scores[0], author: null, own: false }])

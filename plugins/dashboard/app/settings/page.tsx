@@ -15,6 +15,7 @@ import { ago, type Zone } from '../ui/time.ts'
 import { KeySettings } from './keys.tsx'
 import { Listing } from './listing.tsx'
 import { Members } from './members.tsx'
+import { Prices } from './prices.tsx'
 import { ProjectSettings } from './project.tsx'
 import { Views } from './views.tsx'
 
@@ -22,6 +23,7 @@ const TITLES: Readonly<Record<SettingsTab, string>> = {
   keys: 'Keys',
   members: 'Members',
   views: 'Views',
+  prices: 'Prices',
   project: 'Project'
 }
 
@@ -45,6 +47,8 @@ export function SettingsPage({ slug, tab }: { slug: string; tab: SettingsTab }) 
       </nav>
       {tab === 'project' ? (
         <ProjectSettings key={slug} slug={slug} zone={zone} />
+      ) : tab === 'prices' ? (
+        <Prices key={slug} slug={slug} zone={zone} />
       ) : tab === 'views' ? (
         <Views key={slug} slug={slug} />
       ) : !isOwner ? (

@@ -217,10 +217,16 @@ function PanelHead({ outline, span, zone }: { outline: Outline; span: OutlineSpa
         {facts.map(fact => (
           <span key={fact}>{fact}</span>
         ))}
+        {span?.computedCost && <span class="soft">{describeComputed(span.computedCost)}</span>}
         <Moment iso={shown.startedAt} zone={zone} text={clockTime(shown.startedAt, zone, true)} />
       </p>
     </header>
   )
+}
+
+function describeComputed({ model, prices }: NonNullable<OutlineSpan['computedCost']>): string {
+  const of = prices === 'own' ? 'your prices' : `prices of ${prices}`
+  return `computed from tokens, ${of} for ${asLine(model, 60)}`
 }
 
 interface ConversationsProps {

@@ -27,6 +27,7 @@ interface Moment {
   readonly startedAt: string
   readonly tags: readonly string[]
   readonly fields?: Partial<Fields>
+  readonly hasComputedCosts?: boolean
 }
 type Fields = Pick<
   RestoredHead,
@@ -55,6 +56,7 @@ const gathered: Moment = { ...running, ranks: { name: [3, 5, 'a'] } }
 const rooted: Moment = { ...gathered, endedAt: LATER, status: 'ok', ranks: { name: [1, 4, 'b'], times: [1, 4, 'b'] } }
 
 function stored(moment: Moment, sent: Moment): CopiedState {
+  const { hasComputedCosts = false } = moment
   const { hash, endedAt, status, endHash, metadata, patchedAt, spans, scores, ranks, startedAt, tags } = moment
   const wanted = new Set(sent.spans.map(([id]) => id))
   const { sessionId, input, output, ...fields } = { ...FIELDS, ...moment.fields }
@@ -69,7 +71,10 @@ function stored(moment: Moment, sent: Moment): CopiedState {
     estimatedBytes: 100,
     metadata,
     spanHashes: new Map(spans.filter(([id]) => wanted.has(id))),
-    copy: { status, endedAt, sessionId, input, output, metadataUpdatedAt: patchedAt, ranks, scores }
+    copy: {
+      ...{ status, endedAt, sessionId, input, output, ranks, scores, hasComputedCosts },
+      metadataUpdatedAt: patchedAt
+    }
   }
 }
 
@@ -82,7 +87,8 @@ function line(moment: Moment): RestoredHead {
     ranks: ranks === undefined ? null : JSON.stringify(ranks),
     past: {
       ...{ environment: null, keyId: null, ingestedAt: null, estimatedBytes: undefined },
-      ...{ metadataUpdatedAt: patchedAt, endHash, scores, messages: [] }
+      ...{ metadataUpdatedAt: patchedAt, endHash, scores, messages: [] },
+      hasComputedCosts: moment.hasComputedCosts === true
     }
   }
 }
@@ -230,4 +236,19 @@ t.test('an advance is the trace of the line, with what is new in it', async t =>
   })
   const scored = { ...ended, scores: [...ended.scores, score('2')] }
   t.match(decideRestore(stored(ended, scored), line(scored)), { advance: { input: undefined, output: undefined } })
+})
+
+t.test('a cost that was computed may differ, because prices change, but no other field may', async t => {
+  const priced = (costUsd: number | null, hasComputedCosts: boolean): Moment => ({
+    ...{ ...rooted, fields: { costUsd }, hasComputedCosts }
+  })
+  for (const [before, sent] of [
+    [priced(1, true), priced(2, true)],
+    [priced(1, true), priced(null, false)],
+    [priced(null, false), priced(2, true)]
+  ] as const) {
+    t.equal(decided(before, sent), 'known')
+    t.match(decided(before, { ...sent, fields: { ...sent.fields, name: 'other' } }), 'its name is stored with')
+  }
+  t.match(decided(priced(1, false), priced(2, false)), 'its costUsd is stored with different content')
 })

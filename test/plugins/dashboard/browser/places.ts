@@ -67,6 +67,7 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
     ['p/default/settings/keys', 'Create a key'],
     ['p/default/settings/members', '@example.com'],
     ['p/default/settings/views', 'Make mine'],
+    ['p/default/settings/prices', 'Set a price'],
     ['p/default/settings/project', 'Storage'],
     ['account', 'Where you are signed in'],
     ['nothing', 'There is no such page'],
@@ -88,6 +89,7 @@ export function dialogsOf({ agent }: Traces): [address: string, selector: string
     ['p/default/settings/keys', 'button', 'Create a key'],
     ['p/default/settings/keys', 'button', 'Revoke'],
     ['p/default/settings/members', 'button', 'Invite'],
+    ['p/default/settings/prices', 'button', 'Set a price'],
     ['account', '.mine button', '']
   ]
 }

@@ -29,7 +29,8 @@ const span = (
   inputBytes: 0,
   outputBytes: 0,
   attributesBytes: 0,
-  eventCount: 0
+  eventCount: 0,
+  computedCost: null
 })
 
 /** The rows as lines: both ids, or one with where it is. */

@@ -28,6 +28,7 @@ const span = (id: string, parentSpanId: string | null = null, over: Partial<Outl
   outputBytes: 0,
   attributesBytes: 0,
   eventCount: 0,
+  computedCost: null,
   ...over
 })
 /** The rows as lines, indented by their depth. */

@@ -1,0 +1,146 @@
+import { type DescribedPrice, listPrices, type PriceListing, removePrices, setPrice } from '../../lib/admin/prices.ts'
+import type { Recomputed } from '../../lib/admin/upkeep/recompute.ts'
+import { command, UsageError } from '../command.ts'
+import { withDatabase } from '../database.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import { table } from '../terminal/table.ts'
+import { parseMoment, parseTimes, TIME_FLAGS } from '../terminal/times.ts'
+import { count, counted, relativeTime } from '../terminal/words.ts'
+
+const PROJECT = {
+  type: 'string',
+  value: 'SLUG',
+  about: 'for this project only; for all projects if not given'
+} as const
+
+export const set = command({
+  summary: 'Set what a model costs, in US dollars per million tokens',
+  parameters: ['MODEL'],
+  flags: {
+    input: { type: 'string', value: 'USD', required: true, about: 'a million input tokens' },
+    output: { type: 'string', value: 'USD', required: true, about: 'a million output tokens' },
+    'cache-read': {
+      type: 'string',
+      value: 'USD',
+      about: 'a million input tokens read from a cache; as input if not given'
+    },
+    'cache-write': {
+      type: 'string',
+      value: 'USD',
+      about: 'a million input tokens written to a cache; as input if not given'
+    },
+    from: {
+      type: 'string',
+      value: 'TIME',
+      about: 'for calls that start at this time or later; for all if not given'
+    },
+    project: PROJECT
+  },
+  details: [
+    'MODEL is the name that spans have. The price counts for calls of OpenTelemetry that state tokens and no cost,',
+    'from now on, and wins over the bundled prices. `spoor price recompute` applies it to stored calls.'
+  ].join('\n'),
+  examples: [
+    'price set llama3.1:8b --input 0 --output 0',
+    'price set gpt-4o --input 2 --output 8 --cache-read 1 --from 2026-07-01T00:00:00Z --project default'
+  ],
+  async run({ parameters, flags, env, print }) {
+    const request = {
+      model: parameters.MODEL,
+      project: flags.project,
+      from: parseMoment('from', flags.from),
+      input: parsePrice('input', flags.input) as number,
+      output: parsePrice('output', flags.output) as number,
+      cacheRead: parsePrice('cache-read', flags['cache-read']),
+      cacheWrite: parsePrice('cache-write', flags['cache-write'])
+    }
+    const price = await withDatabase(env, ({ sql }) => setPrice(sql, request))
+    print(price, priceTable([price]))
+  }
+})
+
+export const listing = command({
+  summary: 'List your prices, and models whose calls have none',
+  flags: { project: { type: 'string', value: 'SLUG', about: 'what counts in this project only' } },
+  examples: ['price list', 'price list --project default --json'],
+  async run({ flags, env, print }) {
+    const listed = await withDatabase(env, ({ sql }) => listPrices(sql, flags.project))
+    print(listed, describeListing(listed))
+  }
+})
+
+export const removal = command({
+  summary: 'Remove your prices of a model, so that the bundled ones count',
+  parameters: ['MODEL'],
+  flags: {
+    from: { type: 'string', value: 'TIME', about: 'only the price from this time; all if not given' },
+    project: PROJECT
+  },
+  details: 'Costs that were computed stay; `spoor price recompute` computes them again.',
+  examples: ['price remove llama3.1:8b', 'price remove gpt-4o --from 2026-07-01T00:00:00Z --project default'],
+  async run({ parameters, flags, env, print }) {
+    const request = { model: parameters.MODEL, project: flags.project, from: parseMoment('from', flags.from) }
+    const gone = await withDatabase(env, ({ sql }) => removePrices(sql, request))
+    print(gone, `removed ${counted(gone.length, 'price')} of ${parameters.MODEL}`)
+  }
+})
+
+export const recompute = command({
+  summary: 'Compute the costs of stored traces again, by the prices of now',
+  flags: {
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
+    ...TIME_FLAGS,
+    apply: { type: 'boolean', about: 'do it; without, it is only computed' }
+  },
+  details: [
+    'Of traces of OpenTelemetry, each call that states tokens and no cost gets the cost that it would get now. A stated',
+    'cost never changes. It works in small batches while the server goes on; what is done when it is interrupted stays',
+    'done, and the same command does the rest.'
+  ].join('\n'),
+  examples: ['price recompute --project default', 'price recompute --project default --from 30d --apply'],
+  async run({ flags, env, print, progress }) {
+    const { project, apply } = flags
+    const request = { project, apply, ...parseTimes(flags) }
+    await withDatabase(env, async ({ sql }) => {
+      // Loaded here because --help does not need it.
+      const { recomputeCosts } = await import('../../lib/admin/upkeep/recompute.ts')
+      const onProgress = ({ checked, traces }: Recomputed) =>
+        progress.show(() => `${counted(checked, 'trace')} looked at, ${count(traces)} to change`)
+      const result = await interruptible(signal => recomputeCosts(sql, request, { onProgress, signal }))
+      progress.clear()
+      print({ ...result, applied: apply }, describeRecomputed(result, apply))
+    })
+  }
+})
+
+function describeRecomputed({ checked, traces, spans, before, after }: Recomputed, apply: boolean): string {
+  const looked = `${counted(checked, 'trace')} of OpenTelemetry looked at`
+  if (traces === 0) return `${looked}: their costs are those of the prices of now`
+  const verb = apply ? 'changed' : 'to change'
+  const sums = `$${before.toFixed(6)} before, $${after.toFixed(6)} after`
+  const advice = apply ? '' : '\nNothing has changed: give --apply to do it.'
+  return `${looked}, ${count(traces)} ${verb}, with ${counted(spans, 'span')}: ${sums}${advice}`
+}
+
+function parsePrice(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text)
+  throw new UsageError(
+    `--${flag} must be US dollars for a million tokens, such as 2.50, but is ${JSON.stringify(text)}`
+  )
+}
+
+function priceTable(prices: readonly DescribedPrice[]): string {
+  const heading = ['MODEL', 'PROJECT', 'FROM', 'INPUT', 'OUTPUT', 'CACHE READ', 'CACHE WRITE']
+  const rows = prices.map(({ model, project, from, input, output, cacheRead, cacheWrite }) => [
+    ...[model, project ?? 'all', from ?? 'always', input, output],
+    ...[cacheRead ?? input, cacheWrite ?? input]
+  ])
+  return table(heading, rows, 'no prices of your own: set one with `spoor price set`')
+}
+
+function describeListing({ prices, unpriced }: PriceListing): string {
+  if (unpriced.length === 0) return priceTable(prices)
+  const rows = unpriced.map(({ model, project, calls, lastAt }) => [model, project, calls, relativeTime(lastAt)])
+  return `${priceTable(prices)}\n\nCalls without a price:\n${table(['MODEL', 'PROJECT', 'CALLS', 'LAST'], rows, '')}`
+}

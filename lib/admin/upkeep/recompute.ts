@@ -1,0 +1,141 @@
+/** Implements `spoor price recompute`, which computes stored costs again by the prices of now. */
+import type { Sql } from 'postgres'
+import { AdminError } from '../../admin-error.ts'
+import { amendAudit, writeAudit } from '../../store/audit.ts'
+import { ownPricesOf, readPrices } from '../../store/projects/prices.ts'
+import {
+  type GatheredTrace,
+  readGatheredTraces,
+  readUnstatedCalls,
+  type StartedBetween,
+  type TraceRepricing,
+  writeRepricings
+} from '../../store/trace/repricing.ts'
+import { readTraceStates } from '../../store/write/trace-state.ts'
+import type { PriceSources } from '../../trace/prices/computed-cost.ts'
+import { reprice } from '../../trace/prices/repricing.ts'
+import { sumExactly } from '../../trace/span-usage.ts'
+import { requireProject } from '../projects.ts'
+import { retried } from '../retried.ts'
+
+export interface RecomputeRequest extends StartedBetween {
+  readonly project: string
+  /** Whether to write the costs. Otherwise, they are only computed. */
+  readonly apply: boolean
+}
+
+export interface Recomputed {
+  /** Number of traces of OpenTelemetry that were looked at. */
+  readonly checked: number
+  /** Numbers of traces and spans whose cost changes. */
+  readonly traces: number
+  readonly spans: number
+  /** Total cost of the changing traces, in US dollars. */
+  readonly before: number
+  readonly after: number
+}
+
+export interface RecomputeOptions {
+  readonly onProgress?: (so: Recomputed) => void
+  /** Stops after the current batch when aborted. */
+  readonly signal?: AbortSignal
+}
+
+/** Bounds of a batch. A batch is one transaction, during which its traces can be read but not changed. */
+const BATCH_TRACES = 500
+const BATCH_SPANS = 20_000
+/** Attempts at traces that receive spans meanwhile. */
+const ATTEMPTS = 5
+
+interface Change extends TraceRepricing {
+  readonly before: number | null
+}
+
+/** Finished batches stay committed. The same request after an interruption finds what is left to do. */
+export async function recomputeCosts(
+  sql: Sql,
+  { project, apply, ...selection }: RecomputeRequest,
+  { onProgress, signal }: RecomputeOptions = {}
+): Promise<Recomputed> {
+  const projectId = await requireProject(sql, project)
+  const sources = { own: ownPricesOf(await readPrices(sql, projectId), projectId), mayLoad: true }
+  let done: Recomputed = { checked: 0, traces: 0, spans: 0, before: 0, after: 0 }
+  let auditId: number | undefined
+  let afterSeq = 0
+  for (;;) {
+    const { traces, lastSeq } = await readGatheredTraces(sql, projectId, selection, { afterSeq, limit: BATCH_TRACES })
+    if (lastSeq === null) return done
+    for (const batch of inBatches(traces)) {
+      if (signal?.aborted) {
+        throw new AdminError(`interrupted: ${done.traces} traces changed so far; run it again to go on`)
+      }
+      const before = done
+      let left: readonly GatheredTrace[] = batch
+      for (let attempt = 1; left.length > 0 && attempt <= ATTEMPTS; attempt++) {
+        const changes = await computeChanges(sql, projectId, left, sources)
+        if (!apply || changes.length === 0) {
+          done = add(done, changes)
+          break
+        }
+        auditId ??= await writeAudit(sql, { by: null, action: 'price.recompute', projectId, detail: { ...selection } })
+        const id = auditId
+        const written = await retried(() =>
+          writeRepricings(sql, projectId, changes, async changed => {
+            const { traces, spans } = add(done, changed)
+            await amendAudit(sql, id, { traces, spans })
+          })
+        )
+        done = add(done, written)
+        const seqs = new Set(written.map(({ seq }) => seq))
+        left = left.filter(({ seq }) => changes.some(change => change.seq === seq && !seqs.has(seq)))
+      }
+      done = { ...done, checked: before.checked + batch.length }
+      onProgress?.(done)
+    }
+    afterSeq = lastSeq
+  }
+}
+
+/** Divides traces into batches of at most BATCH_SPANS spans, or one trace. */
+function inBatches(traces: readonly GatheredTrace[]): GatheredTrace[][] {
+  const batches: GatheredTrace[][] = []
+  let spans = Number.POSITIVE_INFINITY
+  for (const trace of traces) {
+    spans += trace.spanCount
+    if (spans > BATCH_SPANS) {
+      batches.push([])
+      spans = trace.spanCount
+    }
+    batches.at(-1)?.push(trace)
+  }
+  return batches
+}
+
+async function computeChanges(
+  sql: Sql,
+  projectId: number,
+  traces: readonly GatheredTrace[],
+  sources: PriceSources
+): Promise<Change[]> {
+  const looks = traces.map(({ traceId }) => ({ projectId, traceId, spanIds: [], detail: 'export' as const }))
+  const states = await readTraceStates(sql, looks)
+  // Read after the states: a trace that has changed in between no longer has its state's version.
+  const seqs = states.flatMap(state => (state === undefined ? [] : [state.seq]))
+  const calls = await readUnstatedCalls(sql, projectId, seqs)
+  return states.flatMap(state => {
+    const unstated = state && calls.get(state.seq)
+    if (state?.gathered === undefined || unstated === undefined) return []
+    const repricing = reprice(state.gathered, unstated, sources)
+    return repricing === undefined
+      ? []
+      : [{ ...repricing, seq: state.seq, version: state.version, before: state.gathered.costUsd }]
+  })
+}
+
+const add = (done: Recomputed, changes: readonly Change[]): Recomputed => ({
+  ...done,
+  traces: done.traces + changes.length,
+  spans: done.spans + changes.reduce((sum, { spans }) => sum + spans.length, 0),
+  before: sumExactly([done.before, ...changes.map(({ before }) => before ?? 0)]) as number,
+  after: sumExactly([done.after, ...changes.map(({ costUsd }) => costUsd ?? 0)]) as number
+})

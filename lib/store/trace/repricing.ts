@@ -1,0 +1,129 @@
+/** Reads stored calls that state no cost, and writes the costs that are computed for them anew. */
+import type { Sql } from 'postgres'
+import { hashInSql } from '../../rows/list-numbers.ts'
+import type { CallDetails } from '../../trace/call-details.ts'
+import type { Repricing, StoredCall } from '../../trace/prices/repricing.ts'
+import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
+import { RANKED_IN_ALL } from '../rankings/rankings.ts'
+import { inTransaction } from '../transactions.ts'
+import { freshVersion } from '../write/trace-numbers.ts'
+
+/** Canonical timestamps, inclusive bounds of a trace's start. */
+export interface StartedBetween {
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+export interface GatheredTrace {
+  readonly seq: number
+  readonly traceId: string
+  readonly spanCount: number
+}
+
+export interface GatheredTraces {
+  readonly traces: readonly GatheredTrace[]
+  /** All traces up to this inner number are among these or are not meant; null if no traces are left. */
+  readonly lastSeq: number | null
+}
+
+/** Returns those of the project's next `limit` traces, by inner number, that OpenTelemetry recorded at these times. */
+export async function readGatheredTraces(
+  sql: Sql,
+  projectId: number,
+  { from, to }: StartedBetween,
+  range: { readonly afterSeq: number; readonly limit: number }
+): Promise<GatheredTraces> {
+  const rows = await sql<(GatheredTrace & { isMeant: boolean })[]>`
+    select seq, replace(id::text, '-', '') as "traceId", span_count as "spanCount",
+      (ranks is not null
+        ${from === undefined ? sql`` : sql`and started_at >= ${from}`}
+        ${to === undefined ? sql`` : sql`and started_at <= ${to}`}) as "isMeant"
+    from traces where project_id = ${projectId} and seq > ${range.afterSeq}
+    order by seq limit ${range.limit}`
+  const traces = rows.filter(({ isMeant }) => isMeant).map(({ isMeant: _, ...trace }) => trace)
+  return { traces, lastSeq: rows.at(-1)?.seq ?? null }
+}
+
+/** Reads the calls of traces that name a model and state no cost, by the trace's number. */
+export async function readUnstatedCalls(
+  sql: Sql,
+  projectId: number,
+  seqs: readonly number[]
+): Promise<Map<number, StoredCall[]>> {
+  const rows = await sql<(Omit<StoredCall, 'details'> & { seq: number; details: string | null })[]>`
+    select trace_seq as seq, encode(id, 'hex') as id, kind, provider, model, started_at as "startedAt",
+      input_tokens as "inputTokens", output_tokens as "outputTokens", total_tokens as "totalTokens",
+      cost_usd as "costUsd", call_details::text as details
+    from spans
+    where project_id = ${projectId} and trace_seq = any (${seqs}::bigint[]) and model is not null
+      and kind in ('llm', 'embedding') and (cost_usd is null or call_details ->> 'computedCost' is not null)`
+  const calls = new Map<number, StoredCall[]>()
+  for (const { seq, details, ...call } of rows) {
+    const stored = { ...call, details: details === null ? null : (JSON.parse(details) as CallDetails) }
+    const others = calls.get(seq)
+    if (others === undefined) calls.set(seq, [stored])
+    else others.push(stored)
+  }
+  return calls
+}
+
+export interface TraceRepricing extends Repricing {
+  readonly seq: number
+  /** The version of the trace from which the costs were computed. */
+  readonly version: number
+}
+
+const SET_COST = `cost_usd = c.cost_usd, ranked = ${RANKED_IN_ALL}`
+const newsOfCosts = (projectId: number) =>
+  newsAsJson(
+    [
+      `select ${newsInSql('old', -1)} from changed c join traces old on old.project_id = ${projectId} and old.seq = c.seq
+        where old.ended_at is not null`,
+      `select ${newsInSql('c', 1)} from changed c where c.ended_at is not null`
+    ].join(' union all ')
+  )
+
+/**
+ * Writes costs in one transaction, and returns the numbers of the traces that were still as computed from. Each gets a
+ * new version, so that writes decided on the old state are decided again. `onChanged` writes in the same transaction.
+ */
+export async function writeRepricings<T extends TraceRepricing>(
+  sql: Sql,
+  projectId: number,
+  repricings: readonly T[],
+  onChanged: (changed: readonly T[]) => Promise<void> = async () => {}
+): Promise<readonly T[]> {
+  const wanted = repricings.map(({ seq, version, costUsd }) => ({ seq, version, cost: costUsd }))
+  return inTransaction(sql, async () => {
+    const [{ seqs, news }] = await sql<[{ seqs: string | null; news: string | null }]>`
+      with changed as (
+        update traces t set cost_usd = w.cost, version = ${freshVersion()}, ranked = ${RANKED_IN_ALL}
+        from json_to_recordset(${JSON.stringify(wanted)}::json) as w (seq bigint, version bigint, cost float8)
+        where t.project_id = ${projectId} and t.seq = w.seq and t.version = w.version
+        returning t.seq, t.id, t.tags, ${sql.unsafe(SOURCES)}
+      ), changed_tags as (
+        update trace_tags g set ${sql.unsafe(SET_COST)}
+        from changed c, unnest(c.tags) as own (tag)
+        where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'c.family'))}
+          and g.started_at = c.started_at and g.id = c.id
+      )
+      select (select json_agg(seq)::text from changed) as seqs, ${sql.unsafe(newsOfCosts(projectId))} as news`
+    const written = new Set<number>(seqs === null ? [] : JSON.parse(seqs))
+    const changed = repricings.filter(({ seq }) => written.has(seq))
+    if (changed.length === 0) return changed
+    const spans = changed.flatMap(({ seq, spans }) =>
+      spans.map(({ id, costUsd, callDetails }) => ({ seq, id, cost: costUsd, details: callDetails }))
+    )
+    await sql`
+      update spans s set cost_usd = n.cost, call_details = n.details::json
+      from json_to_recordset(${JSON.stringify(spans)}::json) as n (seq bigint, id text, cost float8, details text)
+      where s.project_id = ${projectId} and s.trace_seq = n.seq and s.id = decode(n.id, 'hex')`
+    await addNews(sql, projectId, news)
+    await onChanged(changed)
+    return changed
+  })
+}
+
+const SOURCES = NEWS_SOURCES.split(', ')
+  .map(column => `t.${column}`)
+  .join(', ')

@@ -1,0 +1,60 @@
+/**
+ * Computes the cost of a model call that states none. The computed cost is not part of the span's hash, so that a
+ * resend is a duplicate after a change of prices.
+ */
+import type { CallDetails, ComputedCost } from '../call-details.ts'
+import type { PreparedSpan } from '../prepared.ts'
+import { isCall } from '../span-usage.ts'
+import { BUNDLED_PRICES, findBundled, pricesAt } from './bundled.ts'
+import { findOwn, type OwnPrice } from './own.ts'
+import { type CallTokens, costOf } from './token-prices.ts'
+
+/** The span fields from which a cost is computed. */
+export type PricedCall = Pick<
+  PreparedSpan,
+  'kind' | 'provider' | 'model' | 'startedAt' | 'inputTokens' | 'outputTokens' | 'totalTokens'
+>
+
+/** A cost in US dollars, and how it was computed. */
+export interface Priced {
+  readonly costUsd: number
+  readonly computedCost: ComputedCost
+}
+
+/** The sources of prices. */
+export interface PriceSources {
+  readonly own: readonly OwnPrice[]
+  /** Whether the bundled prices may be loaded on this thread. Without them, an unknown model throws PricesElsewhere. */
+  readonly mayLoad: boolean
+}
+
+/** Returns the cost of a call; null if its model has no price; undefined if the span is no call that has a cost. */
+export function priceCall(
+  call: PricedCall,
+  details: CallDetails | null,
+  { own, mayLoad }: PriceSources
+): Priced | null | undefined {
+  const { provider, model, startedAt } = call
+  if (model === null || !isCall(call)) return undefined
+  const tokens = tokensOf(call, details)
+  if (tokens === undefined) return undefined
+  const price = findOwn(own, model, startedAt)
+  if (price !== undefined) return { costUsd: costOf(price, tokens), computedCost: { model, prices: 'own' } }
+  const bundled = findBundled(provider, model, mayLoad)
+  if (bundled === null) return null
+  const costUsd = costOf(pricesAt(bundled, startedAt), tokens)
+  return { costUsd, computedCost: { model: bundled.id, prices: BUNDLED_PRICES.date } }
+}
+
+/** Returns a call's tokens, or undefined if it does not say how many are input and how many output. */
+function tokensOf(call: PricedCall, details: CallDetails | null): CallTokens | undefined {
+  const { kind, inputTokens, outputTokens, totalTokens } = call
+  const { cacheReadTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0 } = details ?? {}
+  const parts = { cacheRead: cacheReadTokens, cacheWrite: cacheWriteTokens, reasoning: reasoningTokens }
+  if (inputTokens === null && outputTokens === null) {
+    // All tokens of an embedding are input.
+    return kind === 'embedding' && totalTokens !== null ? { input: totalTokens, output: 0, ...parts } : undefined
+  }
+  const restOf = (part: number | null) => Math.max(0, (totalTokens ?? 0) - (part ?? 0))
+  return { input: inputTokens ?? restOf(outputTokens), output: outputTokens ?? restOf(inputTokens), ...parts }
+}

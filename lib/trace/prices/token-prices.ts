@@ -1,0 +1,51 @@
+/** Computes a call's cost from its tokens and the prices of its model. */
+
+/** US dollars per million tokens. A tier applies to all of a call's tokens if its input exceeds `start` tokens. */
+export type Rate = number | Tiers
+interface Tiers {
+  readonly base: number
+  readonly tiers: readonly { readonly start: number; readonly price: number }[]
+}
+
+/** A model's prices. Tokens of a part without a price cost as much as those of its whole. */
+export interface TokenPrices {
+  readonly input: Rate
+  readonly output?: Rate | undefined
+  readonly cacheRead?: Rate | undefined
+  readonly cacheWrite?: Rate | undefined
+  readonly reasoning?: Rate | undefined
+  /** US dollars for each call. */
+  readonly call?: number | undefined
+}
+
+/** A call's tokens. Input includes the tokens of the cache, and output those of reasoning. */
+export interface CallTokens {
+  readonly input: number
+  readonly output: number
+  readonly cacheRead: number
+  readonly cacheWrite: number
+  readonly reasoning: number
+}
+
+/** Digits of a cost that mean something. More would show that prices have no exact binary form. */
+const DIGITS = 12
+
+export function costOf(prices: TokenPrices, tokens: CallTokens): number {
+  const { output, cacheRead, cacheWrite } = tokens
+  // A part larger than its whole was counted beside it.
+  const input = Math.max(tokens.input, cacheRead + cacheWrite)
+  const reasoning = Math.min(tokens.reasoning, output)
+  const sum = (rate: Rate | undefined, count: number) => (count === 0 ? 0 : priceAt(rate ?? 0, input) * count)
+  const perMillion =
+    sum(prices.input, input - cacheRead - cacheWrite) +
+    sum(prices.cacheRead ?? prices.input, cacheRead) +
+    sum(prices.cacheWrite ?? prices.input, cacheWrite) +
+    sum(prices.output, output - reasoning) +
+    sum(prices.reasoning ?? prices.output, reasoning)
+  return Number((perMillion / 1e6 + (prices.call ?? 0)).toPrecision(DIGITS))
+}
+
+function priceAt(rate: Rate, input: number): number {
+  if (typeof rate === 'number') return rate
+  return rate.tiers.reduce((price, tier) => (input > tier.start ? tier.price : price), rate.base)
+}

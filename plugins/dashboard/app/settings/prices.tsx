@@ -1,0 +1,181 @@
+/** Lists and sets prices of models, and lists models whose calls have no price. */
+import { useState } from 'preact/hooks'
+import type { OwnPrice } from '../contract.ts'
+import { at, read, write } from '../state/api.ts'
+import { useLoad } from '../state/load.ts'
+import { may } from '../state/session.ts'
+import { tell } from '../state/toasts.ts'
+import { Dialog, Field, Form } from '../ui/dialog.tsx'
+import { formatCount } from '../ui/format.ts'
+import { asLine } from '../ui/text.ts'
+import { fullTime, type Zone } from '../ui/time.ts'
+import { Listing } from './listing.tsx'
+
+const MOST_NAME = 200
+const AMOUNT = /^\d+(\.\d+)?$/
+
+export function Prices({ slug, zone }: { slug: string; zone: Zone }) {
+  const path = at('p/:slug/prices', { slug })
+  const loaded = useLoad(path, signal => read(path, { signal }))
+  const [adding, setAdding] = useState<string | undefined>()
+  const isOwner = may(slug, 'owner')
+  const { prices = [], unpriced = [] } = loaded.value ?? {}
+  const remove = async ({ id }: OwnPrice) => {
+    await write('DELETE', at('p/:slug/prices/:priceId', { slug, priceId: id }))
+    tell('Removed')
+    loaded.again()
+  }
+  return (
+    <section>
+      <p class="soft">
+        A call of OpenTelemetry that states its tokens and no cost gets one from prices that come with spoor. Prices of
+        your own win over these. They are in US dollars for a million tokens, and count for calls that come from now on.
+      </p>
+      {isOwner && (
+        <p>
+          <button type="button" onClick={() => setAdding('')}>
+            Set a price
+          </button>
+        </p>
+      )}
+      <Listing
+        loaded={loaded}
+        what="the prices"
+        columns={['Model', 'From', 'Input', 'Output', 'Cache read', 'Cache write', 'For']}
+        none={loaded.value !== undefined && prices.length === 0 ? 'No price of your own is set.' : undefined}
+      >
+        {prices.map(price => (
+          <tr key={price.id}>
+            <td>{asLine(price.model, MOST_NAME)}</td>
+            <td data-title="From">{price.from === null ? 'always' : fullTime(price.from, zone)}</td>
+            <td data-title="Input">{price.input}</td>
+            <td data-title="Output">{price.output}</td>
+            <td data-title="Cache read">{price.cacheRead ?? price.input}</td>
+            <td data-title="Cache write">{price.cacheWrite ?? price.input}</td>
+            <td data-title="For">{price.ofProject ? 'this project' : 'all projects'}</td>
+            <td>{isOwner && price.ofProject && <Remove price={price} remove={remove} />}</td>
+          </tr>
+        ))}
+      </Listing>
+      {unpriced.length > 0 && (
+        <>
+          <h2>Calls without a price</h2>
+          <Listing loaded={loaded} what="the calls" columns={['Model', 'Calls', 'Last']}>
+            {unpriced.map(({ model, calls, lastAt }) => (
+              <tr key={model}>
+                <td>{asLine(model, MOST_NAME)}</td>
+                <td data-title="Calls">{formatCount(calls)}</td>
+                <td data-title="Last">{fullTime(lastAt, zone)}</td>
+                <td>
+                  {isOwner && (
+                    <button
+                      type="button"
+                      class="link"
+                      aria-label={`Set a price of ${asLine(model, MOST_NAME)}`}
+                      onClick={() => setAdding(model)}
+                    >
+                      Set a price
+                    </button>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </Listing>
+        </>
+      )}
+      {adding !== undefined && (
+        <SetPrice
+          slug={slug}
+          model={adding}
+          onClose={() => setAdding(undefined)}
+          done={() => {
+            loaded.again()
+            setAdding(undefined)
+          }}
+        />
+      )}
+    </section>
+  )
+}
+
+function Remove({ price, remove }: { price: OwnPrice; remove(price: OwnPrice): Promise<void> }) {
+  const [asked, setAsked] = useState(false)
+  const name = asLine(price.model, MOST_NAME)
+  const close = () => setAsked(false)
+  return (
+    <>
+      <button type="button" class="link" aria-label={`Remove the price of ${name}`} onClick={() => setAsked(true)}>
+        Remove
+      </button>
+      {asked && (
+        <Dialog title="Remove this price?" onClose={close}>
+          <Form submit="Remove" danger onCancel={close} onSubmit={() => remove(price)}>
+            <p>
+              The price of <b>{name}</b> goes. Costs that were computed stay.
+            </p>
+          </Form>
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+interface SetPriceProps {
+  readonly slug: string
+  readonly model: string
+  onClose(): void
+  done(): void
+}
+
+function SetPrice({ slug, model: given, onClose, done }: SetPriceProps) {
+  const [model, setModel] = useState(given)
+  const [input, setInput] = useState('')
+  const [output, setOutput] = useState('')
+  const [cacheRead, setCacheRead] = useState('')
+  const [cacheWrite, setCacheWrite] = useState('')
+  const amounts = [input, output, cacheRead, cacheWrite].map(text => text.trim())
+  const isValid = amounts.every((text, i) => AMOUNT.test(text) || (i > 1 && text === ''))
+  const [inputUsd, outputUsd, readUsd, writeUsd] = amounts.map(text => (text === '' ? null : Number(text)))
+  return (
+    <Dialog title="Set a price" onClose={onClose}>
+      <Form
+        submit="Set"
+        disabled={model.trim() === '' || !isValid}
+        onCancel={onClose}
+        onSubmit={async () => {
+          const prices = { input: inputUsd, output: outputUsd, cacheRead: readUsd, cacheWrite: writeUsd }
+          await write('POST', at('p/:slug/prices', { slug }), { body: { model: model.trim(), ...prices } })
+          done()
+        }}
+      >
+        <p class="soft">In US dollars for a million tokens; 0 for a model that costs nothing.</p>
+        <Field
+          label="Model"
+          note="As spans name it."
+          required
+          autoFocus
+          autocomplete="off"
+          maxLength={MOST_NAME}
+          value={model}
+          set={setModel}
+        />
+        <Field label="Input" required autocomplete="off" placeholder="2.50" value={input} set={setInput} />
+        <Field label="Output" required autocomplete="off" placeholder="10" value={output} set={setOutput} />
+        <Field
+          label="Input read from a cache"
+          note="As input if empty."
+          autocomplete="off"
+          value={cacheRead}
+          set={setCacheRead}
+        />
+        <Field
+          label="Input written to a cache"
+          note="As input if empty."
+          autocomplete="off"
+          value={cacheWrite}
+          set={setCacheWrite}
+        />
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,93 @@
+/** Routes for prices of models. Everybody sees those that count in the project; owners set those of the project. */
+import Type from 'typebox'
+import type { App } from '../../../lib/app.ts'
+import { Refusal } from '../../../lib/errors.ts'
+import { checkQueryTexts, refuseField } from '../../../lib/http/refuse.ts'
+import { closed } from '../../../lib/schema/object.ts'
+import { PricedModel, PriceRange } from '../../../lib/schema/price.ts'
+import {
+  deletePrices,
+  type PriceRow,
+  readPrices,
+  readUnpriced,
+  storePrice
+} from '../../../lib/store/projects/prices.ts'
+import { parseTimestamp } from '../../../lib/trace/timestamp.ts'
+import { bodyReader, IN_PROJECT, pageRoute } from '../page-routes.ts'
+import { DoneReply, OnePriceReply, PricesReply } from '../replies.ts'
+import { entryOf } from '../trace.ts'
+
+const price = Type.Number(PriceRange)
+const part = Type.Optional(Type.Union([price, Type.Null()]))
+const PriceBody = closed({
+  model: Type.String(PricedModel),
+  /** The time from which the price applies. If null or omitted, it always applies. */
+  from: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  input: price,
+  output: price,
+  cacheRead: part,
+  cacheWrite: part
+})
+
+export default function prices(app: App): void {
+  const { sql } = app
+  const readPrice = bodyReader(PriceBody)
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${IN_PROJECT}/prices`,
+    access: 'visitor',
+    replies: { 200: PricesReply },
+    async handler(request) {
+      const { id } = request.project
+      const rows = await sql.read(each => readPrices(each, id), request)
+      const unpriced = await sql.read(each => readUnpriced(each, id), request)
+      return {
+        body: {
+          prices: rows.map(shown),
+          unpriced: unpriced.map(({ model, calls, lastAt }) => ({ model, calls, lastAt }))
+        }
+      }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'POST',
+    path: `${IN_PROJECT}/prices`,
+    access: 'owner',
+    smallBody: true,
+    replies: { 201: OnePriceReply },
+    async handler(request) {
+      const { from, cacheRead = null, cacheWrite = null, input, output, ...body } = readPrice(request.payload)
+      const model = body.model.trim()
+      checkQueryTexts({ model })
+      if (model === '') refuseField('model', 'must not be empty')
+      if (/\p{Cc}/u.test(model)) refuseField('model', 'must not hold control characters')
+      const time = from == null ? null : parseTimestamp(from)
+      if (time === undefined) refuseField('from', 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00Z')
+      const given = { model, from: time ?? null, input, output, cacheRead, cacheWrite }
+      const entry = entryOf(request, 'price.set', given)
+      const row = await sql.write(each => storePrice(each, request.project.id, given, entry))
+      return { status: 201, body: { price: shown(row) } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'DELETE',
+    path: `${IN_PROJECT}/prices/:priceId`,
+    access: 'owner',
+    replies: { 200: DoneReply },
+    async handler(request) {
+      const { id: projectId } = request.project
+      const rows = await sql.read(each => readPrices(each, projectId), request)
+      const row = rows.find(({ id, projectId: of }) => String(id) === request.params.priceId && of === projectId)
+      if (row === undefined) throw new Refusal('not_found', 'There is no such price of this project.')
+      const { model, from } = row
+      const entry = entryOf(request, 'price.remove', { model, from })
+      await sql.write(each => deletePrices(each, { projectId, model, from }, entry))
+      return { body: { ok: true } }
+    }
+  })
+}
+
+const shown = ({ projectId, ...row }: PriceRow) => ({ ...row, ofProject: projectId !== null })
