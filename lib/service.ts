@@ -6,6 +6,7 @@ import type { App, Plugin } from './app.ts'
 import { Folding } from './background/folding.ts'
 import { IdleTraces } from './background/idle-traces.ts'
 import { SearchIndex } from './background/search-index.ts'
+import { UnkeptRecords } from './background/unkept-records.ts'
 import { WaitingMessages } from './background/waiting-messages.ts'
 import { NearReads } from './cluster/near-reads.ts'
 import type { Config } from './config.ts'
@@ -111,6 +112,7 @@ export async function startService(
   }
   const idle = new IdleTraces({ sql, ingest, log, health, metrics, afterMs: config.idleCompleteMs })
   const waiting = new WaitingMessages({ sql, log, health, metrics, waitMs: messagesWaitMs })
+  const unkept = new UnkeptRecords({ sql, log, health })
   const folding = new Folding({ sql, database, log, health, metrics })
   const index = new SearchIndex({ sql, database, log, health, metrics, isCalm: () => ingest.isCalm })
   watchStore(metrics, { config, database, sql, pools: [readers, writers, turns, largeReads], setup, readiness })
@@ -123,6 +125,7 @@ export async function startService(
     ingest,
     bodies: new Bodies(ingest.threads),
     metrics,
+    unkept,
     cookie: sessionCookie({ baseUrl: config.baseUrl, digestSecret: database.digestSecret }),
     digestSecret: database.digestSecret,
     routes: routes.routes,
@@ -153,7 +156,7 @@ export async function startService(
     folding.close()
     index.close()
     await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])
-    await within(GRACE_MS, ingest.close())
+    await within(GRACE_MS, Promise.all([ingest.close(), unkept.close()]))
     await Promise.all([notices.close(), ...[keyReaders, readers, writers, near].map(each => each.end())])
   })
 

@@ -25,6 +25,7 @@ import type { Totals } from '../store/write/totals.ts'
 import { VERSION } from '../version.ts'
 import { listAccounts } from './accounts.ts'
 import { type DescribedProject, listProjects } from './projects.ts'
+import { type DescribedUnkept, listUnkept } from './unkept-records.ts'
 import { areSumsRight, recountProject } from './upkeep/recount.ts'
 
 export interface InstanceStatus {
@@ -48,6 +49,8 @@ export interface InstanceStatus {
   readonly projects: readonly DescribedProject[]
   /** Indexing progress of projects with word search. */
   readonly search: readonly (SearchState & { readonly project: string })[]
+  /** Log records and metrics that were received but not kept, by project, signal and name. */
+  readonly unkept: readonly DescribedUnkept[]
   readonly totals: Totals
   /** Number of pending rows not yet folded into the sums over time. Charts add these rows when queried. */
   readonly news: number
@@ -58,7 +61,10 @@ export interface InstanceStatus {
 }
 
 /** The part of a status that comes from the database. */
-type Inside = Pick<InstanceStatus, 'nodes' | 'schema' | 'projects' | 'search' | 'news' | 'people' | 'problems'> & {
+type Inside = Pick<
+  InstanceStatus,
+  'nodes' | 'schema' | 'projects' | 'search' | 'unkept' | 'news' | 'people' | 'problems'
+> & {
   readonly found: FoundServer
   readonly serverVersion: string | null
   readonly isStandby: boolean | null
@@ -73,7 +79,7 @@ export async function readStatus(
   { expectsServer = true }: { readonly expectsServer?: boolean } = {}
 ): Promise<InstanceStatus> {
   const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
-  const { found, nodes, schema, projects, search, news, people, serverVersion, isStandby, bytes } = inside
+  const { found, nodes, schema, projects, search, unkept, news, people, serverVersion, isStandby, bytes } = inside
   const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
   const { location, embedded } = database
   return {
@@ -84,6 +90,7 @@ export async function readStatus(
     schema,
     projects,
     search,
+    unkept,
     totals: sumOf(projects),
     news,
     people,
@@ -120,6 +127,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const accounts = await ifUsable(() => listAccounts(sql), [])
   const hasTrials = accounts.some(account => account.kind === 'trial')
   const search = await allowed(() => readSearch(sql, known), [])
+  const unkept = await ifUsable(() => listUnkept(sql, known), [])
   const people = await ifUsable(() => countSessions(sql), { users: 0, sessions: 0 })
   const leftBehind = await allowed(() => findLeftBehind(sql), undefined)
   const wrongTotals = isStandby ? [] : await allowed(() => totalsProblems(sql, known), [])
@@ -131,6 +139,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
     projects: known,
     news,
     search,
+    unkept,
     people,
     serverVersion,
     isStandby,
@@ -179,6 +188,7 @@ async function lookFromOutside(config: Config, database: Database, error: unknow
     projects: [],
     news: 0,
     search: [],
+    unkept: [],
     people: { users: 0, sessions: 0 },
     serverVersion: null,
     isStandby: null,

@@ -56,6 +56,7 @@ export const LOCAL_TABLES = [
   'sign_in_attempts',
   'oidc_identities',
   'saved_views',
+  'unkept_records',
   'audit',
   'schema_migrations'
 ] as const

@@ -267,7 +267,15 @@ export const RoleReply = Type.Enum([...ROLES])
 
 const { keyScopes: _, ...described } = Project.properties
 /** A project and, if search is on, the progress of its index. */
-export const ProjectPageReply = closed({ ...described, role: RoleReply, search: nullable(closed(SearchState)) })
+export const ProjectPageReply = closed({
+  ...described,
+  role: RoleReply,
+  search: nullable(closed(SearchState)),
+  /** Log records and metrics that were received but not kept. */
+  unkept: Type.Array(
+    closed({ signal: Type.Enum(['logs', 'metrics']), name: text, count: Count, firstAt: DateTime, lastAt: DateTime })
+  )
+})
 
 export const ViewReply = closed({ id: Count, name: ViewName, page: ViewPage, query: ViewQuery, shared: flag })
 export const ViewsReply = closed({ views: Type.Array(ViewReply) })

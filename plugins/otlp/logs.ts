@@ -27,12 +27,27 @@ export default function logs(app: App) {
       errors: ['invalid_request'],
       rejected: 'rejectedLogRecords',
       async take({ key, payload }, encoding) {
-        const { messages, unplaced, others } = await app.bodies.parse(`logs-${encoding}`, payload, key.projectId)
-        if (messages.length > 0) await app.sql.write(sql => addMessages(sql, key.projectId, messages))
+        const { projectId } = key
+        const { messages, unplaced, others, unkept } = await app.bodies.parse(`logs-${encoding}`, payload, projectId)
+        if (messages.length > 0) await app.sql.write(sql => addMessages(sql, projectId, messages))
         app.metrics.countLogRecords({ messages: messages.length, unplaced, others })
-        if (unplaced === 0) return { rejected: 0, message: '' }
-        return { rejected: unplaced, message: `${unplaced} refused: messages must have the ids of a trace and a span` }
+        const news = describeUnkept(unkept, app.unkept.add(projectId, 'logs', unkept))
+        const refused = unplaced === 0 ? '' : `${unplaced} refused: messages must have the ids of a trace and a span`
+        return { rejected: unplaced + news.count, message: [refused, news.message].filter(Boolean).join('; ') }
       }
     })
   )
+}
+
+/** Maximum number of names in a message. */
+const MOST_NAMED = 10
+
+/** Describes the records that are not kept and whose sender must be told. */
+function describeUnkept(unkept: ReadonlyMap<string, number>, names: readonly string[]) {
+  const count = names.reduce((sum, name) => sum + (unkept.get(name) ?? 0), 0)
+  if (count === 0) return { count, message: '' }
+  const named = names.slice(0, MOST_NAMED).map(name => `${unkept.get(name)} ${name}`)
+  const more = names.length > MOST_NAMED ? ', …' : ''
+  const rule = 'a log record is kept if it names a span, or a session and a call of a coding agent'
+  return { count, message: `${count} not kept (${named.join(', ')}${more}): ${rule}; this is said once an hour` }
 }

@@ -3,6 +3,7 @@
  * numbers or decimal strings, and names are always lowerCamelCase. Unknown fields are ignored, as the protocol
  * requires. A value with the wrong type causes the whole request to be rejected.
  */
+import { Refusal } from '../../errors.ts'
 import { MAX_EXPORT_VALUES } from '../../schema/otlp.ts'
 import { readBody, readPart } from '../../trace/body.ts'
 import { ByteRanges, divideJson, LIST_DEPTH } from './json-division.ts'
@@ -32,6 +33,7 @@ import type {
   SentSpans,
   SpanGroup
 } from './request.ts'
+import { signalBody } from './signals.ts'
 
 /** Reads an export request. Throws `invalid_json`, or `invalid_request` with the field's path. */
 export function decodeJson(bytes: Uint8Array): SpanGroup[] {
@@ -51,8 +53,11 @@ export function decodeLargeJson(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] 
   const counted = new Set<number>()
   const groups = readGroups(exact, (group, path) => {
     const [index] = sentSpans(group, path)
-    if (index !== undefined) counted.add(index as number)
-    const ranges = index === undefined ? new ByteRanges() : (lists[index as number] as ByteRanges)
+    if (index !== undefined && typeof index !== 'number') {
+      throw new Refusal('payload_too_large', 'body: a large export must have field names in lowerCamelCase')
+    }
+    if (index !== undefined) counted.add(index)
+    const ranges = index === undefined ? new ByteRanges() : (lists[index] as ByteRanges)
     return new SlicedJsonSpans(bytes, ranges, fieldPath(path, 'spans'))
   })
   // If a key is repeated, its last list counts. The other lists must still be valid JSON.
@@ -88,7 +93,7 @@ const sentSpans = (group: JsonObject, path: string) => arrayOf(group, 'spans', f
 type ReadSpans<S> = (group: JsonObject, path: string) => S
 
 const readGroups = <S extends SentSpans>(body: unknown, readSpans: ReadSpans<S>): SpanGroup<S>[] =>
-  listOf(objectOf(body, 'body'), 'resourceSpans', 'body', (item, path) =>
+  listOf(signalBody(objectOf(body, 'body'), 'traces'), 'resourceSpans', 'body', (item, path) =>
     readResourceSpans(item, path, readSpans)
   ).flat()
 

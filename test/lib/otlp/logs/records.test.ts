@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Refusal } from '../../../../lib/errors.ts'
-import { type Logs, readLogs } from '../../../../lib/otlp/logs/messages.ts'
+import { type Logs, readLogs } from '../../../../lib/otlp/logs/records.ts'
 import { DAY } from '../../../fixtures/bodies/otlp.ts'
 import { encodeLogs, type GivenRecord, logsOf } from '../../../fixtures/bodies/otlp-logs.ts'
 import { runs } from '../../../torture/orders.ts'
