@@ -31,7 +31,7 @@ const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total',
 export type Way = 'native' | 'otlp' | 'import'
 
 /** `left_out` counts messages whose span did not arrive in time. They are also counted in `messages`. */
-type LogRecordKind = 'messages' | 'unplaced' | 'left_out' | 'others'
+type LogRecordKind = 'messages' | 'events' | 'unplaced' | 'left_out' | 'others'
 
 interface ProjectCounts {
   readonly requests: Counter<'project'>
@@ -117,7 +117,7 @@ export class Metrics {
     })
     this.#logRecords = new Counter({
       name: 'spoor_log_records_total',
-      help: 'Log records that came in OTLP: messages of model calls, those unplaced or left_out without a span, and others.',
+      help: 'Log records that came in OTLP: messages of model calls, events of spans, those unplaced or left_out without a span, and others.',
       labelNames: ['kind'],
       registers
     })

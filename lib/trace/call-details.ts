@@ -11,6 +11,10 @@ export interface CallDetails {
 export const callDetailsText = ({ responseId }: { readonly responseId: string | undefined }): string | null =>
   responseId === undefined ? null : JSON.stringify({ responseId } satisfies CallDetails)
 
+/** Returns the names of a span's calls, as log records refer to them. */
+export const callsOf = ({ responseId }: CallDetails): readonly string[] =>
+  responseId === undefined ? [] : [`request:${responseId}`]
+
 /** Whether a value from an untrusted file has the form of call details. */
 export function isCallDetails(value: unknown): value is CallDetails {
   if (typeof value !== 'object' || value === null) return false

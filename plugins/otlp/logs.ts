@@ -28,9 +28,14 @@ export default function logs(app: App) {
       rejected: 'rejectedLogRecords',
       async take({ key, payload }, encoding) {
         const { projectId } = key
-        const { messages, unplaced, others, unkept } = await app.bodies.parse(`logs-${encoding}`, payload, projectId)
-        if (messages.length > 0) await app.sql.write(sql => addMessages(sql, projectId, messages))
-        app.metrics.countLogRecords({ messages: messages.length, unplaced, others })
+        const { messages, events, unplaced, others, unkept } = await app.bodies.parse(
+          `logs-${encoding}`,
+          payload,
+          projectId
+        )
+        const added = [...messages, ...events]
+        if (added.length > 0) await app.sql.write(sql => addMessages(sql, projectId, added))
+        app.metrics.countLogRecords({ messages: messages.length, events: events.length, unplaced, others })
         const news = describeUnkept(unkept, app.unkept.add(projectId, 'logs', unkept))
         const refused = unplaced === 0 ? '' : `${unplaced} refused: messages must have the ids of a trace and a span`
         return { rejected: unplaced + news.count, message: [refused, news.message].filter(Boolean).join('; ') }

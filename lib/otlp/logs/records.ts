@@ -1,11 +1,14 @@
-/** Reads an export of log records: the messages of model calls, and the names of records that are not kept. */
+/** Reads an export of log records: the messages of model calls, events of spans, and the names of records that are not kept. */
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import type { OtlpEncoding } from '../wire/request.ts'
 import { decodeLogs, type LogRecord, nameOfEvent } from './decode.ts'
+import { eventOf } from './events.ts'
 import { messagesOf, spanMessages } from './messages.ts'
 
 export interface Logs {
   readonly messages: readonly PlacedMessages[]
+  /** Records that become events of the spans that they name. */
+  readonly events: readonly PlacedMessages[]
   /** Number of records that have messages but no valid span id. */
   readonly unplaced: number
   /** Number of records that are neither stored nor refused. */
@@ -17,19 +20,26 @@ export interface Logs {
 /** Throws a Refusal if the body is not a valid export of logs. */
 export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
   const messages: PlacedMessages[] = []
+  const events: PlacedMessages[] = []
   const unkept = new Map<string, number>()
   let unplaced = 0
   let others = 0
   for (const [place, record] of decodeLogs(bytes, encoding).entries()) {
     const said = spanMessages(record, place)
-    if (said === undefined) {
-      others++
+    if (said !== undefined) {
+      if (namesSpan(record)) messages.push(said)
+      else unplaced++
+    } else if (messagesOf(record) !== undefined) {
       // A call's event without messages comes from a sender that does not record content.
-      if (messagesOf(record) === undefined) count(unkept, nameOfRecord(record))
-    } else if (namesSpan(record)) messages.push(said)
-    else unplaced++
+      others++
+    } else if (namesSpan(record)) {
+      events.push(eventOf(record, nameOfRecord(record), place))
+    } else {
+      others++
+      count(unkept, nameOfRecord(record))
+    }
   }
-  return { messages, unplaced, others, unkept }
+  return { messages, events, unplaced, others, unkept }
 }
 
 /** Returns the name of a record's event, or of its logger. */

@@ -193,3 +193,45 @@ t.test('refuses what is no export of logs, and who may not write', async t => {
   const { question } = modelCall()
   t.match(await sendLogs({ ...question, body: { content: 'x\u0000\ud800y' } }), ALL_TAKEN, 'odd characters')
 })
+
+const eventsOf = (spans: { events: { name: string; attributes: object }[] }[]) => spans.map(({ events }) => events)
+
+t.test('a record that names a span becomes its event, whichever comes first', async t => {
+  const { sendSpans, sendLogs, read, call, makeProject: _, ...service } = await setUp(t)
+  const { traceId, spanId, span, record } = modelCall()
+  const own = [{ name: 'own', timeUnixNano: '1795717789326130262' }]
+  const plain = record({ body: 'retrying', attributes: { attempt: 2 }, at: 3 })
+  const named = record({ eventName: 'cache.hit', body: { key: 'k' }, at: 1 })
+  const long = record({ attributes: { 'event.name': 'dump', text: 'long '.repeat(20_000) }, at: 4 })
+  t.match(await sendLogs(named, long), ALL_TAKEN)
+  await sendSpans({ ...span(), events: own })
+  t.match(await sendLogs(plain), ALL_TAKEN)
+  const { spans } = await read(traceId)
+  t.match(eventsOf(spans), [
+    [
+      { name: 'own' },
+      { name: 'cache.hit', attributes: { body: { key: 'k' } } },
+      { name: 'log records', attributes: { body: 'retrying', attempt: 2 } },
+      { name: 'dump', attributes: { text: /^long long.*… \[cut: 100000 characters in all\]$/ } }
+    ]
+  ])
+  t.match(await sendLogs(plain, named, long), ALL_TAKEN)
+  t.same((await read(traceId)).spans, spans, 'what is sent again changes nothing')
+
+  const lines = (await exportLines(service.database, 'default')).join('\n')
+  const target = await testDatabase(t)
+  const restored = await setUp(t, { database: target })
+  const [project] = await target.pool.run(sql => sql<{ id: number }[]>`select id from projects where slug = 'default'`)
+  t.match(await testImporter(t, target)(project!.id, lines), { problems: [] })
+  t.same((await restored.read(traceId)).spans, spans)
+  t.equal((await exportLines(target, 'default')).join('\n'), lines)
+
+  const many = Array.from({ length: 70 }, (_, i) => record({ eventName: `event ${i}`, at: 5 + i }))
+  for (const part of [many.slice(0, 30), many.slice(30)]) t.match(await sendLogs(...part), ALL_TAKEN)
+  t.equal((await read(traceId)).spans[0].events.length, 50)
+  const stored = await service.database.pool.run(
+    sql => sql<{ count: number }[]>`select count(*)::int as count from span_messages where span_id = ${spanId}`
+  )
+  t.same(stored, [{ count: 50 }], 'no more are stored')
+  t.equal((await call('GET', '/metrics')).text.match(/kind="events"\} (\d+)/)?.[1], '76')
+})
