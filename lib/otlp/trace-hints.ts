@@ -60,10 +60,14 @@ export function readHints(
     sessionId: findText(fields, SESSION_IDS, MAX_TEXT),
     userId: findText(fields, USER_IDS, MAX_TEXT),
     responseId: isCall({ kind }) ? readResponseId(fields) : undefined,
+    toolCallId: kind === 'tool' ? findText(fields, TOOL_CALL_IDS, MAX_TEXT) : undefined,
     tags: readTags(fields.find(TAGS)?.value),
     metadata: readMetadata(fields, resource)
   }
 }
+
+/** Ids of tool uses, which coding agents also give to their log records. */
+const TOOL_CALL_IDS = ['gen_ai.tool.call.id', 'tool_use_id', 'call_id']
 
 /** A sender's clock may be this far ahead of the server's. */
 const CLOCKS_DIFFER_MS = 600_000

@@ -4,13 +4,13 @@
  */
 import { Refusal, type RefusalCode } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
-import { type Export, readExport, readPortion } from '../otlp/read-export.ts'
+import { type Export, readExport, readPortion, readSteps } from '../otlp/read-export.ts'
 import { type Portion, withFormerOrigins } from '../otlp/wire/portion.ts'
 import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
 import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
 import { type Allocate, togetherBytes } from '../rows/thread-bytes.ts'
 import { DEFAULT_MAX_SPANS } from '../schema/otlp.ts'
-import { callDetailsText } from '../trace/call-details.ts'
+import { type CallDetails, callDetailsText } from '../trace/call-details.ts'
 import { inBothForms } from '../trace/json/canonical-number.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
@@ -19,7 +19,7 @@ import { prepareRestore } from '../trace/restore.ts'
 import { type Append, type End, oversizeMessage } from '../trace/states/decide.ts'
 import { decideExport } from '../trace/states/decide-export.ts'
 import type { RestoredHead } from '../trace/states/decide-restore.ts'
-import type { GatheredSpan, Growth } from '../trace/states/gathered.ts'
+import { type GatheredSpan, type Growth, type SpanHints, stepMark } from '../trace/states/gathered.ts'
 import type { SpanRefusal } from '../trace/states/span-refusals.ts'
 import { type StartedState, startedState } from '../trace/states/state-after.ts'
 import { isParsedName, type Parsed, type ParsedName, parse } from './parsing.ts'
@@ -33,6 +33,7 @@ export type TaskName =
   | 'export-json'
   | 'export-protobuf'
   | 'export-portion'
+  | 'export-steps'
   | ParsedName
 
 export interface ReadyTask {
@@ -145,6 +146,8 @@ function prepareAndRender(task: ReadyTask): Ready {
       return readyExport(() => readExport(body, 'protobuf', task.maxSpans), task)
     case 'export-portion':
       return readyExport(() => readPortion(body), task)
+    case 'export-steps':
+      return readyExport(() => readSteps(body), task)
   }
 }
 
@@ -215,11 +218,18 @@ type HintedSpan = PreparedSpan & GatheredSpan
 function normaliseMapped(mapped: readonly MappedSpan[], former?: readonly MappedSpan[]): HintedSpan[] {
   const spans = spansOf(mapped).map((span, i) => {
     const { hints } = mapped[i] as MappedSpan
-    return Object.assign(span, { hints, callDetails: callDetailsText(hints) })
+    return Object.assign(span, { hints, callDetails: callDetailsText(detailsOf(span, hints)) })
   })
   if (former === undefined) return spans
   return spansOf(former).map(({ hash }, i) => Object.assign(spans[i] as HintedSpan, { formerHash: hash }))
 }
+
+/** Only steps have a mark, which needs the size and the hash of the normalised span. */
+const detailsOf = ({ bytes, hash }: PreparedSpan, hints: SpanHints): CallDetails => ({
+  responseId: hints.responseId,
+  toolCallId: hints.toolCallId,
+  step: stepMark({ hints, bytes, hash })
+})
 
 const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>
   normaliseSpans({ value: { schemaVersion: 1, spans: mapped.map(({ span }) => span) }, escapes: false }).spans

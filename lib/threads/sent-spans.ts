@@ -32,7 +32,7 @@ const HINTS = [
     'sessionId',
     'userId'
   ] as const),
-  ...(['responseId', 'tags', 'metadata'] as const)
+  ...(['responseId', 'toolCallId', 'callSpanId', 'tags', 'metadata'] as const)
 ] as const
 type Texts = Pick<SpanTexts, 'input' | 'output'>
 /** The values of the fields and hints. `texts` is null if the span's row has its texts. */

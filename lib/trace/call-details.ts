@@ -4,21 +4,54 @@
  */
 export interface CallDetails {
   /** The provider's response id, which identifies two reports of one call. */
-  readonly responseId?: string
+  readonly responseId?: string | undefined
+  /** The id of a tool use, with which log records refer to it. */
+  readonly toolCallId?: string | undefined
+  /** Set if the span is a step made from log records (lib/trace/states/steps.ts). */
+  readonly step?: StepMark | undefined
+}
+
+export interface StepMark {
+  /** The id of a span of the same call that is made from a transcript. */
+  readonly call: string
+  /** Size and whole hash of the step's document, which leave the trace's sums if a span replaces the step. */
+  readonly bytes: number
+  readonly hash: string
 }
 
 /** Returns the details as JSON; null if there are none. */
-export const callDetailsText = ({ responseId }: { readonly responseId: string | undefined }): string | null =>
-  responseId === undefined ? null : JSON.stringify({ responseId } satisfies CallDetails)
+export function callDetailsText(details: CallDetails): string | null {
+  const text = JSON.stringify(details)
+  return text === '{}' ? null : text
+}
 
 /** Returns the names of a span's calls, as log records refer to them. */
-export const callsOf = ({ responseId }: CallDetails): readonly string[] =>
-  responseId === undefined ? [] : [`request:${responseId}`]
+export function callsOf({ responseId, toolCallId }: CallDetails): readonly string[] {
+  return [
+    ...(responseId === undefined ? [] : [`request:${responseId}`]),
+    ...(toolCallId === undefined ? [] : [`tool:${toolCallId}`])
+  ]
+}
+
+const isId = (value: unknown): boolean => typeof value === 'string' && value.length > 0
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
+/** How each member of call details is checked. */
+const CHECKS: Readonly<Record<keyof CallDetails, (value: unknown) => boolean>> = {
+  responseId: isId,
+  toolCallId: isId,
+  step: isStepMark
+}
+
+function isStepMark(value: unknown): boolean {
+  const { call, bytes, hash, ...others } = Object(value) as Record<string, unknown>
+  const isHash = typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)
+  return typeof call === 'string' && isCount(bytes) && isHash && Object.keys(others).length === 0
+}
 
 /** Whether a value from an untrusted file has the form of call details. */
 export function isCallDetails(value: unknown): value is CallDetails {
-  if (typeof value !== 'object' || value === null) return false
-  const { responseId, ...others } = value as Record<string, unknown>
-  const isId = responseId === undefined || (typeof responseId === 'string' && responseId.length > 0)
-  return isId && Object.keys(others).length === 0
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return Object.entries(value).every(
+    ([name, member]) => Object.hasOwn(CHECKS, name) && CHECKS[name as keyof CallDetails](member)
+  )
 }

@@ -20,6 +20,7 @@ import { countErrors } from './span-sums.ts'
 import { IDLE, isEndText } from './states/idle.ts'
 import { countFailed, isLeftOut, isLeftOutText, readLeftOut } from './states/left-out.ts'
 import { isPlain, isResponse, type Ranks } from './states/ranks.ts'
+import { isStepRank, isStepText } from './states/steps.ts'
 
 /** A line nests the metadata of a PATCH and the output of an end one level deeper than their own bodies. */
 const MAX_LINE_DEPTH = MAX_JSON_DEPTH + 1
@@ -208,6 +209,7 @@ function readRanks(ranks: object | undefined): Ranks | undefined {
 function isRankText(name: string, text: unknown): boolean {
   if (typeof text !== 'string') return false
   if (isLeftOut(name)) return isLeftOutText(text)
+  if (isStepRank(name)) return isStepText(text)
   if (name === IDLE) return isEndText(text)
   if (isPlain(name)) return text === ''
   return isResponse(name) || /^[0-9a-f]{16}$/.test(text)

@@ -3,7 +3,6 @@
  * agents' calls. A span shows a record's input, output, tokens and cost only if it was sent without them.
  */
 import { MAX_EVENTS } from '../schema/input.ts'
-import type { UsageFields } from './prepared.ts'
 import { isBefore } from './timestamp.ts'
 
 /** What a log record adds to its span. JSON values are text, and null if absent. */
@@ -35,8 +34,14 @@ export interface PlacedMessages extends SpanMessages {
   readonly traceId: string
 }
 
+interface Tokens {
+  readonly inputTokens?: number | null
+  readonly outputTokens?: number | null
+  readonly totalTokens?: number | null
+}
+
 /** Numbers of a call that its span may lack. */
-export interface CallFacts extends Partial<UsageFields> {
+export interface CallFacts extends Tokens {
   readonly costUsd?: number
 }
 
@@ -44,7 +49,7 @@ interface Texts {
   readonly input: string | null
   readonly output: string | null
 }
-interface Span extends Texts, Partial<UsageFields> {
+interface Span extends Texts, Tokens {
   readonly id: string
   readonly kind?: string
   readonly parentSpanId: string | null

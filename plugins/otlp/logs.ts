@@ -24,25 +24,29 @@ export default function logs(app: App) {
       body: LogsRequest,
       replyBody: LogsReply,
       outcome: 'Every message that names a span is stored.',
-      errors: ['invalid_request'],
+      errors: ['invalid_request', 'trial_limit_reached', 'unavailable'],
       rejected: 'rejectedLogRecords',
       async take({ key, payload }, encoding) {
         const { projectId } = key
-        const { messages, events, unplaced, others, unkept } = await app.bodies.parse(
+        const { messages, events, steps, unplaced, others, unkept } = await app.bodies.parse(
           `logs-${encoding}`,
           payload,
           projectId
         )
         const added = [...messages, ...events]
         if (added.length > 0) await app.sql.write(sql => addMessages(sql, projectId, added))
+        const exported = steps === undefined ? NONE_REJECTED : await app.ingest.exportSteps(key, steps)
         app.metrics.countLogRecords({ messages: messages.length, events: events.length, unplaced, others })
         const news = describeUnkept(unkept, app.unkept.add(projectId, 'logs', unkept))
         const refused = unplaced === 0 ? '' : `${unplaced} refused: messages must have the ids of a trace and a span`
-        return { rejected: unplaced + news.count, message: [refused, news.message].filter(Boolean).join('; ') }
+        const said = [refused, exported.message, news.message].filter(Boolean).join('; ')
+        return { rejected: unplaced + exported.rejectedSpans + news.count, message: said }
       }
     })
   )
 }
+
+const NONE_REJECTED = { rejectedSpans: 0, message: '' }
 
 /** Maximum number of names in a message. */
 const MOST_NAMED = 10

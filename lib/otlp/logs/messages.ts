@@ -24,19 +24,25 @@ const textOf = (messages: readonly Json[] | undefined): string | null =>
   messages === undefined || messages.length === 0 ? null : stringifyExact(messages)
 
 /**
- * Cuts messages to a span's maximum size. A list cut as a whole, or nested too deeply, becomes a list of one string.
+ * Cuts messages to a span's maximum size. A list cut as a whole, or nested too deeply, becomes a list of one string. `form` changes the form of a text that is no list.
  */
-export function fitTexts({ input, output }: { input: string | null; output: string | null }) {
+export function fitTexts({ input, output }: Texts, form: (text: string) => string = asList): Texts {
   const free = (text: string | null) => ({ stored: text, canonical: text ?? 'null' })
   const span = { id: '', name: '', kind: 'llm', status: 'ok', startedAt: '', endedAt: '' } as const
   const fitted = fitSpan({ ...span, input: free(input), output: free(output) } as never)
-  const list = (stored: string | null | undefined) => {
+  const fit = (stored: string | null | undefined) => {
     if (stored == null || stored === 'null') return null
-    if (!stored.startsWith('[')) return `[${stored}]`
-    return inspectText(stored).depth > MAX_DEPTH ? JSON.stringify([stored]) : stored
+    return inspectText(stored).depth > MAX_DEPTH ? form(JSON.stringify(stored)) : form(stored)
   }
-  return { input: list(fitted.input?.stored), output: list(fitted.output?.stored) }
+  return { input: fit(fitted.input?.stored), output: fit(fitted.output?.stored) }
 }
+
+interface Texts {
+  readonly input: string | null
+  readonly output: string | null
+}
+
+const asList = (text: string): string => (text.startsWith('[') ? text : `[${text}]`)
 
 /** Maximum depth of a message list. An export line that contains the list must still be readable. */
 const MAX_DEPTH = 90

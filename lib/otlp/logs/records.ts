@@ -1,7 +1,10 @@
 /** Reads an export of log records: the messages of model calls, events of spans, and the names of records that are not kept. */
 import type { PlacedMessages } from '../../trace/span-messages.ts'
+import { nameOfAgentEvent } from '../agents/agent-events.ts'
+import { type AgentRecord, namesSpan, readAgentRecords, type Step } from '../agents/agent-records.ts'
+import { encodeSteps } from '../agents/steps.ts'
 import type { OtlpEncoding } from '../wire/request.ts'
-import { decodeLogs, type LogRecord, nameOfEvent } from './decode.ts'
+import { decodeLogs, type LogRecord } from './decode.ts'
 import { eventOf } from './events.ts'
 import { messagesOf, spanMessages } from './messages.ts'
 
@@ -9,6 +12,8 @@ export interface Logs {
   readonly messages: readonly PlacedMessages[]
   /** Records that become events of the spans that they name. */
   readonly events: readonly PlacedMessages[]
+  /** Spans that records of coding agents make, for lib/otlp/agents/steps.ts to read. */
+  readonly steps: Uint8Array | undefined
   /** Number of records that have messages but no valid span id. */
   readonly unplaced: number
   /** Number of records that are neither stored nor refused. */
@@ -21,10 +26,23 @@ export interface Logs {
 export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
   const messages: PlacedMessages[] = []
   const events: PlacedMessages[] = []
+  const steps: Step[] = []
   const unkept = new Map<string, number>()
   let unplaced = 0
   let others = 0
-  for (const [place, record] of decodeLogs(bytes, encoding).entries()) {
+  const records = decodeLogs(bytes, encoding)
+  const agents = readAgentRecords(records)
+  for (const [place, record] of records.entries()) {
+    const agent = agents.get(place)
+    if (agent !== undefined) {
+      if (agent.row !== undefined) messages.push(agent.row)
+      if (agent.step !== undefined) steps.push(agent.step)
+      // A step has the attributes of its record. If its span comes, they stay with the span that the record names.
+      const named = namesSpan(record)
+      if (named || agent.step === undefined)
+        events.push(named ? eventOf(record, nameOfRecord(record), place, agent.taken) : eventAt(record, place, agent))
+      continue
+    }
     const said = spanMessages(record, place)
     if (said !== undefined) {
       if (namesSpan(record)) messages.push(said)
@@ -39,16 +57,18 @@ export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
       count(unkept, nameOfRecord(record))
     }
   }
-  return { messages, events, unplaced, others, unkept }
+  const encoded = steps.length === 0 ? undefined : encodeSteps(steps)
+  return { messages, events, steps: encoded, unplaced, others, unkept }
 }
 
 /** Returns the name of a record's event, or of its logger. */
-const nameOfRecord = (record: LogRecord): string => nameOfEvent(record) || record.origin.scopeName || 'log records'
+const nameOfRecord = (record: LogRecord): string => nameOfAgentEvent(record) || record.origin.scopeName || 'log records'
 
 function count(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1)
 }
 
-const namesSpan = ({ traceId, spanId }: LogRecord): boolean => isId(traceId, 32) && isId(spanId, 16)
-
-const isId = (id: string, digits: number): boolean => id.length === digits && /^[0-9a-f]+$/.test(id) && !/^0+$/.test(id)
+/** Returns the event of a record that names no span, for the span of its call. */
+function eventAt(record: LogRecord, place: number, { traceId, target, call, taken }: AgentRecord): PlacedMessages {
+  return { ...eventOf(record, nameOfRecord(record), place, taken), traceId, spanId: target, call: call ?? null }
+}

@@ -111,7 +111,8 @@ function spanUsageOf(cells: UsageCells, ranks: Ranks): CountedSpan {
   const [costUsd, failed, details] = others
   const responseId = details?.responseId ?? ranks[nameOfResponse(id)]?.[2]
   const tokens = { inputTokens, outputTokens, totalTokens }
-  return { id, parentId, kind, model, startMicros, endMicros, ...tokens, costUsd, responseId, failed }
+  const calls = { responseId, toolCallId: details?.toolCallId, step: details?.step }
+  return { id, parentId, kind, model, startMicros, endMicros, ...tokens, costUsd, failed, ...calls }
 }
 
 const SEPARATOR = '\u0001'

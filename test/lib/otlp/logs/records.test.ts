@@ -165,7 +165,10 @@ t.test('both encodings say the same, each record is one of four, and lists are l
       const logs = logsOf(...resources)
       const fromJson = readLogs(bytesOf(logs), 'json')
       t.strictSame(readLogs(encodeLogs(logs), 'protobuf'), fromJson)
-      t.equal(fromJson.messages.length + fromJson.events.length + fromJson.unplaced + fromJson.others, resources.flat().length)
+      t.equal(
+        fromJson.messages.length + fromJson.events.length + fromJson.unplaced + fromJson.others,
+        resources.flat().length
+      )
       for (const { input, output } of fromJson.messages) {
         for (const text of [input, output]) if (text !== null && !Array.isArray(JSON.parse(text))) t.fail(text)
       }
