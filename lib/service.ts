@@ -111,8 +111,8 @@ export async function startService(
     isReady: async () => (await readiness.findObstacles()).length === 0
   }
   const idle = new IdleTraces({ sql, ingest, log, health, metrics, afterMs: config.idleCompleteMs })
-  const waiting = new WaitingMessages({ sql, log, health, metrics, waitMs: messagesWaitMs })
   const unkept = new UnkeptRecords({ sql, log, health })
+  const waiting = new WaitingMessages({ sql, log, health, metrics, unkept, waitMs: messagesWaitMs })
   const folding = new Folding({ sql, database, log, health, metrics })
   const index = new SearchIndex({ sql, database, log, health, metrics, isCalm: () => ingest.isCalm })
   watchStore(metrics, { config, database, sql, pools: [readers, writers, turns, largeReads], setup, readiness })

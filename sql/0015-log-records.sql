@@ -11,8 +11,8 @@ create table unkept_records (
   constraint unkept_records_pkey primary key (project_id, signal, name)
 );
 
--- A row of span_messages is what a log record adds to a span. Besides messages, it can be an event of the span, and hold
--- numbers of a coding agent's call (lib/trace/span-messages.ts).
+-- A row of span_messages is what a log record adds to a span. Besides messages, it can be an event of the span, and
+-- hold numbers of a coding agent's call (lib/trace/span-messages.ts).
 alter table span_messages add column event json;
 alter table span_messages add column facts json;
 -- The id of a call or tool use. The record then belongs to the span of that call, and span_id is that of the step which

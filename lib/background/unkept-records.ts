@@ -1,6 +1,6 @@
 /**
- * Counts log records and metrics that are not kept, and writes the counts every few seconds, so that no export waits for
- * them. The counts of a process that crashes in between are lost.
+ * Counts log records and metrics that are not kept, and writes the counts every few seconds, so that no export waits
+ * for them. The counts of a process that crashes in between are lost.
  */
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Logger } from '../log.ts'

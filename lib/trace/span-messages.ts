@@ -5,7 +5,7 @@
 import { MAX_EVENTS } from '../schema/input.ts'
 import { isBefore } from './timestamp.ts'
 
-/** What a log record adds to its span. JSON values are text, and null if absent. */
+/** A log record's addition to its span. JSON values are text, and null if absent. */
 export interface SpanMessages {
   readonly spanId: string
   /** Microseconds since 1970. A span's messages are ordered by time, then by their position in the export. */
@@ -106,7 +106,7 @@ function joinSpan<S extends Span>(span: S, unordered: readonly SpanMessages[]): 
   return { ...texts, ...(events !== undefined && { events }), ...joinFacts(span, heard) }
 }
 
-/** Concatenates JSON arrays. Another value is not a list of messages, and stays as it is. Returns null if there are none. */
+/** Concatenates JSON arrays. Any other value stays as it is. Returns null if there are none. */
 function joinTexts(said: readonly SpanMessages[], side: 'input' | 'output'): string | null {
   const texts = said.map(each => each[side]).filter(text => text !== null)
   const single = texts.find(text => !text.startsWith('['))
@@ -146,8 +146,8 @@ export interface CallSpan {
 }
 
 /**
- * Returns the messages with the spans of their calls. If several spans have a call's id, the one whose end is nearest to
- * the record is chosen, because agents write a record when a call ends.
+ * Returns the messages with the spans of their calls. If several spans have a call's id, the one whose end is nearest
+ * to the record is chosen, because agents write a record when a call ends.
  */
 export function findTargets(messages: readonly PlacedMessages[], spans: readonly CallSpan[]): PlacedMessages[] {
   const byCall = new Map<string, CallSpan[]>()

@@ -13,7 +13,7 @@ import { type AgentEvent, readAgentEvent } from './agent-events.ts'
 import { stepIdOf, traceIdOf } from './ids.ts'
 
 export interface AgentRecord {
-  /** What the record adds to the span of its call; undefined if that is nothing but numbers that the step has. */
+  /** The row for the span of the call; undefined if the record says nothing about it. */
   readonly row: PlacedMessages | undefined
   readonly step: Step | undefined
   readonly taken: ReadonlySet<string>

@@ -1,6 +1,6 @@
 /**
- * Ids of traces and spans that are made from what coding agents say of their calls. Log records and imported transcripts
- * have the same ids, so that both make one trace.
+ * Ids of traces and spans that are made from what coding agents say of their calls. Log records and imported
+ * transcripts have the same ids, so that both make one trace.
  */
 import { createHash } from 'node:crypto'
 

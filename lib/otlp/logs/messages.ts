@@ -24,7 +24,8 @@ const textOf = (messages: readonly Json[] | undefined): string | null =>
   messages === undefined || messages.length === 0 ? null : stringifyExact(messages)
 
 /**
- * Cuts messages to a span's maximum size. A list cut as a whole, or nested too deeply, becomes a list of one string. `form` changes the form of a text that is no list.
+ * Cuts messages to a span's maximum size. A list cut as a whole, or nested too deeply, becomes a list of one string,
+ * unless another `form` is given.
  */
 export function fitTexts({ input, output }: Texts, form: (text: string) => string = asList): Texts {
   const free = (text: string | null) => ({ stored: text, canonical: text ?? 'null' })

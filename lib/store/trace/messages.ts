@@ -9,8 +9,8 @@ import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
 /**
- * Adds messages to a project, and to each span at most MAX_EVENTS events. Messages already stored stay unchanged, so a resend changes nothing. If the project is
- * searched, the messages' traces are queued for indexing again.
+ * Adds messages to a project, and to each span at most MAX_EVENTS events. Messages already stored stay unchanged, so a
+ * resend changes nothing. If the project is searched, the messages' traces are queued for indexing again.
  */
 export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
   if (!(await isSearched(sql, projectId))) return insertMessages(sql, projectId, messages)
@@ -28,8 +28,10 @@ async function insertMessages(sql: Sql, projectId: number, messages: readonly Pl
   const column = <T>(of: (each: PlacedMessages) => T) => messages.map(of)
   await sql`
     insert into span_messages (project_id, trace_id, span_id, micros, place, digest, input, output, event, facts, call)
-    select ${projectId}, trace_id, span_id, micros, place, digest, input::json, output::json, event::json, facts::json, call
-    from (select *, row_number() over (partition by trace_id, span_id, event is null order by micros, place) as n from unnest(
+    select ${projectId}, trace_id, span_id, micros, place, digest, input::json, output::json, event::json,
+      facts::json, call
+    from (select *, row_number() over (partition by trace_id, span_id, event is null order by micros, place) as n
+      from unnest(
       ${column(each => each.traceId)}::uuid[], ${column(each => each.spanId)}::bytea[],
       ${column(each => each.micros)}::bigint[], ${column(each => each.place)}::int[],
       ${column(each => each.digest)}::bytea[], ${column(each => each.input)}::text[],
@@ -90,8 +92,8 @@ const MOST_SWEPT = 1000
 export interface Swept {
   /** Number of messages examined. If it is MOST_SWEPT, more may be waiting. */
   readonly looked: number
-  /** Numbers of deleted messages whose spans never arrived, by project. */
-  readonly leftOut: readonly { readonly projectId: number; readonly count: number }[]
+  /** Numbers of deleted records whose spans never arrived, by project and name. */
+  readonly leftOut: readonly { readonly projectId: number; readonly counts: ReadonlyMap<string, number> }[]
 }
 
 /** Checks whether the spans of messages received more than `afterMs` ago have arrived. */
@@ -99,14 +101,14 @@ export async function sweepMessages(sql: Sql, afterMs: number): Promise<Swept> {
   const old = await sql<WaitingMessage[]>`
     select project_id as "projectId", trace_id as "traceId", span_id as "spanId", digest, call
     from span_messages where waits and received_at < now() - ${afterMs} * interval '1 ms' limit ${MOST_SWEPT}`
-  const leftOut: { projectId: number; count: number }[] = []
+  const leftOut: { projectId: number; counts: ReadonlyMap<string, number> }[] = []
   for (const projectId of new Set(old.map(each => each.projectId))) {
-    const count = await sweepProject(
+    const counts = await sweepProject(
       sql,
       projectId,
       old.filter(each => each.projectId === projectId)
     )
-    if (count > 0) leftOut.push({ projectId, count })
+    if (counts.size > 0) leftOut.push({ projectId, counts })
   }
   return { looked: old.length, leftOut }
 }
@@ -119,9 +121,16 @@ interface WaitingMessage {
   readonly call: string | null
 }
 
-/** Marks messages whose span, or the trace of whose call, has arrived, deletes the rest, and returns the number deleted. */
-async function sweepProject(sql: Sql, projectId: number, messages: readonly WaitingMessage[]): Promise<number> {
-  const [row] = await sql<[{ count: number }]>`
+/** Name under which messages of model calls are counted. */
+const MESSAGES = 'messages of model calls'
+
+/** Marks messages whose span, or whose call's trace, has arrived, and deletes the rest. Returns their numbers by name. */
+async function sweepProject(
+  sql: Sql,
+  projectId: number,
+  messages: readonly WaitingMessage[]
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await sql<{ name: string; count: number }[]>`
     with old as materialized (
       select trace_id, span_id, digest, exists (
         select from traces t join spans s on s.project_id = ${projectId} and s.trace_seq = t.seq
@@ -139,10 +148,10 @@ async function sweepProject(sql: Sql, projectId: number, messages: readonly Wait
       delete from span_messages m using old
       where m.project_id = ${projectId} and not old.placed and m.waits
         and (m.trace_id, m.span_id, m.digest) = (old.trace_id, old.span_id, old.digest)
-      returning 1
+      returning coalesce(m.event ->> 'name', ${MESSAGES}) as name
     )
-    select count(*)::int as count from gone`
-  return row.count
+    select name, count(*)::int as count from gone group by name order by name`
+  return new Map(rows.map(({ name, count }) => [name, count]))
 }
 
 /** Whether more messages may be waiting, because a sweep reached its maximum. */

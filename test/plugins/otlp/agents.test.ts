@@ -29,7 +29,7 @@ async function setUp(t: Parameters<typeof testService>[0]) {
   return { service, send, read }
 }
 
-/** What a trace shows, without ids that differ from run to run and times of arrival. */
+/** Returns what a trace shows, without its id and its times of arrival. */
 function shownOf({ trace, spans, scores }: Any, { traceId }: { traceId: string }) {
   const plain = { ...trace, ingestedAt: null, estimatedBytes: null }
   const sorted = [...spans].sort((a, b) =>
@@ -49,7 +49,8 @@ async function assertCounts(t: Any, { database }: TestService) {
   const [sums] = await database.pool.run(
     sql => sql<Any[]>`select
       (select sum(spans)::int from project_totals) as total, (select count(*)::int from spans) as spans,
-      (select sum(bytes)::int from project_totals) as bytes, (select sum(estimated_bytes)::int from traces) as estimated`
+      (select sum(bytes)::int from project_totals) as bytes,
+      (select sum(estimated_bytes)::int from traces) as estimated`
   )
   t.same([sums!.total, sums!.bytes], [sums!.spans, sums!.estimated])
 }

@@ -127,6 +127,9 @@ t.test('messages whose span does not come are dropped after a while, which is sa
   t.match((await read(placed.traceId)).spans, [{ input: READ.input }])
   t.match(said.join(), /dropped [12] messages from log records: no span came that they name/)
   t.match((await call('GET', '/metrics')).text, /^spoor_log_records_total\{kind="left_out"\} 2$/m)
+  const counted = () => service.database.pool.run(sql => sql`select name, count from unkept_records`)
+  await until(async () => (await counted()).length > 0)
+  t.same(await counted(), [{ name: 'messages of model calls', count: 2 }])
 })
 
 t.test('messages belong to the project of the key', async t => {
