@@ -14,7 +14,9 @@ const BACK = `
   drop view rollup_latencies;
   drop table rollup_news, rollups, rollup_history, user_sums, saved_views;
   drop table search_news, search_terms, search_segments, search_postings, search_fills;
-  drop table oidc_identities;
+  drop table oidc_identities, unkept_records;
+  alter table spans drop column call_details;
+  alter table span_messages drop column event, drop column facts, drop column call;
   drop index sign_in_attempts_until;
   alter table users drop column oidc_email_until;
   alter table web_sessions drop column proven_at;
