@@ -22,6 +22,10 @@ export interface App {
   readonly ingest: Ingest
   readonly bodies: Pick<Bodies, 'parse'>
   readonly metrics: Metrics
+  /** Counts records that are not kept. Returns the names that the sender must be told about. */
+  readonly unkept: {
+    add(projectId: number, signal: 'logs' | 'metrics', counts: ReadonlyMap<string, number>): readonly string[]
+  }
   readonly cookie: Cookie
   /** KEY_DIGEST_SECRET; undefined while it is not set. */
   readonly digestSecret: string | undefined

@@ -27,7 +27,7 @@ const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total',
 export type Way = 'native' | 'otlp' | 'import'
 
 /** `left_out` counts messages whose span did not arrive in time. These messages are also counted in `messages`. */
-type LogRecordKind = 'messages' | 'unplaced' | 'left_out' | 'others'
+type LogRecordKind = 'messages' | 'events' | 'unplaced' | 'left_out' | 'others'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]
 
@@ -68,7 +68,7 @@ export class Metrics {
   )
   readonly #logRecords = this.#counter(
     'spoor_log_records_total',
-    'Log records that came in OTLP: messages of model calls, those unplaced or left_out without a span, and others.',
+    'Log records that came in OTLP: messages of calls, events of spans, those unplaced or left_out, and others.',
     'kind'
   )
   readonly #batches = new Histogram({

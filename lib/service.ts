@@ -7,6 +7,7 @@ import { Folding } from './background/folding.ts'
 import { IdleTraces } from './background/idle-traces.ts'
 import { PriceBook } from './background/price-book.ts'
 import { SearchIndex } from './background/search-index.ts'
+import { UnkeptRecords } from './background/unkept-records.ts'
 import { WaitingMessages } from './background/waiting-messages.ts'
 import { NearReads } from './cluster/near-reads.ts'
 import type { Config } from './config.ts'
@@ -116,7 +117,8 @@ export async function startService(
   const notices = listenForKeyChanges(database, onChange, () => setup.lookAgain())
   const readiness = new Readiness({ setup, sql, ingest, log })
   const idle = new IdleTraces({ sql, ingest, log, health, metrics, afterMs: config.idleCompleteMs })
-  const waiting = new WaitingMessages({ sql, log, health, metrics, waitMs: messagesWaitMs })
+  const unkept = new UnkeptRecords({ sql, log, health })
+  const waiting = new WaitingMessages({ sql, log, health, metrics, unkept, waitMs: messagesWaitMs })
   const folding = new Folding({ sql, database, log, health, metrics })
   const index = new SearchIndex({ sql, database, log, health, metrics, isCalm: () => ingest.isCalm })
   watchStore(metrics, { config, database, sql, pools: [readers, writers, turns, largeReads], setup, readiness })
@@ -129,6 +131,7 @@ export async function startService(
     ingest,
     bodies: new Bodies(ingest.threads),
     metrics,
+    unkept,
     cookie: sessionCookie({ baseUrl: config.baseUrl, digestSecret: database.digestSecret }),
     digestSecret: database.digestSecret,
     routes: routes.routes,
@@ -159,7 +162,7 @@ export async function startService(
     folding.close()
     index.close()
     await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])
-    await within(GRACE_MS, ingest.close())
+    await within(GRACE_MS, Promise.all([ingest.close(), unkept.close()]))
     await prices?.close()
     await Promise.all([notices.close(), ...[keyReaders, readers, writers, near].map(each => each.end())])
   })

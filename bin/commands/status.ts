@@ -61,12 +61,36 @@ function describe(status: InstanceStatus): string {
   }
   const { length } = status.unpriced.slice(MOST_UNPRICED)
   if (length > 0) facts.push(['', `and ${counted(length, 'more model')}: see \`spoor price list\``])
+  facts.push(...describeUnkept(status.unkept))
   return [
     ...alignColumns(facts),
     '',
     ...(schema?.state === 'current' || schema?.state === 'newer' ? [projectTable(projects), ''] : []),
     ...(problems.length === 0 ? ['All is well.'] : problems.map(problem => `! ${problem}`))
   ].join('\n')
+}
+
+/** Number of names that a line shows. The project's settings show all. */
+const MOST_NAMED = 5
+
+/** Describes what each project received and did not keep, with a way to stop its senders. */
+function describeUnkept(unkept: InstanceStatus['unkept']): [string, string][] {
+  const groups = new Map<string, InstanceStatus['unkept'][number][]>()
+  for (const each of unkept) {
+    const key = `${each.project} ${each.signal}`
+    groups.set(key, [...(groups.get(key) ?? []), each])
+  }
+  return [...groups.values()].map(group => {
+    const { project, signal } = group[0] as (typeof group)[number]
+    const what = signal === 'logs' ? 'log record' : 'metric'
+    const total = group.reduce((sum, { count }) => sum + count, 0)
+    const since = group.map(({ firstAt }) => firstAt).sort()[0] as string
+    const names = group.slice(0, MOST_NAMED).map(({ name }) => name)
+    const more = group.length > MOST_NAMED ? ', …' : ''
+    const remedy = signal === 'logs' ? 'OTEL_LOGS_EXPORTER=none' : 'OTEL_METRICS_EXPORTER=none'
+    const counts = `${counted(total, what)} since ${since.slice(0, 10)} (${names.join(', ')}${more})`
+    return ['not kept', `${project}: ${counts}; ${remedy} in the sender stops them`]
+  })
 }
 
 function describeServer(server: InstanceStatus['server']): string {

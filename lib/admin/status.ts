@@ -24,6 +24,7 @@ import { VERSION } from '../version.ts'
 import { listAccounts } from './accounts.ts'
 import { type DescribedUnpriced, listPrices } from './prices.ts'
 import { type DescribedProject, listProjects } from './projects.ts'
+import { type DescribedUnkept, listUnkept } from './unkept-records.ts'
 import { areSumsRight, recountProject } from './upkeep/recount.ts'
 
 export interface InstanceStatus {
@@ -47,6 +48,8 @@ export interface InstanceStatus {
   readonly projects: readonly DescribedProject[]
   /** Indexing progress of projects with word search. */
   readonly search: readonly (SearchState & { readonly project: string })[]
+  /** Log records and metrics that were received but not kept, by project, signal and name. */
+  readonly unkept: readonly DescribedUnkept[]
   readonly totals: Totals
   /** Number of rows not yet folded into the sums over time. Charts add these rows at query time. */
   readonly news: number
@@ -61,7 +64,7 @@ export interface InstanceStatus {
 /** The part of a status that comes from the database. */
 type Inside = Pick<
   InstanceStatus,
-  'nodes' | 'schema' | 'projects' | 'search' | 'news' | 'people' | 'unpriced' | 'problems'
+  'nodes' | 'schema' | 'projects' | 'search' | 'unkept' | 'news' | 'people' | 'unpriced' | 'problems'
 > & {
   readonly found: FoundServer
   readonly serverVersion: string | null
@@ -77,7 +80,8 @@ export async function readStatus(
   { expectsServer = true }: { readonly expectsServer?: boolean } = {}
 ): Promise<InstanceStatus> {
   const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
-  const { found, nodes, schema, projects, search, news, people, unpriced, serverVersion, isStandby, bytes } = inside
+  const { found, nodes, schema, projects, search, unkept, news, people, unpriced, serverVersion, isStandby, bytes } =
+    inside
   const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
   const { location, embedded } = database
   return {
@@ -88,6 +92,7 @@ export async function readStatus(
     schema,
     projects,
     search,
+    unkept,
     totals: sumOf(projects),
     news,
     people,
@@ -125,6 +130,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const accounts = await ifUsable(() => listAccounts(sql), [])
   const hasTrials = accounts.some(account => account.kind === 'trial')
   const search = await allowed(() => readSearch(sql, known), [])
+  const unkept = await ifUsable(() => listUnkept(sql, known), [])
   const people = await ifUsable(() => countSessions(sql), { users: 0, sessions: 0 })
   const unpriced = await ifUsable(async () => (await listPrices(sql)).unpriced, [])
   const leftBehind = await allowed(() => findLeftBehind(sql), undefined)
@@ -137,6 +143,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
     projects: known,
     news,
     search,
+    unkept,
     people,
     unpriced,
     serverVersion,
@@ -189,6 +196,7 @@ async function lookFromOutside(config: Config, database: Database, error: unknow
     projects: [],
     news: 0,
     search: [],
+    unkept: [],
     people: { users: 0, sessions: 0 },
     unpriced: [],
     serverVersion: null,

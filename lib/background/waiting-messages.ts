@@ -4,6 +4,7 @@ import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { isUnfinished, sweepMessages } from '../store/trace/messages.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
+import type { UnkeptRecords } from './unkept-records.ts'
 
 /** How long messages wait for their span. */
 const WAIT_MS = 600_000
@@ -14,6 +15,7 @@ export interface WaitingMessagesOptions {
   readonly log: Logger
   readonly health?: RoundsOptions['health']
   readonly metrics: Pick<Metrics, 'countLogRecords'>
+  readonly unkept: Pick<UnkeptRecords, 'add'>
   /** Defaults to WAIT_MS. */
   readonly waitMs?: number | undefined
 }
@@ -21,12 +23,14 @@ export interface WaitingMessagesOptions {
 export class WaitingMessages {
   readonly #rounds: Rounds
 
-  constructor({ sql, log, health, metrics, waitMs = WAIT_MS }: WaitingMessagesOptions) {
+  constructor({ sql, log, health, metrics, unkept, waitMs = WAIT_MS }: WaitingMessagesOptions) {
     const options = { what: 'dropping messages without a span', pauseMs: waitMs / ROUNDS, log, health }
     this.#rounds = new Rounds(options, async () => {
       for (let goesOn = true; goesOn && !this.#rounds.isClosed; ) {
         const swept = await sql.write(sql => sweepMessages(sql, waitMs))
-        for (const { projectId, count } of swept.leftOut) {
+        for (const { projectId, counts } of swept.leftOut) {
+          const count = [...counts.values()].reduce((sum, each) => sum + each, 0)
+          unkept.add(projectId, 'logs', counts)
           metrics.countLogRecords({ left_out: count })
           log.warn({ project: projectId }, `dropped ${count} messages from log records: no span came that they name`)
         }

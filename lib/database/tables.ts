@@ -59,6 +59,7 @@ export const LOCAL_TABLES = [
   'saved_views',
   'model_prices',
   'unpriced_models',
+  'unkept_records',
   'audit',
   'schema_migrations'
 ] as const

@@ -50,6 +50,8 @@ export interface Ingest {
   end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended>
   /** Writes OTLP spans. Each trace is written separately and may fail independently. */
   export(key: Principal, body: Uint8Array, encoding: OtlpEncoding): Promise<Exported>
+  /** Writes steps made from log records, encoded by lib/otlp/agents/steps.ts. */
+  exportSteps(key: Principal, body: Uint8Array): Promise<Exported>
   /** Ends a trace with its current spans. Resolves to false if the trace has changed in the meantime. */
   complete(trace: IdleTrace): Promise<boolean>
   /**

@@ -157,7 +157,15 @@ export class WritePath implements Ingest {
     })
   }
 
-  async export(key: Principal, body: Uint8Array, encoding: OtlpEncoding): Promise<Exported> {
+  export(key: Principal, body: Uint8Array, encoding: OtlpEncoding): Promise<Exported> {
+    return this.#export(key, body, `export-${encoding}`)
+  }
+
+  exportSteps(key: Principal, body: Uint8Array): Promise<Exported> {
+    return this.#export(key, body, 'export-steps')
+  }
+
+  async #export(key: Principal, body: Uint8Array, task: TaskName): Promise<Exported> {
     const outcome = new ExportOutcome()
     const write = async (operation: TaskName, part: Uint8Array) =>
       this.#whenReady(operation, part, key, async ready => {
@@ -167,7 +175,7 @@ export class WritePath implements Ingest {
         if (unpriced.size > 0) this.#prices?.countUnpriced(key.projectId, unpriced)
         return portions
       })
-    for (const portion of await write(`export-${encoding}`, body)) {
+    for (const portion of await write(task, body)) {
       await write('export-portion', joinPortion(portion, body))
     }
     const { exported, refusals } = outcome

@@ -298,7 +298,7 @@ export class Writer {
         const { advance } = decision
         const scores = addedScores(pending, advance.scores)
         changed.push({ ...this.#changed(pending, state, advance, rows), scores })
-      } else changed.push(this.#changed(pending, state, decision.growth, rows))
+      } else changed.push({ ...this.#changed(pending, state, decision.growth, rows), removed: decision.removed })
     }
     const indexed = [
       ...traces.map(({ projectId, seq }) => ({ projectId, seq, version: seq })),
@@ -367,7 +367,9 @@ export class Writer {
         this.#running.set(key, { seq: version, version, environment: environment ?? UNASSIGNED, ...started })
       return
     }
-    if (decision.type === 'grow' && state?.gathered !== undefined && isRemembered(decision.growth)) {
+    // A cached state takes over the tree of the stored spans, from which none can be removed.
+    const isLarger = decision.type === 'grow' && decision.removed.length === 0
+    if (isLarger && state?.gathered !== undefined && isRemembered(decision.growth)) {
       const { growth, added } = decision
       this.#running.set(key, grownState(state as KeptState, state.gathered, growth, added, version))
       return

@@ -4,7 +4,8 @@ import { MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
 import { DEFAULT_MAX_SPANS } from '../schema/otlp-limits.ts'
 import { inNeedOrder, keptPlaces, type Needed } from '../trace/states/kept-spans.ts'
 import type { Reason, SpanRefusal } from '../trace/states/span-refusals.ts'
-import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan, readNeed } from './map-span.ts'
+import { CALL_SPAN } from './agents/steps.ts'
+import { type DescribedOrigin, describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan, readNeed } from './map-span.ts'
 import { decodeJson, decodeLargeJson } from './wire/json-request.ts'
 import {
   cutPortions,
@@ -60,7 +61,18 @@ function describeGroups<S extends SentSpans>(groups: readonly SpanGroup<S>[]): S
     })
 }
 
-function mapExport(sources: readonly SpanSource[]): Export {
+/** Reads steps that coding agents' log records make (lib/otlp/agents/steps.ts). */
+export const readSteps = (bytes: Uint8Array): Export => mapExport(describeGroups(decodeJson(bytes)), mapStep)
+
+function mapStep(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
+  const attributes = new Map(span.attributes)
+  const callSpanId = String(attributes.get(CALL_SPAN))
+  attributes.delete(CALL_SPAN)
+  const mapped = mapSpan({ ...span, attributes }, origin)
+  return { ...mapped, hints: { ...mapped.hints, callSpanId } }
+}
+
+function mapExport(sources: readonly SpanSource[], map: typeof mapSpan = mapSpan): Export {
   const traces = new Map<string, MappedSpan[]>()
   const faults = new Faults()
   const starts = new Starts(sources)
@@ -69,7 +81,7 @@ function mapExport(sources: readonly SpanSource[]): Export {
       const sent = spans.read(index)
       const span = sent.startMicros === 0 ? { ...sent, startMicros: starts.of(sent) } : sent
       if (!faults.hasNone(span, lastEventOf(span))) continue
-      addTo(traces, span.traceId, mapSpan(span, from))
+      addTo(traces, span.traceId, map(span, from))
     }
   }
   return { traces, portions: [], refusals: faults.refusals }

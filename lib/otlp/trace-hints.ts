@@ -83,6 +83,7 @@ export function readHints(
     resourceSessionId: sender.sessionId,
     resourceUserId: sender.userId,
     responseId: isCall({ kind }) ? readResponseId(fields) : undefined,
+    toolCallId: kind === 'tool' ? findText(fields, TOOL_CALL_IDS, MAX_TEXT) : undefined,
     tags: fields.mentions(LABELS) ? readTags(fields.find(TAGS)?.value) : NO_TAGS,
     metadata: readMetadata(fields, resource)
   }
@@ -120,6 +121,8 @@ function firstText(resource: Attributes, names: readonly string[]): string | und
   }
   return undefined
 }
+/** Ids of tool uses, which coding agents also give to their log records. */
+const TOOL_CALL_IDS = ['gen_ai.tool.call.id', 'tool_use_id', 'call_id']
 
 /** A sender's clock may be this far ahead of the server's. */
 const CLOCKS_DIFFER_MS = 600_000

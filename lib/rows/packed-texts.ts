@@ -19,7 +19,7 @@ import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
 
 /** A span's free-form JSON, each value as JSON text. Null represents the empty value: null, {} or []. */
 export type SpanTexts = Pick<PreparedSpan, 'input' | 'output' | 'attributes' | 'events'>
-type Span = SpanTexts & Pick<PreparedSpan, 'id'>
+type Span = SpanTexts & Pick<PreparedSpan, 'id' | 'callDetails'>
 
 /** The texts as stored in a row. All of them are null if packed. */
 export interface StoredTexts extends SpanTexts {
@@ -81,6 +81,8 @@ export function packTexts(spans: readonly Span[], hurries: boolean): readonly St
   const length = lengthOf(spans)
   const least = hurries ? LENGTH.compressed * spans.length : LENGTH.least
   if (spans.length === 0 || length < least || length > LENGTH.most) return spans
+  // A step may be removed, and the other rows of a group could then not be unpacked.
+  if (spans.some(({ callDetails }) => callDetails?.includes('"step"') === true)) return spans
   fields.reset()
   for (const span of spans) {
     writeId(fields, span)

@@ -38,14 +38,27 @@ const ExportedScore = closed({
 })
 export type ExportedScore = Static<typeof ExportedScore>
 
-const Messages = Type.Union([Type.Array(Type.Unknown(), { minItems: 1 }), Type.Null()])
+/** Messages, or the arguments or result of a tool. */
+const Messages = Type.Unknown()
+const OptionalCount = Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]))
+/** Numbers of a coding agent's call (lib/trace/span-messages.ts). */
+const Facts = closed({
+  inputTokens: OptionalCount,
+  outputTokens: OptionalCount,
+  totalTokens: OptionalCount,
+  costUsd: Type.Optional(Type.Number({ minimum: 0 }))
+})
 const ExportedMessages = closed({
   spanId: SpanId,
   micros: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   place: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
   digest: Type.String({ pattern: '^[0-9a-f]{32}$' }),
   input: Messages,
-  output: Messages
+  output: Messages,
+  /** A SpanEvent, which a restore checks. */
+  event: Type.Optional(Type.Object({})),
+  facts: Type.Optional(Facts),
+  call: Type.Optional(Type.String({ minLength: 1, maxLength: 300 }))
 })
 
 export const ExportLine = closed({

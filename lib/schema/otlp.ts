@@ -82,7 +82,7 @@ export const LogsReply = Type.Object(
           errorMessage: Type.Optional(Type.String({ description: 'The reason.' }))
         },
         {
-          description: 'This field is present only if messages of model calls name no span. Resending changes nothing.'
+          description: 'This field is present only if records are not kept. Resending changes nothing.'
         }
       )
     )

@@ -7,7 +7,8 @@ import { MAX_TEXT_BYTES, type Result, shortResultText } from '../mcp/long-result
 import { type LargeMessage, readLargeMessage } from '../mcp/message.ts'
 import { traceView } from '../mcp/trace-view.ts'
 import { wellFormed } from '../mcp/well-formed.ts'
-import { type Logs, readLogs } from '../otlp/logs/messages.ts'
+import { type Logs, readLogs } from '../otlp/logs/records.ts'
+import { readMetricNames } from '../otlp/metrics/names.ts'
 import { checker } from '../schema/check.ts'
 import { MetadataPatch, ScoreInput } from '../schema/input.ts'
 import { readBody } from '../trace/body.ts'
@@ -23,9 +24,12 @@ export interface Parsed {
   score: ScoreInput
   /** From two strings (`textsOf`), the stored metadata and a patch: the merged metadata. */
   merge: Merged
-  /** From an OTLP export of log records: its messages. */
+  /** From an OTLP export of log records: what the records add to traces. */
   'logs-json': Logs
   'logs-protobuf': Logs
+  /** From an OTLP export of metrics: the number of metrics by name. */
+  'metrics-json': ReadonlyMap<string, number>
+  'metrics-protobuf': ReadonlyMap<string, number>
   /** From a Model Context Protocol message. */
   message: LargeMessage
   /** From two strings, the get_trace tool's options and the getTrace response: the tool's result. */
@@ -52,6 +56,8 @@ const PARSERS: { readonly [name in ParsedName]: (body: Uint8Array) => Parsed[nam
   merge: body => mergeMetadata(...splitTexts(body)),
   'logs-json': body => readLogs(body, 'json'),
   'logs-protobuf': body => readLogs(body, 'protobuf'),
+  'metrics-json': body => readMetricNames(body, 'json'),
+  'metrics-protobuf': body => readMetricNames(body, 'protobuf'),
   message: readLargeMessage,
   view(body) {
     const [options, answer] = splitTexts(body)

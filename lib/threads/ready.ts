@@ -4,7 +4,7 @@
  */
 import { Refusal, type RefusalCode } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
-import { type Export, readExport, readPortion } from '../otlp/read-export.ts'
+import { type Export, readExport, readPortion, readSteps } from '../otlp/read-export.ts'
 import { type Portion, withFormerOrigins } from '../otlp/wire/portion.ts'
 import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
 import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
@@ -21,7 +21,7 @@ import { prepareRestore } from '../trace/restore.ts'
 import { type Append, type End, oversizeMessage } from '../trace/states/decide.ts'
 import { decideExport } from '../trace/states/decide-export.ts'
 import type { RestoredHead } from '../trace/states/decide-restore.ts'
-import type { GatheredSpan, Growth } from '../trace/states/gathered.ts'
+import { type GatheredSpan, type Growth, stepMark } from '../trace/states/gathered.ts'
 import type { SpanRefusal } from '../trace/states/span-refusals.ts'
 import { type StartedState, startedState } from '../trace/states/state-after.ts'
 import { isParsedName, type Parsed, type ParsedName, parse } from './parsing.ts'
@@ -35,6 +35,7 @@ export type TaskName =
   | 'export-json'
   | 'export-protobuf'
   | 'export-portion'
+  | 'export-steps'
   | ParsedName
 
 export interface ReadyTask {
@@ -156,6 +157,8 @@ function prepareAndRender(task: ReadyTask, mayLoad: boolean): Ready {
       return readyExport(() => readExport(body, 'protobuf', task.maxSpans), task, mayLoad)
     case 'export-portion':
       return readyExport(() => readPortion(body), task, mayLoad)
+    case 'export-steps':
+      return readyExport(() => readSteps(body), task, mayLoad)
   }
 }
 
@@ -238,9 +241,12 @@ function normaliseMapped(
 ): HintedSpan[] {
   const spans = spansOf(mapped).map((span, i) => {
     const { hints, callDetails } = mapped[i] as MappedSpan
-    const priced = pricing && price(span, callDetails, pricing)
-    if (priced == null) return Object.assign(span, { hints, callDetails: callDetailsText(callDetails) })
-    const details = callDetailsText({ ...callDetails, computedCost: priced.computedCost })
+    const { toolCallId } = hints
+    const { bytes, hash } = span
+    const own: CallDetails = { ...callDetails, toolCallId, step: stepMark({ hints, bytes, hash }) }
+    const priced = pricing && price(span, own, pricing)
+    if (priced == null) return Object.assign(span, { hints, callDetails: callDetailsText(own) })
+    const details = callDetailsText({ ...own, computedCost: priced.computedCost })
     return Object.assign(span, { hints, callDetails: details, costUsd: priced.costUsd, costIsComputed: true })
   })
   if (former === undefined) return spans

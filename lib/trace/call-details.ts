@@ -13,6 +13,10 @@ export interface CallDetails {
   readonly reasoningTokens?: number | undefined
   /** Set if the span states no cost, and the stored cost was computed from its tokens. */
   readonly computedCost?: ComputedCost | undefined
+  /** The id of a tool use, with which log records refer to it. */
+  readonly toolCallId?: string | undefined
+  /** Set if the span is a step made from log records (lib/trace/states/steps.ts). */
+  readonly step?: StepMark | undefined
 }
 
 /** How a cost was computed. */
@@ -23,10 +27,26 @@ export interface ComputedCost {
   readonly prices: string
 }
 
+export interface StepMark {
+  /** The id of a span of the same call that is made from a transcript. */
+  readonly call: string
+  /** Size and whole hash of the step's document, which leave the trace's sums if a span replaces the step. */
+  readonly bytes: number
+  readonly hash: string
+}
+
 /** Returns the details as JSON; null if there are none. */
 export function callDetailsText(details: CallDetails): string | null {
   const text = JSON.stringify(details)
   return text === '{}' ? null : text
+}
+
+/** Returns the names of a span's calls, as log records refer to them. */
+export function callsOf({ responseId, toolCallId }: CallDetails): readonly string[] {
+  return [
+    ...(responseId === undefined ? [] : [`request:${responseId}`]),
+    ...(toolCallId === undefined ? [] : [`tool:${toolCallId}`])
+  ]
 }
 
 const isId = (value: unknown): boolean => typeof value === 'string' && value.length > 0
@@ -41,7 +61,15 @@ const CHECKS: Readonly<Record<keyof CallDetails, (value: unknown) => boolean>> =
   cacheReadTokens: isCount,
   cacheWriteTokens: isCount,
   reasoningTokens: isCount,
-  computedCost: isComputedCost
+  computedCost: isComputedCost,
+  toolCallId: isId,
+  step: isStepMark
+}
+
+function isStepMark(value: unknown): boolean {
+  const { call, bytes, hash, ...others } = Object(value) as Record<string, unknown>
+  const isHash = typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)
+  return typeof call === 'string' && isCount(bytes) && isHash && Object.keys(others).length === 0
 }
 
 /** Whether a value from an untrusted file has the form of call details. */

@@ -20,6 +20,7 @@ import { countErrors } from './span-sums.ts'
 import { IDLE, isEndText } from './states/idle.ts'
 import { countFailed, isLeftOut, isLeftOutText, readLeftOut } from './states/left-out.ts'
 import { isPlain, isResponse, type Ranks } from './states/ranks.ts'
+import { isStepRank, isStepText } from './states/steps.ts'
 
 /** A line nests the metadata of a PATCH and the output of an end one level deeper than their own bodies. */
 const MAX_LINE_DEPTH = MAX_JSON_DEPTH + 1
@@ -113,11 +114,24 @@ function requireShown(shown: UsageInput | null | undefined, sent: UsageInput | u
 
 /** Reads the messages that arrived separately from their spans. */
 function readMessages(traceId: string, { recorded }: ExportLine): PlacedMessages[] {
-  return (recorded?.messages ?? []).map(({ spanId, micros, place, digest, input, output }) => ({
+  return (recorded?.messages ?? []).map(({ spanId, micros, place, digest, input, output, event, facts, call }) => ({
     ...{ traceId, spanId: spanId.toLowerCase(), micros: Number(micros), place: Number(place), digest },
     input: freeJsonOf(input, true).stored,
-    output: freeJsonOf(output, true).stored
+    output: freeJsonOf(output, true).stored,
+    event: event === undefined ? null : readEvent(event),
+    facts: facts === undefined ? null : JSON.stringify(facts),
+    call: call ?? null
   }))
+}
+
+/** Checks an event that arrived as a log record, and returns it as it is stored. */
+function readEvent(event: object): string {
+  const { name, timestamp, attributes, ...others } = event as Readonly<Record<string, unknown>>
+  const isEvent = typeof name === 'string' && typeof timestamp === 'string' && Object(attributes) === attributes
+  if (!isEvent || Object.keys(others).length > 0) refuse('recorded.messages', 'must hold events as spans have them')
+  normaliseTimestamp(timestamp as string, 'recorded.messages.', 'timestamp')
+  const own = freeJsonOf(attributes, true).stored ?? '{}'
+  return `{"name":${JSON.stringify(name)},"timestamp":${JSON.stringify(timestamp)},"attributes":${own}}`
 }
 
 /** Returns the body that would record the line's trace, without nulls and fields added by the service. */
@@ -214,6 +228,7 @@ function readRanks(ranks: object | undefined): Ranks | undefined {
 function isRankText(name: string, text: unknown): boolean {
   if (typeof text !== 'string') return false
   if (isLeftOut(name)) return isLeftOutText(text)
+  if (isStepRank(name)) return isStepText(text)
   if (name === IDLE) return isEndText(text)
   if (isPlain(name)) return text === ''
   return isResponse(name) || /^[0-9a-f]{16}$/.test(text)

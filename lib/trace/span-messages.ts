@@ -1,10 +1,11 @@
 /**
- * Joins spans with model-call messages that arrived separately as log records. A span sent without input or output is
- * shown with the messages that name it.
+ * Joins spans with what arrived separately as log records: messages of model calls, events, and numbers of coding
+ * agents' calls. A span shows a record's input, output, tokens and cost only if it was sent without them.
  */
+import { MAX_EVENTS } from '../schema/input.ts'
 import { isBefore } from './timestamp.ts'
 
-/** A log record's input and output for its span, each a JSON array as text, or null if absent. */
+/** A log record's addition to its span. JSON values are text, and null if absent. */
 export interface SpanMessages {
   readonly spanId: string
   /** Microseconds since 1970. A span's messages are ordered by time, then by their position in the export. */
@@ -12,8 +13,20 @@ export interface SpanMessages {
   readonly place: number
   /** 32 hexadecimal digits. A resent record has the same digest. */
   readonly digest: string
+  /** Arrays of messages, or the arguments and the result of a tool. */
   readonly input: string | null
   readonly output: string | null
+  /** A SpanEvent. */
+  readonly event?: string | null
+  /** CallFacts. */
+  readonly facts?: string | null
+  /**
+   * The record's call, such as `request:req_1` or `tool:toolu_2` (lib/trace/call-details.ts). The record belongs to the
+   * span of this call rather than to `spanId`.
+   */
+  readonly call?: string | null
+  /** The span of `call`, once it has arrived. */
+  readonly target?: string | undefined
 }
 
 /** A span's messages together with the span's trace id. */
@@ -21,21 +34,35 @@ export interface PlacedMessages extends SpanMessages {
   readonly traceId: string
 }
 
+interface Tokens {
+  readonly inputTokens?: number | null
+  readonly outputTokens?: number | null
+  readonly totalTokens?: number | null
+}
+
+/** Numbers of a call that its span may lack. */
+export interface CallFacts extends Tokens {
+  readonly costUsd?: number
+}
+
 interface Texts {
   readonly input: string | null
   readonly output: string | null
 }
-interface Span extends Texts {
+interface Span extends Texts, Tokens {
   readonly id: string
+  readonly kind?: string
   readonly parentSpanId: string | null
   readonly startedAt: string
   readonly endedAt: string
+  readonly events?: string | null
+  readonly costUsd?: number | null
 }
 
 /**
- * Fills in spans' missing input and output from `messages`, which must be in order. A trace without input takes the
- * filled-in input of its parentless span, or else of its earliest span. A trace without output takes the filled-in
- * output of its parentless span, or else of its latest span.
+ * Fills in what spans lack from `messages`, which must be in order. A trace without input takes the filled-in input of
+ * its parentless span, or else of its earliest span. A trace without output takes the filled-in output of its
+ * parentless span, or else of its latest span. Arguments and results of tools are not the trace's input and output.
  */
 export function joinMessages<T extends Texts, S extends Span>(
   trace: T,
@@ -43,15 +70,21 @@ export function joinMessages<T extends Texts, S extends Span>(
   messages: readonly SpanMessages[]
 ): { trace: T; spans: readonly S[] } {
   if (messages.length === 0) return { trace, spans }
-  const heard = spans.map(span => messages.filter(({ spanId }) => spanId === span.id))
-  const joined = spans.map((span, i) => ({
-    ...span,
-    input: span.input ?? listOf(heard[i]!, 'input'),
-    output: span.output ?? listOf(heard[i]!, 'output')
-  }))
+  const bySpan = new Map<string, SpanMessages[]>()
+  for (const each of messages) {
+    const id = each.target ?? each.spanId
+    const own = bySpan.get(id)
+    if (own === undefined) bySpan.set(id, [each])
+    else own.push(each)
+  }
+  const joined = spans.map(span => {
+    const heard = bySpan.get(span.id)
+    return heard === undefined ? span : joinSpan(span, heard)
+  })
   const level = ({ parentSpanId }: S) => (parentSpanId === null ? 0 : 1)
-  const asked = joined.filter(({ input }, i) => input !== spans[i]!.input)
-  const answered = joined.filter(({ output }, i) => output !== spans[i]!.output)
+  const speaks = ({ kind }: S) => kind !== 'tool'
+  const asked = joined.filter((span, i) => span.input !== spans[i]!.input && speaks(span))
+  const answered = joined.filter((span, i) => span.output !== spans[i]!.output && speaks(span))
   const [first] = asked.sort((a, b) => level(a) - level(b) || (isBefore(a.startedAt, b.startedAt) ? -1 : 1))
   const [last] = answered.sort((a, b) => level(a) - level(b) || (isBefore(b.endedAt, a.endedAt) ? -1 : 1))
   const input = trace.input ?? first?.input ?? null
@@ -59,8 +92,78 @@ export function joinMessages<T extends Texts, S extends Span>(
   return { trace: { ...trace, input, output }, spans: joined }
 }
 
-/** Concatenates JSON arrays. Returns null if there are none. */
-function listOf(said: readonly SpanMessages[], side: 'input' | 'output'): string | null {
-  const lists = said.map(each => each[side]).filter(text => text !== null)
-  return lists.length === 0 ? null : `[${lists.map(text => text.slice(1, -1)).join(',')}]`
+function joinSpan<S extends Span>(span: S, unordered: readonly SpanMessages[]): S {
+  // Records that name a span and records that name its call are each in order.
+  const heard = [...unordered].sort(
+    (a, b) => a.micros - b.micros || a.place - b.place || (a.digest < b.digest ? -1 : 1)
+  )
+  const texts = {
+    ...span,
+    input: span.input ?? joinTexts(heard, 'input'),
+    output: span.output ?? joinTexts(heard, 'output')
+  }
+  const events = joinEvents(span.events, heard)
+  return { ...texts, ...(events !== undefined && { events }), ...joinFacts(span, heard) }
+}
+
+/** Concatenates JSON arrays. Any other value stays as it is. Returns null if there are none. */
+function joinTexts(said: readonly SpanMessages[], side: 'input' | 'output'): string | null {
+  const texts = said.map(each => each[side]).filter(text => text !== null)
+  const single = texts.find(text => !text.startsWith('['))
+  if (single !== undefined || texts.length === 0) return single ?? null
+  return `[${texts.map(text => text.slice(1, -1)).join(',')}]`
+}
+
+/** Adds record events after the span's own events, up to MAX_EVENTS in all. Returns undefined if nothing is added. */
+function joinEvents(own: string | null | undefined, heard: readonly SpanMessages[]): string | undefined {
+  const added = heard.map(({ event }) => event).filter(event => event != null)
+  if (added.length === 0 || own === undefined) return undefined
+  const before = own === null ? 0 : (JSON.parse(own) as unknown[]).length
+  const fitting = added.slice(0, Math.max(0, MAX_EVENTS - before))
+  return `[${[...(before === 0 ? [] : [(own as string).slice(1, -1)]), ...fitting].join(',')}]`
+}
+
+/** Returns the tokens and the cost that the span lacks. */
+function joinFacts(span: Span, heard: readonly SpanMessages[]): Partial<Span> {
+  const facts = heard.flatMap(({ facts }) => (facts == null ? [] : [JSON.parse(facts) as CallFacts]))
+  if (facts.length === 0) return {}
+  const sum = (field: keyof CallFacts) => {
+    const values = facts.map(each => each[field]).filter(value => value != null)
+    return values.length === 0 ? null : values.reduce((total, value) => total + value, 0)
+  }
+  const hasUsage = span.inputTokens != null || span.outputTokens != null || span.totalTokens != null
+  const usage = { inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens'), totalTokens: sum('totalTokens') }
+  return { ...(!hasUsage && usage), costUsd: span.costUsd ?? sum('costUsd') }
+}
+
+/** A span that may be that of a call. `calls` has the names of its calls, as in SpanMessages. */
+export interface CallSpan {
+  readonly traceId: string
+  readonly id: string
+  readonly calls: readonly string[]
+  readonly startMicros: number
+  readonly endMicros: number
+}
+
+/**
+ * Returns the messages with the spans of their calls. If several spans have a call's id, the one whose end is nearest
+ * to the record is chosen, because agents write a record when a call ends.
+ */
+export function findTargets(messages: readonly PlacedMessages[], spans: readonly CallSpan[]): PlacedMessages[] {
+  const byCall = new Map<string, CallSpan[]>()
+  for (const span of spans) {
+    for (const call of span.calls) {
+      const key = `${span.traceId} ${call}`
+      byCall.set(key, [...(byCall.get(key) ?? []), span])
+    }
+  }
+  return messages.map(each => {
+    const found = each.call == null ? undefined : byCall.get(`${each.traceId} ${each.call}`)
+    if (found === undefined) return each
+    const distance = ({ endMicros }: CallSpan) => Math.abs(endMicros - each.micros)
+    const [nearest] = [...found].sort(
+      (a, b) => distance(a) - distance(b) || a.startMicros - b.startMicros || (a.id < b.id ? -1 : 1)
+    )
+    return { ...each, target: (nearest as CallSpan).id }
+  })
 }

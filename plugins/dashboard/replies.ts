@@ -276,7 +276,15 @@ export const RoleReply = Type.Enum([...ROLES])
 
 const { keyScopes: _, ...described } = Project.properties
 /** A project and, if search is on, the progress of its index. */
-export const ProjectPageReply = closed({ ...described, role: RoleReply, search: nullable(closed(SearchState)) })
+export const ProjectPageReply = closed({
+  ...described,
+  role: RoleReply,
+  search: nullable(closed(SearchState)),
+  /** Log records and metrics that were received but not kept. */
+  unkept: Type.Array(
+    closed({ signal: Type.Enum(['logs', 'metrics']), name: text, count: Count, firstAt: DateTime, lastAt: DateTime })
+  )
+})
 
 /** A price of the project, or of all projects. */
 export const PriceReply = closed({

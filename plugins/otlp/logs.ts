@@ -1,6 +1,6 @@
 /**
- * Stores log records that contain a model call's messages, shown as input and output of the span that the record names.
- * Other records are accepted and dropped, because libraries send all log records to the address of their spans.
+ * Stores log records with the spans that they name or whose calls they describe. Other records are accepted and counted,
+ * because libraries send all log records to the address of their spans.
  */
 import type { App } from '../../lib/app.ts'
 import { LogsReply, LogsRequest } from '../../lib/schema/otlp.ts'
@@ -13,26 +13,52 @@ export default function logs(app: App) {
       path: '/api/v1/otlp/v1/logs',
       operation: 'recordOtlpLogs',
       grpc: '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
-      summary: 'Record the messages of model calls from log records of OpenTelemetry',
+      summary: 'Record messages, events and calls of coding agents from log records of OpenTelemetry',
       description:
-        'Takes log records that carry the messages of a model call (`gen_ai.user.message`, `gen_ai.choice`, ' +
-        '`gen_ai.client.inference.operation.details` and their like). They are shown as input and output of the span that ' +
-        'they name, if it has none of its own, whichever of the two comes first. Messages whose span has not come after ten ' +
-        'minutes are dropped. Other records are accepted, and not stored.',
+        'Records that carry the messages of a model call (`gen_ai.user.message`, `gen_ai.choice`, ' +
+        '`gen_ai.client.inference.operation.details` and their like) are shown as input and output of the span that they ' +
+        'name, if it has none of its own. Other records that name a span become its events. Records of coding agents ' +
+        '(Claude Code, Codex, Gemini CLI, Qwen Code) fill the spans of their calls, or make the trace. The order of ' +
+        'arrival does not matter, but a record whose span has not come after ten minutes is dropped. Records that are not ' +
+        'kept are counted in `partialSuccess` once an hour for each name.',
       request: 'ExportLogsServiceRequest',
       reply: 'ExportLogsServiceResponse',
       body: LogsRequest,
       replyBody: LogsReply,
-      outcome: 'Every message that names a span is stored.',
-      errors: ['invalid_request'],
+      outcome: 'Every record is stored, or counted by name.',
+      errors: ['invalid_request', 'trial_limit_reached', 'unavailable'],
       rejected: 'rejectedLogRecords',
       async take({ key, payload }, encoding) {
-        const { messages, unplaced, others } = await app.bodies.parse(`logs-${encoding}`, payload, key.projectId)
-        if (messages.length > 0) await app.sql.write(sql => addMessages(sql, key.projectId, messages))
-        app.metrics.countLogRecords({ messages: messages.length, unplaced, others })
-        if (unplaced === 0) return { rejected: 0, message: '' }
-        return { rejected: unplaced, message: `${unplaced} refused: messages must have the ids of a trace and a span` }
+        const { projectId } = key
+        const { messages, events, steps, unplaced, others, unkept } = await app.bodies.parse(
+          `logs-${encoding}`,
+          payload,
+          projectId
+        )
+        const added = [...messages, ...events]
+        if (added.length > 0) await app.sql.write(sql => addMessages(sql, projectId, added))
+        const exported = steps === undefined ? NONE_REJECTED : await app.ingest.exportSteps(key, steps)
+        app.metrics.countLogRecords({ messages: messages.length, events: events.length, unplaced, others })
+        const news = describeUnkept(unkept, app.unkept.add(projectId, 'logs', unkept))
+        const refused = unplaced === 0 ? '' : `${unplaced} refused: messages must have the ids of a trace and a span`
+        const said = [refused, exported.message, news.message].filter(Boolean).join('; ')
+        return { rejected: unplaced + exported.rejectedSpans + news.count, message: said }
       }
     })
   )
+}
+
+const NONE_REJECTED = { rejectedSpans: 0, message: '' }
+
+/** Maximum number of names in a message. */
+const MOST_NAMED = 10
+
+/** Describes the records that are not kept and whose sender must be told. */
+function describeUnkept(unkept: ReadonlyMap<string, number>, names: readonly string[]) {
+  const count = names.reduce((sum, name) => sum + (unkept.get(name) ?? 0), 0)
+  if (count === 0) return { count, message: '' }
+  const named = names.slice(0, MOST_NAMED).map(name => `${unkept.get(name)} ${name}`)
+  const more = names.length > MOST_NAMED ? ', …' : ''
+  const rule = 'a log record is kept if it names a span, or a session and a call of a coding agent'
+  return { count, message: `${count} not kept (${named.join(', ')}${more}): ${rule}; this is said once an hour` }
 }

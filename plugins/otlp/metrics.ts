@@ -15,16 +15,19 @@ export default function metrics(app: App) {
       grpc: '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export',
       summary: 'Accept metrics that OpenTelemetry sends, and store none',
       description:
-        'Libraries that send metrics to where they send their spans get a success. The body is not looked at, and nothing ' +
-        'is stored: tokens and costs of traces come from spans. `OTEL_METRICS_EXPORTER=none` spares the traffic.',
+        'Libraries that send metrics to where they send their spans get a success. Nothing is stored, because tokens and ' +
+        'costs of traces come from spans. The project counts the metrics by name. `OTEL_METRICS_EXPORTER=none` saves the ' +
+        'traffic.',
       request: 'ExportMetricsServiceRequest',
       reply: 'ExportMetricsServiceResponse',
       body: MetricsRequest,
       replyBody: MetricsReply,
       outcome: 'Received; nothing is stored.',
-      errors: [],
+      errors: ['invalid_request'],
       rejected: 'rejectedDataPoints',
-      take() {
+      async take({ key, payload }, encoding) {
+        const names = await app.bodies.parse(`metrics-${encoding}`, payload, key.projectId)
+        app.unkept.add(key.projectId, 'metrics', names)
         if (!isSaid) app.log.info('metrics came in OTLP: they are accepted, and not stored; this is said once')
         isSaid = true
         return { rejected: 0, message: '' }

@@ -189,7 +189,10 @@ const Messages = closed({
   place: Count,
   digest: hex(32),
   input: orNull(Text),
-  output: orNull(Text)
+  output: orNull(Text),
+  event: Type.Optional(orNull(Text)),
+  facts: Type.Optional(orNull(Text)),
+  call: Type.Optional(orNull(Text))
 })
 
 const Author = closed({ traceId: TraceId, scoreId: SpanId, userId: Id })

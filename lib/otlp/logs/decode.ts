@@ -24,10 +24,18 @@ import {
   VALUES
 } from '../wire/protobuf-values.ts'
 import type { Attributes, OtlpEncoding } from '../wire/request.ts'
+import { checkProtobufSignal, signalBody } from '../wire/signals.ts'
 import { type Int64, microsOfInt64 } from '../wire/time.ts'
+
+/** The process that sent a record, and the library or logger within that process. */
+export interface LogOrigin {
+  readonly resource: Attributes
+  readonly scopeName: string
+}
 
 /** Ids are lower-case hexadecimal strings, empty if the record belongs to no span. */
 export interface LogRecord {
+  readonly origin: LogOrigin
   readonly traceId: string
   readonly spanId: string
   /** Time of the event, or the observed time if no event time was sent, in microseconds since 1970. */
@@ -35,6 +43,15 @@ export interface LogRecord {
   readonly eventName: string
   readonly body: Json
   readonly attributes: Attributes
+}
+
+/**
+ * Returns the name of a record's event; empty if the record is not an event. Rust's bridge fills `eventName` with a
+ * position in the source code, so the attribute wins.
+ */
+export function nameOfEvent({ eventName, attributes }: LogRecord): string {
+  const name = attributes.get('event.name')
+  return typeof name === 'string' && name !== '' ? name : eventName
 }
 
 /** Throws `invalid_json`, `invalid_request` or `payload_too_large` if the body is not a valid export of logs. */
@@ -45,13 +62,20 @@ export function decodeLogs(bytes: Uint8Array, encoding: OtlpEncoding): LogRecord
 function decodeJson(bytes: Uint8Array): LogRecord[] {
   const { exact } = readBody(bytes, 'invalid_request')
   startParts()
-  const resources = listOf(objectOf(exact, 'body'), 'resourceLogs', 'body', (resource, path) =>
-    listOf(resource, 'scopeLogs', path, (scope, path) => listOf(scope, 'logRecords', path, readJsonRecord))
-  )
+  const body = signalBody(objectOf(exact, 'body'), 'logs')
+  const resources = listOf(body, 'resourceLogs', 'body', (item, path) => {
+    const resource = attributesOf(objectOf(item.resource ?? {}, `${path}.resource`), `${path}.resource`)
+    return listOf(item, 'scopeLogs', path, (group, path) => {
+      const scope = objectOf(group.scope ?? {}, `${path}.scope`)
+      const origin = { resource, scopeName: textOfField(scope, 'name', `${path}.scope`) }
+      return listOf(group, 'logRecords', path, (record, path) => readJsonRecord(record, path, origin))
+    })
+  })
   return resources.flat(2)
 }
 
-const readJsonRecord = (record: JsonObject, path: string): LogRecord => ({
+const readJsonRecord = (record: JsonObject, path: string, origin: LogOrigin): LogRecord => ({
+  origin,
   traceId: textOfField(record, 'traceId', path).toLowerCase(),
   spanId: textOfField(record, 'spanId', path).toLowerCase(),
   micros: microsIn(record, 'timeUnixNano', path) || microsIn(record, 'observedTimeUnixNano', path),
@@ -64,8 +88,10 @@ const readJsonRecord = (record: JsonObject, path: string): LogRecord => ({
 const SCHEMA = `
 syntax = "proto3";
 message Request { repeated ResourceLogs resource_logs = 1; }
-message ResourceLogs { repeated ScopeLogs scope_logs = 2; }
-message ScopeLogs { repeated LogRecord log_records = 2; }
+message ResourceLogs { Resource resource = 1; repeated ScopeLogs scope_logs = 2; }
+message Resource { repeated KeyValue attributes = 1; }
+message ScopeLogs { Scope scope = 1; repeated LogRecord log_records = 2; }
+message Scope { string name = 1; }
 message LogRecord {
   fixed64 time_unix_nano = 1; AnyValue body = 5; repeated KeyValue attributes = 6;
   bytes trace_id = 9; bytes span_id = 10; fixed64 observed_time_unix_nano = 11; string event_name = 12;
@@ -83,15 +109,29 @@ interface RecordMessage {
   readonly spanId: Uint8Array
   readonly eventName: string
 }
+interface ScopeMessage {
+  readonly scope: { readonly name: string } | null
+  readonly logRecords: readonly RecordMessage[]
+}
 interface RequestMessage {
-  readonly resourceLogs: readonly { readonly scopeLogs: readonly { readonly logRecords: readonly RecordMessage[] }[] }[]
+  readonly resourceLogs: readonly {
+    readonly resource: { readonly attributes: readonly KeyValue[] } | null
+    readonly scopeLogs: readonly ScopeMessage[]
+  }[]
 }
 
 function decodeProtobuf(bytes: Uint8Array): LogRecord[] {
+  checkProtobufSignal(bytes, 'logs')
   try {
     countParts(bytes, { from: 0, end: bytes.length }, Request, 0, new Parts())
     const { resourceLogs } = Request.decode(bytes) as unknown as RequestMessage
-    return resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords.map(readRecord)))
+    return resourceLogs.flatMap(({ resource, scopeLogs }) => {
+      const attributes = readAttributes(resource?.attributes ?? [])
+      return scopeLogs.flatMap(({ scope, logRecords }) => {
+        const origin = { resource: attributes, scopeName: scope?.name ?? '' }
+        return logRecords.map(record => readRecord(record, origin))
+      })
+    })
   } catch (error) {
     if (error instanceof Refusal) throw error
     const reason = (error as Error).message
@@ -99,7 +139,8 @@ function decodeProtobuf(bytes: Uint8Array): LogRecord[] {
   }
 }
 
-const readRecord = (record: RecordMessage): LogRecord => ({
+const readRecord = (record: RecordMessage, origin: LogOrigin): LogRecord => ({
+  origin,
   traceId: hex(record.traceId),
   spanId: hex(record.spanId),
   micros: microsOfInt64(record.timeUnixNano) || microsOfInt64(record.observedTimeUnixNano),

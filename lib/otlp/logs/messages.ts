@@ -9,35 +9,14 @@ import type { PlacedMessages } from '../../trace/span-messages.ts'
 import { fitSpan } from '../content/fit-span.ts'
 import { isSameSystem, systemMessage } from '../content/system-message.ts'
 import { readForm } from '../wire/attribute-values.ts'
-import type { OtlpEncoding } from '../wire/request.ts'
-import { decodeLogs, type LogRecord } from './decode.ts'
+import { type LogRecord, nameOfEvent } from './decode.ts'
 
-export interface Logs {
-  readonly messages: readonly PlacedMessages[]
-  /** Number of records that have messages but no valid span id. */
-  readonly unplaced: number
-  /** Number of other records, including events whose sender does not record content. */
-  readonly others: number
-}
-
-/** Throws a Refusal if the body is not a valid export of logs. */
-export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
-  const messages: PlacedMessages[] = []
-  let unplaced = 0
-  let others = 0
-  for (const [place, record] of decodeLogs(bytes, encoding).entries()) {
-    const said = messagesOf(record)
-    if (said === undefined || !(said.input?.length || said.output?.length)) others++
-    else if (!isId(record.traceId, 32) || !isId(record.spanId, 16)) unplaced++
-    else messages.push(spanMessages(record, place, said))
-  }
-  return { messages, unplaced, others }
-}
-
-const isId = (id: string, digits: number): boolean => id.length === digits && /^[0-9a-f]+$/.test(id) && !/^0+$/.test(id)
-
-function spanMessages({ traceId, spanId, micros }: LogRecord, place: number, said: Said): PlacedMessages {
-  const texts = fit({ input: textOf(said.input), output: textOf(said.output) })
+/** Returns what a record says to or from a model, as a row for its span; undefined if it says nothing. */
+export function spanMessages(record: LogRecord, place: number): PlacedMessages | undefined {
+  const said = messagesOf(record)
+  if (said === undefined || !(said.input?.length || said.output?.length)) return undefined
+  const { traceId, spanId, micros } = record
+  const texts = fitTexts({ input: textOf(said.input), output: textOf(said.output) })
   const digest = sha256(JSON.stringify([micros, texts.input, texts.output])).slice(0, 32)
   return { traceId, spanId, micros, place, digest, ...texts }
 }
@@ -46,19 +25,26 @@ const textOf = (messages: readonly Json[] | undefined): string | null =>
   messages === undefined || messages.length === 0 ? null : stringifyExact(messages)
 
 /**
- * Cuts messages to a span's maximum size. A list cut as a whole, or nested too deeply, becomes a list of one string.
+ * Cuts messages to a span's maximum size. A list cut as a whole, or nested too deeply, becomes a list of one string,
+ * unless another `form` is given.
  */
-function fit({ input, output }: { input: string | null; output: string | null }) {
+export function fitTexts({ input, output }: Texts, form: (text: string) => string = asList): Texts {
   const free = (text: string | null) => ({ stored: text, canonical: text ?? 'null' })
   const span = { id: '', name: '', kind: 'llm', status: 'ok', startedAt: '', endedAt: '' } as const
   const fitted = fitSpan({ ...span, input: free(input), output: free(output) } as never)
-  const list = (stored: string | null | undefined) => {
+  const fit = (stored: string | null | undefined) => {
     if (stored == null || stored === 'null') return null
-    if (!stored.startsWith('[')) return `[${stored}]`
-    return inspectText(stored).depth > MAX_DEPTH ? JSON.stringify([stored]) : stored
+    return inspectText(stored).depth > MAX_DEPTH ? form(JSON.stringify(stored)) : form(stored)
   }
-  return { input: list(fitted.input?.stored), output: list(fitted.output?.stored) }
+  return { input: fit(fitted.input?.stored), output: fit(fitted.output?.stored) }
 }
+
+interface Texts {
+  readonly input: string | null
+  readonly output: string | null
+}
+
+const asList = (text: string): string => (text.startsWith('[') ? text : `[${text}]`)
 
 /** Maximum depth of a message list. An export line that contains the list must still be readable. */
 const MAX_DEPTH = 90
@@ -69,8 +55,9 @@ interface Said {
 }
 
 /** Returns undefined if the record is not one of these events. */
-export function messagesOf({ eventName, body, attributes }: LogRecord): Said | undefined {
-  const name = eventName === '' ? attributes.get('event.name') : eventName
+export function messagesOf(record: LogRecord): Said | undefined {
+  const { body, attributes } = record
+  const name = nameOfEvent(record)
   const said = readForm(body, 'loose')
   switch (name) {
     case 'gen_ai.system.message':

@@ -4,6 +4,7 @@
  * protobuf libraries can write them. Unknown fields are ignored, as the protocol requires. A value with the wrong type
  * causes the whole request to be rejected.
  */
+import { Refusal } from '../../errors.ts'
 import { MAX_EXPORT_VALUES } from '../../schema/otlp.ts'
 import { readBody, readPart } from '../../trace/body.ts'
 import { ByteRanges, divideJson, LIST_DEPTH } from './json-division.ts'
@@ -33,6 +34,7 @@ import type {
   SentSpans,
   SpanGroup
 } from './request.ts'
+import { signalBody } from './signals.ts'
 import { inCamelCase } from './snake-case.ts'
 
 /** Reads an export request. Throws `invalid_json`, or `invalid_request` with the field's path. */
@@ -53,8 +55,11 @@ export function decodeLargeJson(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] 
   const counted = new Set<number>()
   const groups = readGroups(exact, (group, path) => {
     const [index] = sentSpans(group, path)
-    if (index !== undefined) counted.add(index as number)
-    const ranges = index === undefined ? new ByteRanges() : (lists[index as number] as ByteRanges)
+    if (index !== undefined && typeof index !== 'number') {
+      throw new Refusal('payload_too_large', 'body: a large export must have field names in lowerCamelCase')
+    }
+    if (index !== undefined) counted.add(index)
+    const ranges = index === undefined ? new ByteRanges() : (lists[index] as ByteRanges)
     return new SlicedJsonSpans(bytes, ranges, fieldPath(path, 'spans'))
   })
   // If a key is repeated, its last list counts. The other lists must still be valid JSON.
@@ -94,7 +99,7 @@ const named = (object: JsonObject, snake: string): JsonObject =>
 type ReadSpans<S> = (group: JsonObject, path: string) => S
 
 const readGroups = <S extends SentSpans>(body: unknown, readSpans: ReadSpans<S>): SpanGroup<S>[] =>
-  listOf(named(objectOf(body, 'body'), 'resource_spans'), 'resourceSpans', 'body', (item, path) =>
+  listOf(named(signalBody(objectOf(body, 'body'), 'traces'), 'resource_spans'), 'resourceSpans', 'body', (item, path) =>
     readResourceSpans(item, path, readSpans)
   ).flat()
 

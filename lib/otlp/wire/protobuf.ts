@@ -18,6 +18,7 @@ import type {
   SentSpans,
   SpanGroup
 } from './request.ts'
+import { checkProtobufSignal } from './signals.ts'
 import { type Int64, microsOfInt64 } from './time.ts'
 
 /** The schema of an export request. Tests also use it to encode requests. */
@@ -124,6 +125,7 @@ const LINKS = 13
 
 /** Reads an export request. Throws `invalid_request` if the bytes do not encode an export request. */
 export function decodeProtobuf(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] {
+  checkProtobufSignal(bytes, 'traces')
   return decoding(() => {
     const parts = new Parts()
     const ranges = findInner(bytes, { from: 0, end: bytes.length }, RESOURCE_SPANS, parts)

@@ -3,6 +3,7 @@
  * byte. A string that is assembled from columns and searched only for ASCII has the same bytes as if it had been
  * decoded from UTF-8 and encoded again, but uses less CPU (test/bench/RESULTS.md, "Backups").
  */
+import type { SpanMessages } from '../../trace/span-messages.ts'
 
 /** A row as the driver received it. */
 export type RawRow = readonly (Buffer | null)[]
@@ -42,9 +43,11 @@ export class RowReader {
 }
 
 /** Converts messages' strings to one character per UTF-8 byte. */
-export function bytewise<T extends { readonly input: string | null; readonly output: string | null }>(messages: T): T {
-  const { input, output } = messages
-  return { ...messages, input: asBytes(input), output: asBytes(output) }
+export function bytewise<T extends Pick<SpanMessages, 'input' | 'output'> & { readonly event?: string | null }>(
+  messages: T
+): T {
+  const { input, output, event } = messages
+  return { ...messages, input: asBytes(input), output: asBytes(output), event: asBytes(event ?? null) }
 }
 
 const asBytes = (text: string | null): string | null => (text === null ? null : Buffer.from(text).toString('latin1'))

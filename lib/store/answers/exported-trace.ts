@@ -53,8 +53,12 @@ function recordedMember(trace: ExportedRow, spans: readonly ExportedSpan[], mess
   return members.length === 0 ? '' : `,"recorded":{${members.join(',')}}`
 }
 
-const messagesMember = ({ spanId, micros, place, digest, input, output }: SpanMessages): string =>
-  `{"spanId":"${spanId}","micros":${micros},"place":${place},"digest":"${digest}","input":${input},"output":${output}}`
+function messagesMember({ spanId, micros, place, digest, input, output, event, facts, call }: SpanMessages): string {
+  const more = `${event == null ? '' : `,"event":${event}`}${facts == null ? '' : `,"facts":${facts}`}`
+  const named = call == null ? '' : `,"call":${plain(call)}`
+  const own = `"spanId":"${spanId}","micros":${micros},"place":${place},"digest":"${digest}"`
+  return `{${own},"input":${input},"output":${output}${more}${named}}`
+}
 
 /** Whether the detail shows the usage as sent. Responses fill in missing counts. */
 function isShownAsSent({ inputTokens, outputTokens, totalTokens }: UsageFields): boolean {

@@ -18,7 +18,8 @@ export async function* readStrayMessages(sql: Sql, projectId: number): AsyncGene
         ? sql`true`
         : sql`(m.trace_id, m.span_id, m.digest) > (${last.traceId}::uuid, ${last.spanId}::bytea, ${last.digest}::bytea)`
     const rows: PlacedMessages[] = await sql<PlacedMessages[]>`
-      select trace_id as "traceId", span_id as "spanId", micros, place, digest, input, output
+      select trace_id as "traceId", span_id as "spanId", micros, place, digest, input, output,
+        event, facts, call
       from span_messages m
       where project_id = ${projectId} and ${after}
         and not exists (select from traces t where t.project_id = ${projectId} and t.id = m.trace_id)

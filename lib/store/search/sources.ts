@@ -34,6 +34,7 @@ interface SpanRow {
 /** Fields by which a span is matched with messages that were received separately (lib/trace/span-messages.ts). */
 interface SpanPlace {
   readonly id: string
+  readonly kind: string
   readonly parentSpanId: string | null
   readonly startedAt: string
   readonly endedAt: string
@@ -89,20 +90,26 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
   return sources
 }
 
-/** Returns a trace with the separately stored messages of its calls. */
+/**
+ * Returns a trace with the separately stored messages of its calls. The messages of its other spans, such as a coding
+ * agent's prompt, can be the input or output of the trace.
+ */
 async function withMessages<T extends TraceRow & { readonly calls: readonly SpanRow[] }>(
   sql: Sql,
   projectId: number,
   trace: T
 ): Promise<T> {
   const places = await sql<SpanPlace[]>`
-    select id, parent_id as "parentSpanId", started_at as "startedAt", ended_at as "endedAt" from spans
-    where project_id = ${projectId} and trace_seq = ${trace.seq} and kind = 'llm'`
+    select id, kind, parent_id as "parentSpanId", started_at as "startedAt", ended_at as "endedAt" from spans
+    where project_id = ${projectId} and trace_seq = ${trace.seq}`
   const placeOf = new Map(places.map(place => [place.id, place]))
   const calls = trace.calls.flatMap(call => {
     const place = placeOf.get(call.id)
     return place === undefined ? [] : { ...call, ...place }
   })
-  const joined = joinMessages(trace, calls, await readMessages(sql, projectId, [trace.id]))
-  return { ...joined.trace, calls: joined.spans }
+  const messages = await readMessages(sql, projectId, [trace.id])
+  const isCall = new Set(calls.map(({ id }) => id))
+  const others = places.filter(({ id }) => !isCall.has(id)).map(place => ({ ...place, input: null, output: null }))
+  const joined = joinMessages(trace, calls, messages)
+  return { ...joinMessages(trace, [...calls, ...others], messages).trace, calls: joined.spans }
 }

@@ -1,15 +1,16 @@
 /** Messages received as log records, separately from the spans they belong to (lib/trace/span-messages.ts). */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
-import { MAX_DOCUMENT_BYTES } from '../../schema/input.ts'
-import type { PlacedMessages } from '../../trace/span-messages.ts'
+import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
+import { callsOf } from '../../trace/call-details.ts'
+import { findTargets, type PlacedMessages } from '../../trace/span-messages.ts'
 import { isSearched } from '../search/state.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
 /**
- * Adds messages to a project. Messages already stored stay unchanged, so a resend changes nothing. If the project is
- * searched, the messages' traces are queued for indexing again.
+ * Adds messages to a project, and to each span at most MAX_EVENTS events. Messages already stored stay unchanged, so a
+ * resend changes nothing. If the project is searched, the messages' traces are queued for indexing again.
  */
 export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
   if (!(await isSearched(sql, projectId))) return insertMessages(sql, projectId, messages)
@@ -26,33 +27,63 @@ export async function addMessages(sql: Sql, projectId: number, messages: readonl
 async function insertMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
   const column = <T>(of: (each: PlacedMessages) => T) => messages.map(of)
   await sql`
-    insert into span_messages (project_id, trace_id, span_id, micros, place, digest, input, output)
-    select ${projectId}, trace_id, span_id, micros, place, digest, input::json, output::json
-    from unnest(
+    insert into span_messages (project_id, trace_id, span_id, micros, place, digest, input, output, event, facts, call)
+    select ${projectId}, trace_id, span_id, micros, place, digest, input::json, output::json, event::json,
+      facts::json, call
+    from (select *, row_number() over (partition by trace_id, span_id, event is null order by micros, place) as n
+      from unnest(
       ${column(each => each.traceId)}::uuid[], ${column(each => each.spanId)}::bytea[],
       ${column(each => each.micros)}::bigint[], ${column(each => each.place)}::int[],
       ${column(each => each.digest)}::bytea[], ${column(each => each.input)}::text[],
-      ${column(each => each.output)}::text[]
-    ) as m (trace_id, span_id, micros, place, digest, input, output)
+      ${column(each => each.output)}::text[], ${column(each => each.event ?? null)}::text[],
+      ${column(each => each.facts ?? null)}::text[], ${column(each => each.call ?? null)}::text[]
+    ) as u (trace_id, span_id, micros, place, digest, input, output, event, facts, call)) m
+    where m.event is null or m.n <= ${MAX_EVENTS} - (
+      select count(*) from span_messages e where e.project_id = ${projectId}
+        and e.trace_id = m.trace_id and e.span_id = m.span_id and e.event is not null
+    )
     on conflict do nothing`
 }
 
 /** Returns these traces' messages in order, omitting a span's messages beyond the maximum document size. */
-export function readMessages(
+export async function readMessages(
   sql: Sql,
   projectId: number,
   traceIds: readonly string[],
   names: TableNames = SCHEMA_NAMES
 ): Promise<PlacedMessages[]> {
-  return sql<PlacedMessages[]>`
-    select trace_id as "traceId", span_id as "spanId", micros, place, digest, input, output
+  const messages = await sql<PlacedMessages[]>`
+    select trace_id as "traceId", span_id as "spanId", micros, place, digest, input, output, event, facts, call
     from (
-      select *, sum(coalesce(octet_length(input::text), 0) + coalesce(octet_length(output::text), 0))
+      select *, sum(coalesce(octet_length(input::text), 0) + coalesce(octet_length(output::text), 0)
+        + coalesce(octet_length(event::text), 0))
         over (partition by trace_id, span_id order by micros, place, digest) as bytes
       from ${sql.unsafe(names.span_messages)} where project_id = ${projectId} and trace_id = any (${traceIds as string[]}::uuid[])
     ) counted
     where bytes <= ${MAX_DOCUMENT_BYTES}
     order by trace_id, span_id, micros, place, digest`
+  const named = [...new Set(messages.filter(({ call }) => call != null).map(({ traceId }) => traceId))]
+  if (named.length === 0) return messages
+  const spans = await sql<CallRow[]>`
+    select t.id as "traceId", s.id, s.call_details as details,
+      (extract(epoch from s.started_at) * 1000000)::bigint as "startMicros",
+      (extract(epoch from s.ended_at) * 1000000)::bigint as "endMicros"
+    from ${sql.unsafe(names.traces)} t
+    join ${sql.unsafe(names.spans)} s on s.project_id = ${projectId} and s.trace_seq = t.seq
+    where t.project_id = ${projectId} and t.id = any (${named}::uuid[]) and s.call_details is not null`
+  return findTargets(
+    messages,
+    spans.map(({ details, ...span }) => ({ ...span, calls: callsOf(JSON.parse(details)) }))
+  )
+}
+
+interface CallRow {
+  readonly traceId: string
+  readonly id: string
+  /** JSON text. */
+  readonly details: string
+  readonly startMicros: number
+  readonly endMicros: number
 }
 
 /** Maximum number of messages that a sweep examines. */
@@ -61,23 +92,23 @@ const MOST_SWEPT = 1000
 export interface Swept {
   /** Number of messages examined. If it is MOST_SWEPT, more may be waiting. */
   readonly looked: number
-  /** Numbers of deleted messages whose spans never arrived, by project. */
-  readonly leftOut: readonly { readonly projectId: number; readonly count: number }[]
+  /** Numbers of deleted records whose spans never arrived, by project and name. */
+  readonly leftOut: readonly { readonly projectId: number; readonly counts: ReadonlyMap<string, number> }[]
 }
 
 /** Checks whether the spans of messages received more than `afterMs` ago have arrived. */
 export async function sweepMessages(sql: Sql, afterMs: number): Promise<Swept> {
   const old = await sql<WaitingMessage[]>`
-    select project_id as "projectId", trace_id as "traceId", span_id as "spanId", digest
+    select project_id as "projectId", trace_id as "traceId", span_id as "spanId", digest, call
     from span_messages where waits and received_at < now() - ${afterMs} * interval '1 ms' limit ${MOST_SWEPT}`
-  const leftOut: { projectId: number; count: number }[] = []
+  const leftOut: { projectId: number; counts: ReadonlyMap<string, number> }[] = []
   for (const projectId of new Set(old.map(each => each.projectId))) {
-    const count = await sweepProject(
+    const counts = await sweepProject(
       sql,
       projectId,
       old.filter(each => each.projectId === projectId)
     )
-    if (count > 0) leftOut.push({ projectId, count })
+    if (counts.size > 0) leftOut.push({ projectId, counts })
   }
   return { looked: old.length, leftOut }
 }
@@ -87,20 +118,28 @@ interface WaitingMessage {
   readonly traceId: string
   readonly spanId: string
   readonly digest: string
+  readonly call: string | null
 }
 
-/** Marks messages whose span has arrived, deletes the rest, and returns the number deleted. */
-async function sweepProject(sql: Sql, projectId: number, messages: readonly WaitingMessage[]): Promise<number> {
-  const [row] = await sql<[{ count: number }]>`
+/** Name under which messages of model calls are counted. */
+const MESSAGES = 'messages of model calls'
+
+/** Marks messages whose span, or whose call's trace, has arrived, and deletes the rest. Returns their numbers by name. */
+async function sweepProject(
+  sql: Sql,
+  projectId: number,
+  messages: readonly WaitingMessage[]
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await sql<{ name: string; count: number }[]>`
     with old as materialized (
       select trace_id, span_id, digest, exists (
         select from traces t join spans s on s.project_id = ${projectId} and s.trace_seq = t.seq
-        where t.project_id = ${projectId} and t.id = w.trace_id and s.id = w.span_id
+        where t.project_id = ${projectId} and t.id = w.trace_id and (s.id = w.span_id or w.call is not null)
       ) as placed
       from unnest(
         ${messages.map(each => each.traceId)}::uuid[], ${messages.map(each => each.spanId)}::bytea[],
-        ${messages.map(each => each.digest)}::bytea[]
-      ) as w (trace_id, span_id, digest)
+        ${messages.map(each => each.digest)}::bytea[], ${messages.map(each => each.call)}::text[]
+      ) as w (trace_id, span_id, digest, call)
     ), kept as (
       update span_messages m set waits = false from old
       where m.project_id = ${projectId} and old.placed
@@ -109,10 +148,10 @@ async function sweepProject(sql: Sql, projectId: number, messages: readonly Wait
       delete from span_messages m using old
       where m.project_id = ${projectId} and not old.placed and m.waits
         and (m.trace_id, m.span_id, m.digest) = (old.trace_id, old.span_id, old.digest)
-      returning 1
+      returning coalesce(m.event ->> 'name', ${MESSAGES}) as name
     )
-    select count(*)::int as count from gone`
-  return row.count
+    select name, count(*)::int as count from gone group by name order by name`
+  return new Map(rows.map(({ name, count }) => [name, count]))
 }
 
 /** Whether more messages may be waiting, because a sweep reached its maximum. */

@@ -46,6 +46,8 @@ export interface ChangedTrace {
   readonly listed: Listed | undefined
   /** Rows of the added spans. */
   readonly spans: SpanRows | undefined
+  /** Stored spans to remove. */
+  readonly removed?: readonly { readonly id: string }[]
   /** Rows of the added scores. */
   readonly scores?: ScoreRows | undefined
 }
@@ -192,9 +194,29 @@ const REMOVE_TAGS: Statement<RemovedTag> = {
     )
 }
 
+interface RemovedSpan {
+  readonly seq: number
+  readonly id: string
+}
+const REMOVED_SPAN_COLUMNS: readonly Column[] = [
+  { name: 'trace_seq', type: 'bigint' },
+  { name: 'id', type: 'bytea' }
+]
+const REMOVE_SPANS: Statement<RemovedSpan> = {
+  name: 'remove_spans',
+  text: ({ spans }) => `delete from ${spans} s using ${rowSource(REMOVED_SPAN_COLUMNS, 3, 'r')}
+    where s.project_id = $1::int and $2::bigint > 0 and s.trace_seq = r.trace_seq and s.id = r.id`,
+  parameters: spans =>
+    [spans.map(span => span.seq), spans.map(span => span.id)].map((values, i) =>
+      parameter(REMOVED_SPAN_COLUMNS[i] as Column, values)
+    )
+}
+
 /** Returns statements that a connection must prepare before it executes the statements of `changesOf`. */
 export const prepareChanges = ({ names, suffix }: Tables): string[] =>
-  [...Object.values(UPDATES), REMOVE_TAGS].map(({ name, text }) => `prepare ${name}${suffix} as ${text(names)}`)
+  [...Object.values(UPDATES), REMOVE_TAGS, REMOVE_SPANS].map(
+    ({ name, text }) => `prepare ${name}${suffix} as ${text(names)}`
+  )
 
 export interface Execution {
   readonly name: string
@@ -240,6 +262,7 @@ function changesOfProject(
     else advances.push({ done: done.advance, lists: listed.lists, ranked: rank(trace), ...changed })
   }
   const removed = traces.flatMap(({ listed }) => listed?.removed ?? [])
+  const removedSpans = traces.flatMap(({ seq, removed = [] }) => removed.map(({ id }) => ({ seq, id })))
   const execute = <T>({ name, parameters }: Statement<T>, items: readonly T[]): Execution[] =>
     items.length === 0 ? [] : [{ name, parameters: [String(projectId), String(items.length), ...parameters(items)] }]
   return [
@@ -247,6 +270,7 @@ function changesOfProject(
     ...execute(UPDATES.end, ends),
     ...execute(UPDATES.growth, growths),
     ...execute(UPDATES.advance, advances),
-    ...execute(REMOVE_TAGS, removed)
+    ...execute(REMOVE_TAGS, removed),
+    ...execute(REMOVE_SPANS, removedSpans)
   ]
 }

@@ -346,12 +346,11 @@ function addTotals({ traces, changed }: Pick<Batch, 'traces' | 'changed'>, slot:
     totals.set(projectId, sum)
   }
   for (const { projectId, rows, estimatedBytes } of traces) add(projectId, 1, rows, estimatedBytes)
-  for (const {
-    projectId,
-    spans,
-    changed: { sums }
-  } of changed)
-    add(projectId, 0, spans, sums.addedBytes)
+  for (const { projectId, spans, removed, changed: each } of changed) {
+    add(projectId, 0, spans, each.sums.addedBytes)
+    const sum = totals.get(projectId)
+    if (sum !== undefined) sum.spans -= removed?.length ?? 0
+  }
   // Every batch locks projects in the same order, so that two batches cannot deadlock.
   return [...totals]
     .sort(([a], [b]) => a - b)

@@ -114,7 +114,8 @@ function spanUsageOf(cells: UsageCells, ranks: Ranks): CountedSpan {
   const responseId = details?.responseId ?? ranks[nameOfResponse(id)]?.[2]
   const tokens = { inputTokens, outputTokens, totalTokens }
   const cost = { costUsd, costIsComputed: details?.computedCost !== undefined }
-  return { id, parentId, kind, model, startMicros, endMicros, ...tokens, ...cost, responseId, failed }
+  const calls = { responseId, toolCallId: details?.toolCallId, step: details?.step }
+  return { id, parentId, kind, model, startMicros, endMicros, ...tokens, ...cost, failed, ...calls }
 }
 
 const SEPARATOR = '\u0001'

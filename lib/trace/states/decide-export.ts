@@ -7,7 +7,9 @@
 import { isStoredAs, shortHash } from '../prepared.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
 import { takePlaces } from './kept-spans.ts'
+import type { CountedSpan } from './left-out.ts'
 import { type Reason, type SpanRefusal, sumRefusals } from './span-refusals.ts'
+import { findReplaced, type Replaced } from './steps.ts'
 
 /** A stored trace's state before spans are added. */
 export interface ExportState {
@@ -34,6 +36,8 @@ export interface ExportDecision {
   readonly growth: Growth | undefined
   /** Spans to insert. */
   readonly added: readonly GatheredSpan[]
+  /** Stored steps to remove, because spans replace them. */
+  readonly removed: readonly CountedSpan[]
   /** Spans without a slot. Their claims about the trace still count. */
   readonly leftOut: readonly GatheredSpan[]
   readonly duplicate: number
@@ -44,12 +48,13 @@ export interface ExportDecision {
 export function decideExport(state: ExportState | undefined, operation: ExportOperation): ExportDecision {
   const reason = state && closedTo(state, operation)
   if (reason !== undefined) return refuseAll(operation, reason)
-  const { added, leftOut, duplicate, refused } = sortSpans(state, operation)
-  const isSilent = added.length === 0 && leftOut.length === 0
-  const growth = isSilent ? undefined : gather(operation.traceId, state?.gathered, added, leftOut)
+  const replaced = findReplaced(state?.gathered?.spans, operation.spans)
+  const { added, leftOut, duplicate, refused } = sortSpans(state, operation, replaced)
+  const isSilent = added.length === 0 && leftOut.length === 0 && replaced.absorbed.length === 0
+  const growth = isSilent ? undefined : gather(operation.traceId, state?.gathered, added, leftOut, undefined, replaced)
   const writes = added.length > 0 || growth?.changed === true
   const refusals = sumRefusals(refused.map(([span, reason]) => refusalOf(operation, span, reason)))
-  return { growth: writes ? growth : undefined, added, leftOut, duplicate, refusals }
+  return { growth: writes ? growth : undefined, added, removed: replaced.removed, leftOut, duplicate, refusals }
 }
 
 /** Returns why the trace accepts none of these spans, or undefined if it accepts spans. */
@@ -61,12 +66,18 @@ function closedTo(state: ExportState, { environment }: ExportOperation): Reason 
 }
 
 /** Splits spans into new spans to store, new spans without a slot, rejected spans and a count of duplicates. */
-function sortSpans(state: ExportState | undefined, { spans, maxSpans }: ExportOperation) {
+function sortSpans(
+  state: ExportState | undefined,
+  { spans, maxSpans }: ExportOperation,
+  { absorbed, removed }: Replaced
+) {
   const fresh = new Map<string, GatheredSpan>()
   const refused: [span: GatheredSpan, reason: Reason][] = []
+  const [unstored, gone] = [new Set(absorbed), new Set(removed.map(({ id }) => id))]
   for (const span of spans) {
+    if (unstored.has(span)) continue
     const other = fresh.get(span.id)
-    const known = state?.spanHashes.get(span.id) ?? (other && shortHash(other))
+    const known = (gone.has(span.id) ? undefined : state?.spanHashes.get(span.id)) ?? (other && shortHash(other))
     if (known === undefined) fresh.set(span.id, span)
     else if (!isStoredAs(known, span)) refused.push([span, 'conflict'])
   }
@@ -83,5 +94,5 @@ const refusalOf = ({ traceId }: ExportOperation, { id }: GatheredSpan, reason: R
 
 function refuseAll(operation: ExportOperation, reason: Reason): ExportDecision {
   const refusals = sumRefusals(operation.spans.map(span => refusalOf(operation, span, reason)))
-  return { growth: undefined, added: [], leftOut: [], duplicate: 0, refusals }
+  return { growth: undefined, added: [], removed: [], leftOut: [], duplicate: 0, refusals }
 }

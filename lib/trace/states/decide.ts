@@ -21,6 +21,7 @@ import { decideExport, type ExportOperation } from './decide-export.ts'
 import { type Advance, type CopyState, decideRestore, type RestoredHead } from './decide-restore.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
 import type { IdleOperation } from './idle.ts'
+import type { CountedSpan } from './left-out.ts'
 import type { SpanRefusal } from './span-refusals.ts'
 
 /** A stored trace's state before an operation. */
@@ -123,6 +124,8 @@ interface GrowDecision {
   readonly type: 'grow'
   readonly growth: Growth
   readonly added: readonly GatheredSpan[]
+  /** Stored steps to remove (lib/trace/states/steps.ts). */
+  readonly removed: readonly CountedSpan[]
   readonly refusals: readonly SpanRefusal[]
 }
 
@@ -328,9 +331,9 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
 function decideSpans(state: TraceState | undefined, operation: ExportOperation): Decision {
   // The new trace was prepared together with these spans (lib/threads/ready.ts).
   if (state === undefined) return { type: 'insert' }
-  const { growth, added, duplicate, refusals } = decideExport(state, operation)
+  const { growth, added, removed, duplicate, refusals } = decideExport(state, operation)
   if (growth === undefined) return { type: 'duplicate', spanCount: state.spanCount, duplicate, refusals }
-  return { type: 'grow', growth, added, refusals }
+  return { type: 'grow', growth, added, removed, refusals }
 }
 
 /** Ends an idle trace. Changes nothing if the trace has changed since, or no longer exists. */
@@ -338,7 +341,7 @@ function decideIdle(state: TraceState | undefined, { traceId, version, end }: Id
   if (state?.gathered === undefined || !state.running || state.version !== version) {
     return { type: 'duplicate', spanCount: state?.spanCount ?? 0, duplicate: 0 }
   }
-  return { type: 'grow', growth: gather(traceId, state.gathered, [], [], end), added: [], refusals: [] }
+  return { type: 'grow', growth: gather(traceId, state.gathered, [], [], end), added: [], removed: [], refusals: [] }
 }
 
 /** Decides an operation on a trace. `state` is undefined if the project has no trace with this id. */

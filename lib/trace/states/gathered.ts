@@ -9,53 +9,19 @@
 import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../../schema/input.ts'
 import { traceDocument, usageDocument } from '../document.ts'
 import { mergedMetadata } from '../metadata.ts'
-import type { PreparedSpan, TraceFields } from '../prepared.ts'
+import type { TraceFields } from '../prepared.ts'
 import { remembering } from '../remembering.ts'
 import { countBytes } from '../span-sums.ts'
 import { SpanTree } from '../span-tree.ts'
-import { isCall, type Spent, sumSpending } from '../span-usage.ts'
+import { type Spent, sumSpending } from '../span-usage.ts'
 import { durationMs, isBefore, timestampOf } from '../timestamp.ts'
+import { type GatheredSpan, gatheredUsage, INNER, type Level, ROOT } from './gathered-span.ts'
 import { type IdleEnd, markEnd, ranksOfEnd, readEnd } from './idle.ts'
 import { type CountedSpan, countFailed, markLeftOut, ranksOfLeftOut, readLeftOut } from './left-out.ts'
 import { beats, END, FUTURE_END, nameOfStatus, type Rank, type Ranks } from './ranks.ts'
+import { NOTHING_REPLACED, type Replaced, ranksOfSteps, withReplacedSteps } from './steps.ts'
 
-/** Levels of spans, which grade their claims. The root is best, then the first span of a called process. */
-export const ROOT = 1
-export const PROCESS_ROOT = 2
-export const INNER = 3
-export type Level = typeof ROOT | typeof PROCESS_ROOT | typeof INNER
-
-/** A span's claims about its trace. JSON values are text. Missing fields are undefined. */
-export interface SpanHints {
-  readonly level: Level
-  readonly startMicros: number
-  readonly endMicros: number
-  /** Whether the span's end was so far in the future on arrival that the sender's clock must be wrong. */
-  readonly endsInFuture: boolean
-  /** The trace's name, if the span states one. */
-  readonly name: string | undefined
-  /** The name that the trace takes from this span if `name` is undefined. */
-  readonly ownName: string
-  /** The trace's input and output, if the span states them. Otherwise the span's own values count. */
-  readonly input: string | undefined
-  readonly output: string | undefined
-  readonly sessionId: string | undefined
-  readonly userId: string | undefined
-  /** Session and user of the span's resource. They count if no span states its own. */
-  readonly resourceSessionId: string | undefined
-  readonly resourceUserId: string | undefined
-  /** The id of the provider's response, if the span is a model call. */
-  readonly responseId: string | undefined
-  readonly tags: readonly string[]
-  readonly metadata: Readonly<Record<string, string>>
-}
-
-/** The part of a span from which its trace is built. The span's row contains the remaining fields. */
-export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' | 'events'> {
-  readonly hints: SpanHints
-  /** Whether costUsd was computed from the span's tokens. */
-  readonly costIsComputed?: boolean | undefined
-}
+export * from './gathered-span.ts'
 
 /** Sums over a gathered trace's spans, and the state that later spans need. */
 interface Sums {
@@ -123,32 +89,38 @@ const EMPTY_SPANS = '"spans":[],'
 /**
  * Returns the trace with these spans added. `before` is undefined if no spans are stored. `leftOut` contains spans
  * without a slot, whose claims, usage and failures still count. `end` completes a trace without a root
- * (lib/trace/states/idle.ts). Span and error counts are computed from the spans, not from stored counts.
+ * (lib/trace/states/idle.ts). `replaced` has the steps that
+ * spans replace: their claims and usage count, but they are not among the trace's spans. Span and error counts are computed from the spans, not from stored counts.
  */
 export function gather(
   traceId: string,
   before: GatheredState | undefined,
   added: readonly GatheredSpan[],
   leftOut: readonly GatheredSpan[] = [],
-  end?: IdleEnd
+  end?: IdleEnd,
+  { absorbed, removed }: Replaced = NOTHING_REPLACED
 ): Growth {
-  const speakers = leftOut.length === 0 ? added : [...added, ...leftOut]
+  const speakers = leftOut.length + absorbed.length === 0 ? added : [...added, ...leftOut, ...absorbed]
   const claims = settle(before, speakers)
-  const fresh = ranksOfLeftOut(before?.ranks, leftOut.map(gatheredUsage))
+  const fresh = {
+    ...ranksOfLeftOut(before?.ranks, leftOut.map(gatheredUsage)),
+    ...ranksOfSteps(before?.ranks, [...absorbed.map(gatheredUsage), ...removed])
+  }
   // A null prototype keeps V8 from creating a new shape for each new name.
   const gathered: Record<string, Rank> = Object.assign(Object.create(null), before?.ranks)
   for (const [field, { rank }] of claims) gathered[field] = rank
   Object.assign(gathered, fresh, ranksOfTimes(before, speakers))
-  const placed = new SpanTree(added.map(gatheredUsage), before?.spans)
+  const placed = new SpanTree(added.map(gatheredUsage), treeWithout(before?.spans, removed))
   const without = readLeftOut(gathered, placed)
-  const spans = without.length === 0 ? placed : new SpanTree(without, placed)
+  const spans = withReplacedSteps(without.length === 0 ? placed : new SpanTree(without, placed), gathered)
   const ranks = end === undefined ? gathered : { ...gathered, ...ranksOfEnd(end, spans.size) }
   const idle = readEnd(ranks, spans.size)
   const spent = sumSpending(spans)
   const fields = takeFields(before, claims, speakers, ranks, idle, spent)
   const mark = (metadata: string | null) => markLeftOut(markEnd(metadata, ranks, idle), ranks, without)
   const free = fit(traceId, fields, claims, before, mark)
-  const addedBytes = free.documentBytes - (before?.documentBytes ?? 0) + countBytes(added)
+  const removedBytes = removed.reduce((sum, { step }) => sum + (step?.bytes ?? 0), 0)
+  const addedBytes = free.documentBytes - (before?.documentBytes ?? 0) + countBytes(added) - removedBytes
   return {
     input: free.input,
     output: free.output,
@@ -164,13 +136,26 @@ export function gather(
       fields.startedAt !== before?.startedAt ||
       fields.endedAt !== before.endedAt ||
       fields.status !== before.status,
-    bodyHash: xor([before?.bodyHash ?? NO_SPANS, ...added.map(span => span.hash)]),
+    bodyHash: xor([
+      before?.bodyHash ?? NO_SPANS,
+      ...added.map(span => span.hash),
+      ...removed.flatMap(({ step }) => step?.hash ?? [])
+    ]),
     spanCount: placed.size,
     errorCount: countFailed(spans),
     estimatedBytes: (before?.estimatedBytes ?? 0) + addedBytes,
     ...fields,
     metadata: free.metadata
   }
+}
+
+function treeWithout(
+  spans: SpanTree<CountedSpan> | undefined,
+  removed: readonly CountedSpan[]
+): SpanTree<CountedSpan> | undefined {
+  if (spans === undefined || removed.length === 0) return spans
+  const ids = new Set(removed.map(({ id }) => id))
+  return new SpanTree([...spans].filter(({ id }) => !ids.has(id)))
 }
 
 /** Returns the best new claim for each field, if better than the claim that supplied the stored value. */
@@ -370,23 +355,6 @@ function measure(id: string, fields: TraceFields, metadata: string | null): numb
   })
   return Buffer.byteLength(head + tail) - EMPTY_SPANS.length
 }
-
-/** Returns the span fields that the sums read. */
-export const gatheredUsage = (span: GatheredSpan): CountedSpan => ({
-  id: span.id,
-  parentId: span.parentId,
-  kind: span.kind,
-  inputTokens: span.inputTokens,
-  outputTokens: span.outputTokens,
-  totalTokens: span.totalTokens,
-  costUsd: span.costUsd,
-  costIsComputed: span.costIsComputed,
-  model: span.model,
-  startMicros: span.hints.startMicros,
-  endMicros: span.hints.endMicros,
-  responseId: isCall(span) ? span.hints.responseId : undefined,
-  failed: span.status === 'error'
-})
 
 const DIGITS = Buffer.from('0123456789abcdef')
 const ZERO = '0'.charCodeAt(0)

@@ -2,6 +2,7 @@
  * Remembers spans without a slot in a gathered trace, among the trace's ranks. Their usage and failures keep the
  * trace's sums correct, and their ids keep resent spans from counting twice.
  */
+import type { StepMark } from '../call-details.ts'
 import type { SpanUsage } from '../span-usage.ts'
 import { setMark } from './marks.ts'
 import type { Rank, Ranks } from './ranks.ts'
@@ -21,6 +22,10 @@ const NOT_KNOWN_TO_FAIL = 0
 /** The part of a span that the trace's sums read. */
 export interface CountedSpan extends SpanUsage {
   readonly failed: boolean
+  /** The id of the tool use, if the span is of a tool. */
+  readonly toolCallId?: string | undefined
+  /** Set if the span is a step made from log records (lib/trace/states/steps.ts). */
+  readonly step?: StepMark | undefined
 }
 
 type Cells = readonly [

@@ -2,11 +2,13 @@
 
 import Type from 'typebox'
 import { describeProject } from '../../../lib/admin/projects.ts'
+import { describeUnkept } from '../../../lib/admin/unkept-records.ts'
 import type { App } from '../../../lib/app.ts'
 import { checkQueryTexts, found, refuseField } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { readProjectNear, renameProject } from '../../../lib/store/projects/projects.ts'
+import { readUnkept } from '../../../lib/store/projects/unkept-records.ts'
 import { readSearchState, setSearch } from '../../../lib/store/search/state.ts'
 import { bodyReader, IN_PROJECT, pageRoute } from '../page-routes.ts'
 import { ProjectPageReply } from '../replies.ts'
@@ -57,7 +59,8 @@ export default function project(app: App): void {
     const row = found(await readProjectNear(sql, id, request), 'project')
     const { accountId: _, search: isOn, ...shown } = describeProject(row, config.storageLimitBytes)
     const search = isOn ? await sql.readOf(id, (each, names) => readSearchState(each, id, names), request) : null
-    return { body: { ...shown, role, search } }
+    const unkept = (await sql.read(each => readUnkept(each, id), request)).map(describeUnkept)
+    return { body: { ...shown, role, search, unkept } }
   }
 }
 

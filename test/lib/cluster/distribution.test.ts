@@ -12,14 +12,14 @@ const BACK = `
   drop view rollup_latencies;
   drop table rollup_news, rollups, rollup_history, user_sums, saved_views, model_prices, unpriced_models;
   drop table search_news, search_terms, search_segments, search_postings, search_fills;
-  drop table oidc_identities;
+  drop table oidc_identities, unkept_records;
+  alter table spans drop column call_details;
+  alter table span_messages drop column event, drop column facts, drop column call;
   drop index sign_in_attempts_until;
   alter table users drop column oidc_email_until;
-  alter table spans drop column call_details;
   alter table web_sessions drop column proven_at;
   alter table memberships drop column by_claim;
   alter table projects drop column search;
-  alter table spans drop column call_details;
   delete from schema_migrations where version >= 6`
 
 t.test('the tables that a migration makes are distributed where traces are, with what it writes to them', async t => {

@@ -81,7 +81,7 @@ t.test('what stands in the way is said, with what to do', async t => {
 /**
  * Tables that belong to projects, and stay on the coordinator: they are asked for before the project is known, or with people.
  */
-const OF_PROJECTS = ['api_keys', 'audit', 'model_prices', 'saved_views', 'unpriced_models']
+const OF_PROJECTS = ['api_keys', 'audit', 'model_prices', 'saved_views', 'unkept_records', 'unpriced_models']
 
 t.test('each table of the schema has its place, and the distributed ones allow it', async t => {
   const { pool } = await testDatabase(t)

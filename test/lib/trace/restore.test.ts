@@ -56,7 +56,14 @@ t.test('what answers add is not read, and null is as if it were not there', asyn
 t.test('keeps messages that came apart, as they stood', t => {
   const text = JSON.stringify({ trace, recorded: { messages: [MESSAGES] } }).replace(',1.5]', ',1.50e400]')
   const { past } = prepareRestore(Buffer.from(text))
-  t.same(past.messages, [{ ...MESSAGES, traceId: trace.id, output: '["hi",1.50e400]' }])
+  const stored = { ...MESSAGES, traceId: trace.id, output: '["hi",1.50e400]' }
+  t.same(past.messages, [{ ...stored, event: null, facts: null, call: null }])
+  const attributes = { n: 1.5 }
+  const more = { event: { name: 'e', timestamp: trace.startedAt, attributes }, facts: { costUsd: 0.5 }, call: 'tool:t' }
+  const line = JSON.stringify({ trace, recorded: { messages: [{ ...MESSAGES, ...more }] } })
+  t.match(prepareRestore(Buffer.from(line)).past.messages, [
+    { event: JSON.stringify(more.event), facts: '{"costUsd":0.5}', call: 'tool:t' }
+  ])
   t.end()
 })
 
@@ -147,7 +154,9 @@ t.test('refuses what cannot be restored, and says why', async t => {
     ]),
     [{ trace, recorded: { messages: [{ ...MESSAGES, spanId: 'b' }] } }, /recorded.messages\[0\].spanId/],
     [{ trace, recorded: { messages: [{ ...MESSAGES, digest: 'x' }] } }, /recorded.messages\[0\].digest/],
-    [{ trace, recorded: { messages: [{ ...MESSAGES, input: { a: 1 } }] } }, /recorded.messages\[0\].input/],
+    [{ trace, recorded: { messages: [{ ...MESSAGES, event: { name: 'e' } }] } }, /recorded.messages: must hold events/],
+    [{ trace, recorded: { messages: [{ ...MESSAGES, facts: { costUsd: -1 } }] } }, /recorded.messages\[0\].facts/],
+    [{ trace, recorded: { messages: [{ ...MESSAGES, call: '' }] } }, /recorded.messages\[0\].call/],
     [{ trace, recorded: { messages: [{ ...MESSAGES, micros: 0.5 }] } }, /recorded.messages\[0\].micros/],
     [{ trace, recorded: { what: 1 } }, /recorded.what: unknown field/],
     [{ trace, scores: [{ ...score, id: 'x' }] }, /scores\[0\].id: must be 16/],

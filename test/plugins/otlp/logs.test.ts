@@ -90,11 +90,11 @@ t.test('in protobuf, compressed and over gRPC', async t => {
   t.match(await read(traceId), { trace: READ, spans: [READ] })
 })
 
-t.test('other records are accepted and counted; messages that name no span are refused by number', async t => {
+t.test('other records are counted and told once; messages that name no span are refused by number', async t => {
   const { call, sendLogs, ...service } = await setUp(t)
   const { question } = modelCall()
   const lost = { eventName: 'gen_ai.choice', body: 'hi' }
-  t.match(await sendLogs({ body: 'started' }, { eventName: 'device.app.lifecycle' }), ALL_TAKEN)
+  t.match(await sendLogs({ body: 'started' }, { eventName: 'device.app.lifecycle' }), { text: /2 not kept/ })
   t.match(await sendLogs({ body: 'started' }, lost, question, { ...question, spanId: '0'.repeat(16) }), {
     status: 200,
     body: {
@@ -127,6 +127,9 @@ t.test('messages whose span does not come are dropped after a while, which is sa
   t.match((await read(placed.traceId)).spans, [{ input: READ.input }])
   t.match(said.join(), /dropped [12] messages from log records: no span came that they name/)
   t.match((await call('GET', '/metrics')).text, /^spoor_log_records_total\{kind="left_out"\} 2$/m)
+  const counted = () => service.database.pool.run(sql => sql`select name, count from unkept_records`)
+  await until(async () => (await counted()).length > 0)
+  t.same(await counted(), [{ name: 'messages of model calls', count: 2 }])
 })
 
 t.test('messages belong to the project of the key', async t => {
@@ -192,4 +195,46 @@ t.test('refuses what is no export of logs, and who may not write', async t => {
   t.match(await call('POST', PATH, { body: 'x'.repeat(8 * 1024 * 1024 + 1) }), { status: 413 })
   const { question } = modelCall()
   t.match(await sendLogs({ ...question, body: { content: 'x\u0000\ud800y' } }), ALL_TAKEN, 'odd characters')
+})
+
+const eventsOf = (spans: { events: { name: string; attributes: object }[] }[]) => spans.map(({ events }) => events)
+
+t.test('a record that names a span becomes its event, whichever comes first', async t => {
+  const { sendSpans, sendLogs, read, call, makeProject: _, ...service } = await setUp(t)
+  const { traceId, spanId, span, record } = modelCall()
+  const own = [{ name: 'own', timeUnixNano: '1795717789326130262' }]
+  const plain = record({ body: 'retrying', attributes: { attempt: 2 }, at: 3 })
+  const named = record({ eventName: 'cache.hit', body: { key: 'k' }, at: 1 })
+  const long = record({ attributes: { 'event.name': 'dump', text: 'long '.repeat(20_000) }, at: 4 })
+  t.match(await sendLogs(named, long), ALL_TAKEN)
+  await sendSpans({ ...span(), events: own })
+  t.match(await sendLogs(plain), ALL_TAKEN)
+  const { spans } = await read(traceId)
+  t.match(eventsOf(spans), [
+    [
+      { name: 'own' },
+      { name: 'cache.hit', attributes: { body: { key: 'k' } } },
+      { name: 'log records', attributes: { body: 'retrying', attempt: 2 } },
+      { name: 'dump', attributes: { text: /^long long.*… \[cut: 100000 characters in all\]$/ } }
+    ]
+  ])
+  t.match(await sendLogs(plain, named, long), ALL_TAKEN)
+  t.same((await read(traceId)).spans, spans, 'what is sent again changes nothing')
+
+  const lines = (await exportLines(service.database, 'default')).join('\n')
+  const target = await testDatabase(t)
+  const restored = await setUp(t, { database: target })
+  const [project] = await target.pool.run(sql => sql<{ id: number }[]>`select id from projects where slug = 'default'`)
+  t.match(await testImporter(t, target)(project!.id, lines), { problems: [] })
+  t.same((await restored.read(traceId)).spans, spans)
+  t.equal((await exportLines(target, 'default')).join('\n'), lines)
+
+  const many = Array.from({ length: 70 }, (_, i) => record({ eventName: `event ${i}`, at: 5 + i }))
+  for (const part of [many.slice(0, 30), many.slice(30)]) t.match(await sendLogs(...part), ALL_TAKEN)
+  t.equal((await read(traceId)).spans[0].events.length, 50)
+  const stored = await service.database.pool.run(
+    sql => sql<{ count: number }[]>`select count(*)::int as count from span_messages where span_id = ${spanId}`
+  )
+  t.same(stored, [{ count: 50 }], 'no more are stored')
+  t.equal((await call('GET', '/metrics')).text.match(/kind="events"\} (\d+)/)?.[1], '76')
 })

@@ -1,3 +1,4 @@
+import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ProjectAnswer } from '../contract.ts'
 import { at, write } from '../state/api.ts'
@@ -75,6 +76,7 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
           <p class="soft">Owners can turn it {value.search === null ? 'on' : 'off'}.</p>
         )}
       </section>
+      {value.unkept.length > 0 && <Unkept unkept={value.unkept} zone={zone} />}
       <section class="short">
         <h2>Facts</h2>
         <dl class="plain-facts">
@@ -93,6 +95,30 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
         </dl>
       </section>
     </>
+  )
+}
+
+function Unkept({ unkept, zone }: { unkept: ProjectAnswer['unkept']; zone: Zone }) {
+  return (
+    <section class="short">
+      <h2>Received and not kept</h2>
+      <p>
+        A log record is kept if it names a span, or a session and a call of a coding agent. Metrics are not kept. Set{' '}
+        <code>OTEL_LOGS_EXPORTER=none</code> or <code>OTEL_METRICS_EXPORTER=none</code> in the program to stop them.
+      </p>
+      <dl class="plain-facts">
+        {unkept.map(({ signal, name, count, firstAt }) => (
+          <Fragment key={`${signal} ${name}`}>
+            <dt>
+              <code>{name}</code>
+            </dt>
+            <dd>
+              {formatCount(count)} {signal === 'logs' ? 'log records' : 'metrics'} since {fullTime(firstAt, zone)}
+            </dd>
+          </Fragment>
+        ))}
+      </dl>
+    </section>
   )
 }
 

@@ -87,7 +87,8 @@ export class Store {
       environment,
       maxSpans: MAX_SPANS
     })
-    const { growth, added } = decision
+    const { growth, added, removed } = decision
+    for (const each of removed) this.spans.delete(each.id)
     for (const each of added) this.spans.set(each.id, each)
     if (growth !== undefined) this.#grow(growth, environment)
     return decision

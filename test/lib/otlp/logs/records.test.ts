@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Refusal } from '../../../../lib/errors.ts'
-import { type Logs, readLogs } from '../../../../lib/otlp/logs/messages.ts'
+import { type Logs, readLogs } from '../../../../lib/otlp/logs/records.ts'
 import { DAY } from '../../../fixtures/bodies/otlp.ts'
 import { encodeLogs, type GivenRecord, logsOf } from '../../../fixtures/bodies/otlp-logs.ts'
 import { runs } from '../../../torture/orders.ts'
@@ -119,16 +119,16 @@ t.test('messages have the time that was sent, else that when they were seen, and
   t.end()
 })
 
-t.test('messages that name no span are counted apart, and so are other records', t => {
+t.test('messages that name no span are counted apart, and other records are events or not kept', t => {
   const event = { eventName: 'gen_ai.choice', body: 'hi' }
   const none = ['', '0'.repeat(16), 'b2', 'x'.repeat(16)]
   const unplaced = none.map(spanId => ({ ...event, traceId: IDS.traceId, spanId }))
   const others = [
     { ...IDS, body: 'started' },
-    { ...IDS, eventName: 'gen_ai.evaluation.result' }
+    { traceId: IDS.traceId, eventName: 'gen_ai.evaluation.result' }
   ]
   t.match(read(...unplaced, event, ...others, { ...IDS, ...event }), {
-    ...{ unplaced: 5, others: 2, messages: { length: 1 } }
+    ...{ unplaced: 5, others: 1, events: { length: 1 }, messages: { length: 1 } }
   })
   t.match(read({ ...event, traceId: IDS.traceId.toUpperCase(), spanId: IDS.spanId.toUpperCase() }).messages, [IDS])
   t.end()
@@ -159,13 +159,16 @@ const record: fc.Arbitrary<GivenRecord> = fc.record(
 )
 const resources = fc.array(fc.array(record, { maxLength: 6 }), { maxLength: 3 })
 
-t.test('both encodings say the same, each record is one of three, and lists are lists', t => {
+t.test('both encodings say the same, each record is one of four, and lists are lists', t => {
   fc.assert(
     fc.property(resources, resources => {
       const logs = logsOf(...resources)
       const fromJson = readLogs(bytesOf(logs), 'json')
       t.strictSame(readLogs(encodeLogs(logs), 'protobuf'), fromJson)
-      t.equal(fromJson.messages.length + fromJson.unplaced + fromJson.others, resources.flat().length)
+      t.equal(
+        fromJson.messages.length + fromJson.events.length + fromJson.unplaced + fromJson.others,
+        resources.flat().length
+      )
       for (const { input, output } of fromJson.messages) {
         for (const text of [input, output]) if (text !== null && !Array.isArray(JSON.parse(text))) t.fail(text)
       }

@@ -1,0 +1,312 @@
+/**
+ * Reads what coding agents' log records say: prompts, answers, model requests and tool uses. Each agent has its own
+ * names of events and attributes. They are read here and nowhere else.
+ */
+import { type Json, plainNumber } from '../../trace/json/exact-json.ts'
+import { type LogRecord, nameOfEvent } from '../logs/decode.ts'
+import { readForm } from '../wire/attribute-values.ts'
+import type { StepKind } from './ids.ts'
+
+/** Token counts, with cached and reasoning tokens included in the input and the output. */
+export interface AgentUsage {
+  readonly inputTokens?: number | undefined
+  readonly outputTokens?: number | undefined
+  readonly cacheReadTokens?: number | undefined
+  readonly cacheWriteTokens?: number | undefined
+  readonly reasoningTokens?: number | undefined
+}
+
+export interface AgentEvent {
+  readonly kind: StepKind
+  readonly session: string
+  /** Empty if the agent does not tell prompts apart. */
+  readonly prompt: string
+  /** The id of the request or tool use that the agent states. */
+  readonly callId: string | undefined
+  /** Whether the record ends a call, so that it makes a step. Other records add to a call. */
+  readonly ends: boolean
+  readonly input?: Json
+  readonly output?: Json
+  readonly usage?: AgentUsage
+  readonly costUsd?: number | undefined
+  readonly model?: string | undefined
+  readonly provider?: string | undefined
+  readonly tool?: string | undefined
+  readonly durationMs?: number | undefined
+  /** The error of a failed call; empty if the agent does not say what failed. */
+  readonly failure?: string | undefined
+  /** Names of attributes that the fields above contain. */
+  readonly taken: readonly string[]
+}
+
+/** Attributes of one record. Each read attribute is noted as taken. */
+class Attributes {
+  readonly #of: LogRecord
+  readonly taken: string[] = ['event.timestamp']
+
+  constructor(record: LogRecord) {
+    this.#of = record
+  }
+
+  get(name: string): Json {
+    const value = this.#of.attributes.get(name)
+    if (value !== undefined) this.taken.push(name)
+    return value
+  }
+
+  /** Returns the first of these attributes that is a non-empty string. */
+  text(...names: readonly string[]): string | undefined {
+    for (const name of names) {
+      const value = this.#of.attributes.get(name)
+      if (typeof value !== 'string' || value === '') continue
+      this.taken.push(name)
+      return value
+    }
+    return undefined
+  }
+
+  /** Some versions send numbers as strings. */
+  number(...names: readonly string[]): number | undefined {
+    for (const name of names) {
+      const value = plainNumber(this.#of.attributes.get(name))
+      const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+      if (typeof number !== 'number' || !Number.isFinite(number) || number < 0) continue
+      this.taken.push(name)
+      return number
+    }
+    return undefined
+  }
+
+  count(...names: readonly string[]): number | undefined {
+    const number = this.number(...names)
+    return number !== undefined && Number.isSafeInteger(number) ? number : undefined
+  }
+
+  /** Whether an attribute is false, as a boolean or a string. */
+  isFalse(name: string): boolean {
+    return String(this.get(name)) === 'false'
+  }
+}
+
+const REDACTED = '<REDACTED>'
+const messageOf = (role: string, text: string | undefined): Json =>
+  text === undefined || text === REDACTED ? undefined : [{ role, content: text }]
+
+const sumOf = (...counts: readonly (number | undefined)[]): number | undefined =>
+  counts.every(count => count === undefined) ? undefined : counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
+
+type Reader = (event: string, attributes: Attributes) => Omit<AgentEvent, 'taken'> | undefined
+
+/** Claude Code: https://docs.claude.com/en/docs/claude-code/monitoring-usage. Input tokens exclude cached ones. */
+const claudeCode: Reader = (event, attributes) => {
+  const session = attributes.text('session.id')
+  if (session === undefined) return undefined
+  const prompt = attributes.text('prompt.id') ?? ''
+  const about = { session, prompt }
+  switch (event) {
+    case 'user_prompt': {
+      const input = messageOf('user', attributes.text('prompt', 'prompt_text'))
+      attributes.get('prompt_text')
+      return { kind: 'prompt', ...about, callId: prompt, ends: true, input }
+    }
+    case 'assistant_response':
+      return {
+        ...{ kind: 'request' as const, ...about, callId: attributes.text('request_id'), ends: false },
+        output: messageOf('assistant', attributes.text('response'))
+      }
+    case 'api_request': {
+      const cacheReadTokens = attributes.count('cache_read_tokens')
+      const cacheWriteTokens = attributes.count('cache_creation_tokens')
+      const usage = {
+        inputTokens: sumOf(attributes.count('input_tokens'), cacheReadTokens, cacheWriteTokens),
+        outputTokens: attributes.count('output_tokens'),
+        cacheReadTokens,
+        cacheWriteTokens
+      }
+      return {
+        ...{ kind: 'request' as const, ...about, callId: attributes.text('request_id'), ends: true, usage },
+        ...{ costUsd: attributes.number('cost_usd'), model: attributes.text('model'), provider: 'anthropic' },
+        durationMs: attributes.number('duration_ms')
+      }
+    }
+    case 'api_error':
+      return {
+        ...{ kind: 'request' as const, ...about, callId: attributes.text('request_id'), ends: true },
+        ...{ model: attributes.text('model'), provider: 'anthropic', durationMs: attributes.number('duration_ms') },
+        failure: attributes.text('error') ?? ''
+      }
+    case 'tool_decision':
+      return { kind: 'tool', ...about, callId: attributes.text('tool_use_id'), ends: false }
+    case 'tool_result': {
+      const failed = attributes.isFalse('success')
+      return {
+        ...{ kind: 'tool' as const, ...about, callId: attributes.text('tool_use_id'), ends: true },
+        ...{ tool: attributes.text('tool_name'), durationMs: attributes.number('duration_ms') },
+        input: readForm(attributes.text('tool_input', 'tool_parameters'), 'loose'),
+        output: readForm(attributes.text('tool_output', 'tool_result', 'output'), 'loose'),
+        ...(failed && { failure: attributes.text('error') ?? '' })
+      }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Codex. Its records name no prompt, and those of model requests no trace. Input tokens include cached ones. */
+const codex: Reader = (event, attributes) => {
+  const session = attributes.text('conversation.id')
+  if (session === undefined) return undefined
+  const about = { session, prompt: '' }
+  switch (event) {
+    case 'user_prompt':
+      return {
+        ...{ kind: 'prompt', ...about, callId: undefined, ends: true },
+        input: messageOf('user', attributes.text('prompt'))
+      }
+    case 'sse_event': {
+      const inputTokens = attributes.count('input_token_count')
+      if (inputTokens === undefined) return undefined
+      const usage = {
+        inputTokens,
+        outputTokens: attributes.count('output_token_count'),
+        cacheReadTokens: attributes.count('cached_token_count'),
+        cacheWriteTokens: attributes.count('cache_write_token_count'),
+        reasoningTokens: attributes.count('reasoning_token_count')
+      }
+      return { kind: 'request', ...about, callId: undefined, ends: true, usage, model: attributes.text('model') }
+    }
+    case 'tool_decision':
+      return { kind: 'tool', ...about, callId: attributes.text('call_id'), ends: false }
+    case 'tool_result': {
+      const failed = attributes.isFalse('success')
+      const output = attributes.text('output')
+      return {
+        ...{ kind: 'tool' as const, ...about, callId: attributes.text('call_id'), ends: true, output },
+        ...{ tool: attributes.text('tool_name'), durationMs: attributes.number('duration_ms') },
+        input: readForm(attributes.text('arguments'), 'loose'),
+        ...(failed && { failure: '' })
+      }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Gemini CLI, and Qwen Code, which descends from it. */
+const geminiCli: Reader = (event, attributes) => {
+  const session = attributes.text('session.id')
+  if (session === undefined) return undefined
+  const prompt = attributes.text('prompt_id') ?? ''
+  const about = { session, prompt }
+  switch (event) {
+    case 'user_prompt':
+      return {
+        ...{ kind: 'prompt', ...about, callId: prompt, ends: true },
+        input: messageOf('user', attributes.text('prompt'))
+      }
+    case 'api_response': {
+      const reasoningTokens = attributes.count('thoughts_token_count')
+      const usage = {
+        inputTokens: attributes.count('input_token_count'),
+        outputTokens: outputOf(attributes, reasoningTokens),
+        cacheReadTokens: attributes.count('cached_content_token_count'),
+        reasoningTokens
+      }
+      return {
+        ...{ kind: 'request' as const, ...about, callId: attributes.text('response_id'), ends: true, usage },
+        ...{ model: attributes.text('model'), durationMs: attributes.number('duration_ms') },
+        output: answerOf(attributes.text('response_text'))
+      }
+    }
+    case 'api_error':
+      return {
+        ...{ kind: 'request' as const, ...about, callId: attributes.text('response_id'), ends: true },
+        ...{ model: attributes.text('model'), durationMs: attributes.number('duration_ms') },
+        failure: attributes.text('error', 'error_message') ?? ''
+      }
+    case 'tool_call': {
+      const failed = attributes.isFalse('success')
+      return {
+        ...{ kind: 'tool' as const, ...about, callId: attributes.text('call_id'), ends: true },
+        ...{ tool: attributes.text('function_name'), durationMs: attributes.number('duration_ms') },
+        input: readForm(attributes.text('function_args'), 'loose'),
+        ...(failed && { failure: attributes.text('error') ?? '' })
+      }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Returns the messages of a response of Gemini's API, or the text of another response as a message. */
+function answerOf(text: string | undefined): Json {
+  const responses = readForm(text, 'loose')
+  const candidates = listOf(responses).flatMap(response => listOf(memberOf(response, 'candidates')))
+  if (candidates.length === 0) return messageOf('assistant', text)
+  return candidates.map(candidate => ({
+    role: 'assistant',
+    parts: listOf(memberOf(memberOf(candidate, 'content'), 'parts')).map(partOf)
+  }))
+}
+
+function partOf(part: Json): Json {
+  const text = memberOf(part, 'text')
+  if (text !== undefined) return { type: 'text', content: text }
+  const call = memberOf(part, 'functionCall')
+  if (call === undefined) return part
+  const [id, name, args] = ['id', 'name', 'args'].map(member => memberOf(call, member))
+  return { type: 'tool_call', id, name, arguments: args }
+}
+
+const listOf = (value: Json): readonly Json[] => (Array.isArray(value) ? value : [])
+const memberOf = (value: Json, name: string): Json => (Object(value) as Readonly<Record<string, Json>>)[name]
+
+/** Gemini's output count excludes thoughts if the total shows it. */
+function outputOf(attributes: Attributes, thoughts: number | undefined): number | undefined {
+  const [input, output, total] = ['input_token_count', 'output_token_count', 'total_token_count'].map(name =>
+    attributes.count(name)
+  )
+  if (output === undefined || thoughts === undefined || total === undefined) return output
+  return (input ?? 0) + output + thoughts === total ? output + thoughts : output
+}
+
+/** GitHub Copilot Chat of VS Code. Its model calls come as events of the GenAI conventions. */
+const copilotChat: Reader = (event, attributes) => {
+  const session = attributes.text('gen_ai.conversation.id', 'session.id', 'copilot_chat.session_id')
+  if (session === undefined || event !== 'tool.call') return undefined
+  const failed = attributes.isFalse('success') || attributes.isFalse('gen_ai.tool.success')
+  return {
+    ...{ kind: 'tool', session, prompt: '', callId: attributes.text('gen_ai.tool.call.id'), ends: true },
+    ...{ tool: attributes.text('gen_ai.tool.name'), durationMs: attributes.number('duration_ms') },
+    input: readForm(attributes.text('gen_ai.tool.call.arguments'), 'loose'),
+    output: readForm(attributes.text('gen_ai.tool.call.result'), 'loose'),
+    ...(failed && { failure: attributes.text('error.type') ?? '' })
+  }
+}
+
+const READERS: readonly (readonly [prefix: string, read: Reader])[] = [
+  ['claude_code.', claudeCode],
+  ['codex.', codex],
+  ['gemini_cli.', geminiCli],
+  ['qwen-code.', geminiCli],
+  ['copilot_chat.', copilotChat]
+]
+/** Scopes whose events lack the prefix of their agent. */
+const SCOPES: Readonly<Record<string, string>> = { 'com.anthropic.claude_code.events': 'claude_code.' }
+
+/** Returns the name of an agent's event with its agent's prefix, or the record's name unchanged. */
+export function nameOfAgentEvent(record: LogRecord): string {
+  const name = nameOfEvent(record)
+  const prefix = SCOPES[record.origin.scopeName]
+  return prefix === undefined || name === '' || name.startsWith(prefix) ? name : prefix + name
+}
+
+/** Returns what a coding agent's record says; undefined for other records. */
+export function readAgentEvent(record: LogRecord): AgentEvent | undefined {
+  const name = nameOfAgentEvent(record)
+  const [prefix, read] = READERS.find(([prefix]) => name.startsWith(prefix)) ?? []
+  if (prefix === undefined || read === undefined) return undefined
+  const attributes = new Attributes(record)
+  const event = read(name.slice(prefix.length), attributes)
+  return event === undefined ? undefined : { ...event, taken: attributes.taken }
+}

@@ -1,0 +1,74 @@
+/** Reads an export of log records: what records add to spans, steps of coding agents, and the names of other records. */
+import type { PlacedMessages } from '../../trace/span-messages.ts'
+import { nameOfAgentEvent } from '../agents/agent-events.ts'
+import { type AgentRecord, namesSpan, readAgentRecords, type Step } from '../agents/agent-records.ts'
+import { encodeSteps } from '../agents/steps.ts'
+import type { OtlpEncoding } from '../wire/request.ts'
+import { decodeLogs, type LogRecord } from './decode.ts'
+import { eventOf } from './events.ts'
+import { messagesOf, spanMessages } from './messages.ts'
+
+export interface Logs {
+  readonly messages: readonly PlacedMessages[]
+  /** Records that become events of the spans that they name. */
+  readonly events: readonly PlacedMessages[]
+  /** Spans that records of coding agents make, for lib/otlp/agents/steps.ts to read. */
+  readonly steps: Uint8Array | undefined
+  /** Number of records that have messages but no valid span id. */
+  readonly unplaced: number
+  /** Number of records that are neither stored nor refused. */
+  readonly others: number
+  /** Number of records that add nothing to a trace, by name. */
+  readonly unkept: ReadonlyMap<string, number>
+}
+
+/** Throws a Refusal if the body is not a valid export of logs. */
+export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
+  const messages: PlacedMessages[] = []
+  const events: PlacedMessages[] = []
+  const steps: Step[] = []
+  const unkept = new Map<string, number>()
+  let unplaced = 0
+  let others = 0
+  const records = decodeLogs(bytes, encoding)
+  const agents = readAgentRecords(records)
+  for (const [place, record] of records.entries()) {
+    const agent = agents.get(place)
+    if (agent !== undefined) {
+      if (agent.row !== undefined) messages.push(agent.row)
+      if (agent.step !== undefined) steps.push(agent.step)
+      // A step has the attributes of its record. If its span comes, they stay with the span that the record names.
+      const named = namesSpan(record)
+      if (named || agent.step === undefined)
+        events.push(named ? eventOf(record, nameOfRecord(record), place, agent.taken) : eventAt(record, place, agent))
+      continue
+    }
+    const said = spanMessages(record, place)
+    if (said !== undefined) {
+      if (namesSpan(record)) messages.push(said)
+      else unplaced++
+    } else if (messagesOf(record) !== undefined) {
+      // A call's event without messages comes from a sender that does not record content.
+      others++
+    } else if (namesSpan(record)) {
+      events.push(eventOf(record, nameOfRecord(record), place))
+    } else {
+      others++
+      count(unkept, nameOfRecord(record))
+    }
+  }
+  const encoded = steps.length === 0 ? undefined : encodeSteps(steps)
+  return { messages, events, steps: encoded, unplaced, others, unkept }
+}
+
+/** Returns the name of a record's event, or of its logger. */
+const nameOfRecord = (record: LogRecord): string => nameOfAgentEvent(record) || record.origin.scopeName || 'log records'
+
+function count(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1)
+}
+
+/** Returns the event of a record that names no span, for the span of its call. */
+function eventAt(record: LogRecord, place: number, { traceId, target, call, taken }: AgentRecord): PlacedMessages {
+  return { ...eventOf(record, nameOfRecord(record), place, taken), traceId, spanId: target, call: call ?? null }
+}

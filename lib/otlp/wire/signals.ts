@@ -1,0 +1,92 @@
+/**
+ * Recognises which OTLP signal (spans, log records or metrics) a body has. An exporter that sends one signal to the
+ * address of another would otherwise get a success for data that nothing reads.
+ */
+import protobuf from 'protobufjs'
+import { Refusal } from '../../errors.ts'
+import type { JsonObject } from './json-values.ts'
+import { inCamelCase } from './snake-case.ts'
+
+export type Signal = 'traces' | 'logs' | 'metrics'
+
+/** The outermost JSON field of each signal's export. */
+const FIELDS = { traces: 'resourceSpans', logs: 'resourceLogs', metrics: 'resourceMetrics' } as const
+const SNAKE_FIELDS = { traces: 'resource_spans', logs: 'resource_logs', metrics: 'resource_metrics' } as const
+const SIGNALS: readonly Signal[] = ['traces', 'logs', 'metrics']
+const addressOf = (signal: Signal): string => `/api/v1/otlp/v1/${signal}`
+
+/**
+ * Returns the body of a JSON export with keys in lowerCamelCase. Throws `invalid_request` if the body has another
+ * signal or none. An export without items is valid, and has an empty list.
+ */
+export function signalBody(body: JsonObject, own: Signal): JsonObject {
+  const other = SIGNALS.find(signal => signal !== own && (FIELDS[signal] in body || SNAKE_FIELDS[signal] in body))
+  if (other !== undefined) throw elsewhere(FIELDS[other], own, other)
+  if (FIELDS[own] in body) return body
+  if (SNAKE_FIELDS[own] in body) return inCamelCase(body) as JsonObject
+  const known = SIGNALS.map(signal => `${FIELDS[signal]} to ${addressOf(signal)}`).join(', ')
+  throw new Refusal('invalid_request', `${FIELDS[own]}: is required here; send ${known}`)
+}
+
+/** Throws `invalid_request` if the first item of a protobuf export shows that the export has another signal. */
+export function checkProtobufSignal(bytes: Uint8Array, own: Signal): void {
+  const found = signalOf(bytes)
+  if (found !== undefined && found !== own) throw elsewhere('body', own, found)
+}
+
+const elsewhere = (field: string, own: Signal, found: Signal): Refusal =>
+  new Refusal('invalid_request', `${field}: has ${found}, and this is the address of ${own}; use ${addressOf(found)}`)
+
+/** Protobuf wire types. */
+const FIXED64 = 1
+const LENGTH_DELIMITED = 2
+/** Numbers of the fields with which the signals differ. A span and a metric both begin with length-delimited fields. */
+const LOG_TIMES = [1, 11]
+const SPAN_TIMES = [7, 8]
+const METRIC_DATA = [5, 7, 9, 10, 11]
+
+/** Returns the signal of the first item; undefined if the body is empty or its item fits several signals. */
+function signalOf(bytes: Uint8Array): Signal | undefined {
+  try {
+    const item = firstItem(bytes)
+    if (item === undefined) return undefined
+    const types = wireTypesOf(item)
+    const has = (fields: readonly number[], type: number) => fields.some(field => types.get(field) === type)
+    if (has(LOG_TIMES, FIXED64)) return 'logs'
+    if (has(SPAN_TIMES, FIXED64)) return 'traces'
+    return has([1], LENGTH_DELIMITED) && has(METRIC_DATA, LENGTH_DELIMITED) ? 'metrics' : undefined
+  } catch {
+    // The decoder says what is wrong with the bytes.
+    return undefined
+  }
+}
+
+/** The field numbers from a request to an item are the same for all signals. */
+const TO_ITEM = [1, 2, 2]
+
+/** Returns the bytes of the first item within the fields that `path` numbers. A resource or scope may have no items. */
+function firstItem(bytes: Uint8Array, path: readonly number[] = TO_ITEM): Uint8Array | undefined {
+  const [field, ...rest] = path
+  if (field === undefined) return bytes
+  const reader = protobuf.Reader.create(bytes)
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32()
+    if (tag >>> 3 !== field || (tag & 7) !== LENGTH_DELIMITED) reader.skipType(tag & 7)
+    else {
+      const found = firstItem(reader.bytes(), rest)
+      if (found !== undefined) return found
+    }
+  }
+  return undefined
+}
+
+function wireTypesOf(item: Uint8Array): ReadonlyMap<number, number> {
+  const types = new Map<number, number>()
+  const reader = protobuf.Reader.create(item)
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32()
+    types.set(tag >>> 3, tag & 7)
+    reader.skipType(tag & 7)
+  }
+  return types
+}

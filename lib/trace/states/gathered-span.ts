@@ -1,0 +1,71 @@
+/** A span from which a trace is gathered, and what the trace's sums read of it. */
+import type { StepMark } from '../call-details.ts'
+import type { PreparedSpan } from '../prepared.ts'
+import { isCall } from '../span-usage.ts'
+import type { CountedSpan } from './left-out.ts'
+
+/** Levels of spans, which grade their claims. The root is best, then the first span of a called process. */
+export const ROOT = 1
+export const PROCESS_ROOT = 2
+export const INNER = 3
+export type Level = typeof ROOT | typeof PROCESS_ROOT | typeof INNER
+
+/** A span's claims about its trace. JSON values are text. Missing fields are undefined. */
+export interface SpanHints {
+  readonly level: Level
+  readonly startMicros: number
+  readonly endMicros: number
+  /** Whether the span's end was so far in the future on arrival that the sender's clock must be wrong. */
+  readonly endsInFuture: boolean
+  /** The trace's name, if the span states one. */
+  readonly name: string | undefined
+  /** The name that the trace takes from this span if `name` is undefined. */
+  readonly ownName: string
+  /** The trace's input and output, if the span states them. Otherwise the span's own values count. */
+  readonly input: string | undefined
+  readonly output: string | undefined
+  readonly sessionId: string | undefined
+  readonly userId: string | undefined
+  /** Session and user of the span's resource. They count if no span states its own. */
+  readonly resourceSessionId: string | undefined
+  readonly resourceUserId: string | undefined
+  /** The id of the provider's response, if the span is a model call. */
+  readonly responseId: string | undefined
+  /** The id of the tool use, if the span is of a tool. */
+  readonly toolCallId?: string | undefined
+  /** Set if the span is a step (lib/trace/states/steps.ts): the id of a span of its call that a transcript makes. */
+  readonly callSpanId?: string | undefined
+  readonly tags: readonly string[]
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+/** The part of a span from which its trace is built. The span's row contains the remaining fields. */
+export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' | 'events'> {
+  readonly hints: SpanHints
+  /** Whether costUsd was computed from the span's tokens. */
+  readonly costIsComputed?: boolean | undefined
+}
+
+/** Returns the span fields that the sums read. */
+export const gatheredUsage = (span: GatheredSpan): CountedSpan => ({
+  id: span.id,
+  parentId: span.parentId,
+  kind: span.kind,
+  inputTokens: span.inputTokens,
+  outputTokens: span.outputTokens,
+  totalTokens: span.totalTokens,
+  costUsd: span.costUsd,
+  costIsComputed: span.costIsComputed,
+  model: span.model,
+  startMicros: span.hints.startMicros,
+  endMicros: span.hints.endMicros,
+  responseId: isCall(span) ? span.hints.responseId : undefined,
+  failed: span.status === 'error',
+  toolCallId: span.hints.toolCallId,
+  step: stepMark(span)
+})
+
+/** Returns the mark that is stored with a step; undefined for other spans. */
+export function stepMark({ hints, bytes, hash }: Pick<GatheredSpan, 'hints' | 'bytes' | 'hash'>): StepMark | undefined {
+  return hints.callSpanId === undefined ? undefined : { call: hints.callSpanId, bytes, hash }
+}

@@ -1,0 +1,149 @@
+/**
+ * Steps: spans that stand for the calls of coding agents, made from log records (lib/otlp/agents). If the program sends
+ * a span of the same call, its step is not stored, or is removed. The step's tokens and cost are then remembered among
+ * the trace's ranks, and count for the span if it states none. The trace therefore depends only on which spans and
+ * records have arrived, never on their order.
+ */
+import { SpanTree } from '../span-tree.ts'
+import { isCall } from '../span-usage.ts'
+import { type GatheredSpan, gatheredUsage } from './gathered-span.ts'
+import type { CountedSpan } from './left-out.ts'
+import type { Rank, Ranks } from './ranks.ts'
+
+/** Prefix, before the step's id, of the rank names of steps whose calls have spans. */
+const STEP = 'step.'
+export const isStepRank = (name: string): boolean => name.startsWith(STEP)
+
+/** A record is written when a call ends, and its time may differ by this much from the span's. */
+const SLACK_MICROS = 100_000
+/** The same for calls without an id, which are recognised by their usage. */
+const USAGE_SLACK_MICROS = 1_000_000
+
+const isNear = (span: CountedSpan, step: CountedSpan, slack: number): boolean =>
+  step.startMicros <= span.endMicros + slack && span.startMicros <= step.endMicros + slack
+
+/** Whether a span that a program sent is of the call that the step stands for. */
+export function isSpanOf(span: CountedSpan, step: CountedSpan): boolean {
+  if (step.step === undefined || span.step !== undefined) return false
+  if (span.id === step.id || span.id === step.step.call) return true
+  if (step.toolCallId !== undefined) return span.toolCallId === step.toolCallId
+  if (!isCall(step)) return false
+  // Some providers repeat the ids of responses.
+  if (step.responseId !== undefined && span.responseId !== undefined) {
+    return step.responseId === span.responseId && isNear(span, step, SLACK_MICROS)
+  }
+  const isAlike = step.inputTokens === span.inputTokens && step.outputTokens === span.outputTokens
+  return isAlike && step.inputTokens !== null && isNear(span, step, USAGE_SLACK_MICROS)
+}
+
+/** Steps of calls that have spans. */
+export interface Replaced {
+  /** New steps that are not stored. */
+  readonly absorbed: readonly GatheredSpan[]
+  /** Stored steps to remove. */
+  readonly removed: readonly CountedSpan[]
+}
+export const NOTHING_REPLACED: Replaced = { absorbed: [], removed: [] }
+
+/** Finds the steps that spans replace, among the stored spans and the new ones. */
+export function findReplaced(stored: Iterable<CountedSpan> | undefined, fresh: readonly GatheredSpan[]): Replaced {
+  const before = stored === undefined ? [] : [...stored]
+  const storedSteps = before.filter(({ step }) => step !== undefined)
+  const isStep = (span: GatheredSpan) => span.hints.callSpanId !== undefined
+  if (storedSteps.length === 0 && !fresh.some(isStep)) return NOTHING_REPLACED
+  const spans = fresh.filter(span => !isStep(span)).map(gatheredUsage)
+  const all = [...before.filter(({ step }) => step === undefined), ...spans]
+  return {
+    absorbed: fresh.filter(span => {
+      if (!isStep(span)) return false
+      const step = gatheredUsage(span)
+      return all.some(each => isSpanOf(each, step))
+    }),
+    removed: storedSteps.filter(step => spans.some(span => isSpanOf(span, step)))
+  }
+}
+
+type Cells = readonly [
+  call: string,
+  startMicros: number,
+  responseId: string | null,
+  inputTokens: number | null,
+  outputTokens: number | null,
+  totalTokens: number | null,
+  costUsd: number | null
+]
+
+/** Returns ranks for replaced steps that state tokens or a cost and are not yet remembered. */
+export function ranksOfSteps(ranks: Ranks | undefined, steps: readonly CountedSpan[]): Ranks {
+  const news: Record<string, Rank> = {}
+  for (const step of steps) {
+    const { inputTokens, outputTokens, totalTokens, costUsd } = step
+    const name = STEP + step.id
+    const states = [inputTokens, outputTokens, totalTokens, costUsd].some(value => value !== null)
+    if (!states || step.step === undefined || (ranks !== undefined && Object.hasOwn(ranks, name))) continue
+    const { call } = step.step
+    const numbers = [inputTokens, outputTokens, totalTokens, costUsd] as const
+    news[name] = [0, step.endMicros, JSON.stringify([call, step.startMicros, step.responseId ?? null, ...numbers])]
+  }
+  return news
+}
+
+function decode(id: string, [, endMicros, text]: Rank): CountedSpan {
+  const [call, startMicros, responseId, inputTokens, outputTokens, totalTokens, costUsd]: Cells = JSON.parse(text)
+  return {
+    ...{ id, parentId: null, kind: 'llm', model: null, inputTokens, outputTokens, totalTokens, costUsd },
+    ...{ startMicros, endMicros, responseId: responseId ?? undefined, failed: false },
+    step: { call, bytes: 0, hash: '' }
+  }
+}
+
+/** Returns the spans with the tokens and costs of replaced steps, where the spans state none. */
+export function withReplacedSteps(spans: SpanTree<CountedSpan>, ranks: Ranks): SpanTree<CountedSpan> {
+  const names = Object.keys(ranks).filter(isStepRank)
+  if (names.length === 0) return spans
+  const all = [...spans]
+  const facts = new Map<string, CountedSpan[]>()
+  for (const name of names) {
+    const step = decode(name.slice(STEP.length), ranks[name] as Rank)
+    const distance = ({ endMicros }: CountedSpan) => Math.abs(endMicros - step.endMicros)
+    const [nearest] = all
+      .filter(span => isSpanOf(span, step))
+      .sort((a, b) => distance(a) - distance(b) || (a.id < b.id ? -1 : 1))
+    if (nearest !== undefined) facts.set(nearest.id, [...(facts.get(nearest.id) ?? []), step])
+  }
+  return new SpanTree(all.map(span => addFacts(span, facts.get(span.id) ?? [])))
+}
+
+function addFacts(span: CountedSpan, steps: readonly CountedSpan[]): CountedSpan {
+  if (steps.length === 0) return span
+  const sum = (of: (step: CountedSpan) => number | null) => {
+    const values = steps.map(of).filter(value => value !== null)
+    return values.length === 0 ? null : values.reduce((total, value) => total + value, 0)
+  }
+  const hasUsage = span.inputTokens !== null || span.outputTokens !== null || span.totalTokens !== null
+  const usage = {
+    inputTokens: sum(step => step.inputTokens),
+    outputTokens: sum(step => step.outputTokens),
+    totalTokens: sum(step => step.totalTokens)
+  }
+  const stated = span.costIsComputed ? null : span.costUsd
+  const cost = stated ?? sum(step => step.costUsd)
+  return { ...span, ...(!hasUsage && usage), ...(cost !== null && { costUsd: cost, costIsComputed: false }) }
+}
+
+/** Whether a string, which may come from an untrusted file, is a serialised step. */
+export function isStepText(text: string): boolean {
+  try {
+    const [call, start, responseId, input, output, total, cost] = JSON.parse(text)
+    const isCount = (value: unknown) => value === null || Number.isSafeInteger(value)
+    return (
+      typeof call === 'string' &&
+      Number.isSafeInteger(start) &&
+      (responseId === null || typeof responseId === 'string') &&
+      [input, output, total].every(isCount) &&
+      (cost === null || Number.isFinite(cost))
+    )
+  } catch {
+    return false
+  }
+}

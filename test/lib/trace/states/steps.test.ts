@@ -1,0 +1,136 @@
+/** Steps of coding agents' calls, and the spans that replace them. */
+import fc from 'fast-check'
+import t from 'tap'
+import { type GatheredSpan, gatheredUsage, ROOT } from '../../../../lib/trace/states/gathered.ts'
+import { isSpanOf, isStepText } from '../../../../lib/trace/states/steps.ts'
+import { runs } from '../../../torture/orders.ts'
+import { exported, idOf, Store, span } from './export-store.ts'
+
+const USAGE = { inputTokens: 100, outputTokens: 10, totalTokens: null }
+const callOf = (n: number) => `${n}`.padStart(16, 'c')
+
+/** The step of a request, which ends at a second, and the span of the same request. */
+const requestStep = (n: number, at: number, responseId?: string) =>
+  span(500 + n, at - 1, at, { kind: 'llm', ...USAGE, costUsd: 0.25, hints: { responseId, callSpanId: callOf(n) } })
+const request = (n: number, at: number, responseId?: string, more: object = {}) =>
+  span(n, at - 1, at, { kind: 'llm', hints: { responseId }, ...more })
+const toolStep = (n: number, at: number, toolCallId: string) =>
+  span(700 + n, at - 1, at, { kind: 'tool', hints: { toolCallId, callSpanId: callOf(n) } })
+const tool = (n: number, at: number, toolCallId: string) => span(n, at - 1, at, { kind: 'tool', hints: { toolCallId } })
+
+t.test('a span is of the call of a step', t => {
+  const isOf = (one: GatheredSpan, other: GatheredSpan) => isSpanOf(gatheredUsage(one), gatheredUsage(other))
+  const step = requestStep(1, 5, 'r')
+  t.equal(isOf(request(1, 5, 'r'), step), true, 'the same response at the same time')
+  t.equal(isOf(request(1, 9, 'r'), step), false, 'the same id, later')
+  t.equal(isOf(request(1, 5, 'other', USAGE), step), false)
+  t.equal(isOf(request(1, 5, undefined, USAGE), step), true, 'the same usage')
+  t.equal(isOf(request(1, 5, undefined, { ...USAGE, inputTokens: 99 }), step), false)
+  t.equal(isOf(request(1, 5), requestStep(1, 5)), false, 'a span without usage')
+  t.equal(isOf(span(501, 50, 60), step), true, 'the same span id')
+  t.equal(isOf(span(Number.parseInt('0', 10), 0, 1, { kind: 'tool' }), step), false)
+  t.equal(isOf(tool(2, 5, 't'), toolStep(1, 9, 't')), true)
+  t.equal(isOf(tool(2, 5, 'u'), toolStep(1, 5, 't')), false)
+  t.equal(isOf(toolStep(2, 5, 't'), toolStep(1, 5, 't')), false, 'a step is no span of a call')
+  t.equal(isOf({ ...span(1, 0, 1), id: callOf(1) }, step), true, 'a span made from a transcript')
+  t.end()
+})
+
+t.test('a step gives way to its span, and its cost counts for the span', t => {
+  for (const order of [
+    [[requestStep(1, 5, 'r')], [request(1, 5, 'r', USAGE)]],
+    [[request(1, 5, 'r', USAGE)], [requestStep(1, 5, 'r')]]
+  ]) {
+    const { trace, spans, gathered } = exported(...order)
+    t.match(trace, {
+      spanCount: 1,
+      costUsd: 0.25,
+      inputTokens: 100,
+      outputTokens: 10,
+      bodyHash: spans.get(idOf(1))!.hash
+    })
+    t.same([...spans.keys()], [idOf(1)])
+    t.equal(trace.estimatedBytes, trace.documentBytes + 100)
+    t.equal(gathered.ranks[`step.${idOf(501)}`]?.length, 3)
+  }
+  const stated = exported([requestStep(1, 5, 'r')], [request(1, 5, 'r', { costUsd: 0.5, inputTokens: 1 })])
+  t.match(stated.trace, { costUsd: 0.5, inputTokens: 1 }, 'what the span states wins')
+  t.end()
+})
+
+t.test('a step and a span may have one id', t => {
+  const step = span(1, 4, 4, { kind: 'agent', hints: { level: ROOT, callSpanId: callOf(1) } })
+  const root = span(1, 0, 9, { kind: 'agent', status: 'ok', hints: { level: ROOT } })
+  for (const order of [
+    [[step], [root]],
+    [[root], [step]]
+  ]) {
+    const store = exported(...order)
+    t.match(store.trace, { spanCount: 1, status: 'ok', bodyHash: root.hash })
+    t.match(store.export([step]), { growth: undefined, added: [], refusals: [], duplicate: 1 })
+  }
+  t.end()
+})
+
+/** Two requests with one response id, requests without an id, tools, and a root: with steps, with spans, or both. */
+const sides = fc.constantFrom('step', 'span', 'both')
+const calls = fc.array(fc.tuple(fc.constantFrom('request', 'repeated', 'unnamed', 'tool'), sides), { maxLength: 8 })
+const trace = calls.map(calls =>
+  calls.flatMap(([kind, side], i) => {
+    const at = 10 * (i + 1)
+    const id = kind === 'repeated' ? 'r' : kind === 'unnamed' ? undefined : `r${i}`
+    const pair =
+      kind === 'tool'
+        ? [toolStep(i, at, `t${i}`), tool(i + 1, at, `t${i}`)]
+        : [requestStep(i, at, id), request(i + 1, at, id, USAGE)]
+    return pair.filter((_, n) => side === 'both' || (side === 'step') === (n === 0))
+  })
+)
+
+t.test('the order and the portions of steps and spans do not matter', t => {
+  fc.assert(
+    fc.property(
+      trace.chain(spans =>
+        fc.tuple(
+          fc.constant(spans),
+          fc.shuffledSubarray(spans, { minLength: spans.length }),
+          fc.array(fc.nat(3), { minLength: spans.length, maxLength: spans.length })
+        )
+      ),
+      ([spans, order, cuts]) => {
+        if (spans.length === 0) return
+        const [one, other] = [new Store(), new Store()]
+        // Steps and spans come in different exports.
+        const isStep = (each: GatheredSpan) => each.hints.callSpanId !== undefined
+        for (const part of [spans.filter(isStep), spans.filter(each => !isStep(each))]) {
+          if (part.length > 0) one.export(part)
+        }
+        const part: GatheredSpan[] = []
+        for (const [i, each] of order.entries()) {
+          part.push(each)
+          if (cuts[i] === 0) other.export(part.splice(0))
+        }
+        if (part.length > 0) other.export(part)
+        for (const each of spans) other.export([each])
+        t.same(other.trace, one.trace)
+        t.same(other.gathered.ranks, one.gathered.ranks)
+        t.same([...other.spans.keys()].sort(), [...one.spans.keys()].sort())
+        const requests = new Set(spans.filter(({ kind }) => kind === 'llm').map(({ hints }) => hints.endMicros)).size
+        t.equal(one.trace.inputTokens ?? 0, 100 * requests, 'each request counts once')
+        t.equal(one.trace.spanCount, one.spans.size)
+      }
+    ),
+    runs(100)
+  )
+  t.end()
+})
+
+t.test('only a serialised step is one', t => {
+  const { ranks } = exported([requestStep(1, 5, 'r')], [request(1, 5, 'r')]).gathered
+  const [, , text] = ranks[`step.${idOf(501)}`]!
+  t.equal(isStepText(text), true)
+  for (const wrong of ['', '[]', '{}', '[1]', text.replace('100', '1.5'), text.replace('"r"', '7')]) {
+    t.equal(isStepText(wrong), false, wrong)
+  }
+  t.end()
+})
