@@ -102,9 +102,9 @@ export const recompute = command({
       apply: { type: 'boolean', about: 'do it; without, it is only computed' }
     },
     details: [
-      'Of traces of OpenTelemetry, each call that states tokens and no cost gets the cost that it would get now. A stated',
-      'cost never changes. It works in small batches while the server goes on; what is done when it is interrupted stays',
-      'done, and the same command does the rest.'
+      'Of traces of OpenTelemetry, each call that states tokens and no cost gets the cost that it would get now. A',
+      'stated cost never changes. It works in small batches while the server goes on; what is done when it is',
+      'interrupted stays done, and the same command does the rest.'
     ].join('\n'),
     examples: ['price recompute --project default', 'price recompute --project default --from 30d --apply']
   },
