@@ -101,22 +101,27 @@ let library: Package | undefined
  */
 function lookUp(provider: string | null, model: string): BundledModel | null {
   library ??= load('@pydantic/genai-prices') as Package
-  const { calcPrice, findProvider } = library
+  const { findProvider } = library
   const name = provider?.trim().toLowerCase() ?? ''
-  const options = { timestamp: new Date(0) }
-  if (name === '' || FRAMEWORKS.has(name)) return modelOf(calcPrice({}, model, options))
+  if (name === '' || FRAMEWORKS.has(name)) return match(library, model)
   // The Vercel AI SDK adds the kind of the API, such as `xai.chat`.
   const [first = ''] = name.split('.')
   const names = [OTHER_NAMES[name] ?? name, OTHER_NAMES[first] ?? first]
   const providerId = name === 'litellm' ? name : names.find(each => findProvider({ providerId: each }) !== undefined)
-  return providerId === undefined ? null : modelOf(calcPrice({}, model, { ...options, providerId }))
+  return providerId === undefined ? null : match(library, model, providerId)
 }
 
-function modelOf(match: ReturnType<Package['calcPrice']>): BundledModel | null {
-  if (match === null) return null
-  const { provider, model } = match
-  const prices = readPrices(model)
-  return prices === undefined ? null : { id: `${provider.id}/${model.id}`, prices }
+function match({ calcPrice }: Package, name: string, providerId?: string): BundledModel | null {
+  try {
+    const found = calcPrice({}, name, providerId === undefined ? {} : { providerId })
+    if (found === null) return null
+    const { provider, model } = found
+    const prices = readPrices(model)
+    return prices === undefined ? null : { id: `${provider.id}/${model.id}`, prices }
+  } catch {
+    // An entry that the package itself refuses is none. An export must not fail for it.
+    return null
+  }
 }
 
 /** Returns undefined if some price of the model is not by tokens, such as that of an hour of sound. */

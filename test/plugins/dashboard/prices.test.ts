@@ -43,8 +43,9 @@ t.test('owners set and remove prices of the project, beside those of all', async
   t.match(await owner.ask('DELETE', at(prices[1].id)), { status: 200 })
   t.match(await owner.ask('DELETE', at(prices[1].id)), { status: 404 })
   const acts = await service.database.pool.run(
-    sql =>
-      sql`select action, project_id as project, user_id is not null as "isPerson" from audit where action like 'price.%' order by id`
+    sql => sql`
+      select action, project_id as project, user_id is not null as "isPerson"
+      from audit where action like 'price.%' order by id`
   )
   t.match(acts, [
     { action: 'price.set', project: null, isPerson: false },

@@ -5,6 +5,7 @@ import { removePrices, setPrice } from '../../../../lib/admin/prices.ts'
 import { requireProject } from '../../../../lib/admin/projects.ts'
 import { recomputeCosts } from '../../../../lib/admin/upkeep/recompute.ts'
 import { recountProject } from '../../../../lib/admin/upkeep/recount.ts'
+import { writeRepricings } from '../../../../lib/store/trace/repricing.ts'
 import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
 import { exportLines, projectRows, testImporter } from '../../../fixtures/database/moving.ts'
 import { freshId } from '../../../fixtures/database/seed.ts'
@@ -137,6 +138,16 @@ t.test('only traces that started in the given time are meant, and of these a cha
     costs.map(({ cost }) => cost),
     [null, 3, null]
   )
+  const [{ seq, version }] = await pool.run(
+    sql => sql<[{ seq: number; version: number }]>`select seq, version from traces order by started_at limit 1`
+  )
+  const repricing = { seq, costUsd: 9, spans: [{ id: spans[0]!.spanId, costUsd: 9, callDetails: null }] }
+  const write = (version: number) => pool.run(sql => writeRepricings(sql, 1, [{ ...repricing, version }]))
+  const before = await projectRows(service.database, 1)
+  t.same(await write(version + 1), [], 'the trace has changed since its state was read')
+  t.same(await projectRows(service.database, 1), before)
+  t.match(await write(version), [{ seq }])
+  t.same(await write(version), [], 'it has another version now')
   const [{ detail }] = await pool.run(
     sql => sql<[{ detail: string }]>`select detail::text from audit where action = 'price.recompute'`
   )
