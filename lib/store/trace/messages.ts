@@ -2,11 +2,11 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
-import { callsOf } from '../../trace/call-details.ts'
-import { findTargets, type PlacedMessages } from '../../trace/span-messages.ts'
+import type { PlacedMessages } from '../../trace/span-messages.ts'
 import { isSearched } from '../search/state.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
+import { withTargets } from './message-targets.ts'
 
 /**
  * Adds messages to a project, and to each span at most MAX_EVENTS events. Messages already stored stay unchanged, so a
@@ -24,25 +24,43 @@ export async function addMessages(sql: Sql, projectId: number, messages: readonl
   })
 }
 
-async function insertMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
+async function insertMessages(sql: Sql, projectId: number, all: readonly PlacedMessages[]): Promise<void> {
+  const messages = await withoutExcess(sql, projectId, all)
   const column = <T>(of: (each: PlacedMessages) => T) => messages.map(of)
   await sql`
     insert into span_messages (project_id, trace_id, span_id, micros, place, digest, input, output, event, facts, call)
     select ${projectId}, trace_id, span_id, micros, place, digest, input::json, output::json, event::json,
       facts::json, call
-    from (select *, row_number() over (partition by trace_id, span_id, event is null order by micros, place) as n
-      from unnest(
+    from unnest(
       ${column(each => each.traceId)}::uuid[], ${column(each => each.spanId)}::bytea[],
       ${column(each => each.micros)}::bigint[], ${column(each => each.place)}::int[],
       ${column(each => each.digest)}::bytea[], ${column(each => each.input)}::text[],
       ${column(each => each.output)}::text[], ${column(each => each.event ?? null)}::text[],
       ${column(each => each.facts ?? null)}::text[], ${column(each => each.call ?? null)}::text[]
-    ) as u (trace_id, span_id, micros, place, digest, input, output, event, facts, call)) m
-    where m.event is null or m.n <= ${MAX_EVENTS} - (
-      select count(*) from span_messages e where e.project_id = ${projectId}
-        and e.trace_id = m.trace_id and e.span_id = m.span_id and e.event is not null
-    )
+    ) as m (trace_id, span_id, micros, place, digest, input, output, event, facts, call)
     on conflict do nothing`
+}
+
+/** Leaves out the events with which a span would have more than MAX_EVENTS. */
+async function withoutExcess(
+  sql: Sql,
+  projectId: number,
+  messages: readonly PlacedMessages[]
+): Promise<readonly PlacedMessages[]> {
+  const events = messages.filter(({ event }) => event != null)
+  if (events.length === 0) return messages
+  const stored = await sql<{ traceId: string; spanId: string; count: number }[]>`
+    select trace_id as "traceId", span_id as "spanId", count(*)::int as count from span_messages
+    where project_id = ${projectId} and trace_id = any (${events.map(each => each.traceId)}::uuid[])
+      and span_id = any (${events.map(each => each.spanId)}::bytea[]) and event is not null
+    group by trace_id, span_id`
+  const counts = new Map(stored.map(({ traceId, spanId, count }) => [traceId + spanId, count]))
+  return messages.filter(({ traceId, spanId, event }) => {
+    if (event == null) return true
+    const count = (counts.get(traceId + spanId) ?? 0) + 1
+    counts.set(traceId + spanId, count)
+    return count <= MAX_EVENTS
+  })
 }
 
 /** Returns these traces' messages in order, omitting a span's messages beyond the maximum document size. */
@@ -62,28 +80,7 @@ export async function readMessages(
     ) counted
     where bytes <= ${MAX_DOCUMENT_BYTES}
     order by trace_id, span_id, micros, place, digest`
-  const named = [...new Set(messages.filter(({ call }) => call != null).map(({ traceId }) => traceId))]
-  if (named.length === 0) return messages
-  const spans = await sql<CallRow[]>`
-    select t.id as "traceId", s.id, s.call_details as details,
-      (extract(epoch from s.started_at) * 1000000)::bigint as "startMicros",
-      (extract(epoch from s.ended_at) * 1000000)::bigint as "endMicros"
-    from ${sql.unsafe(names.traces)} t
-    join ${sql.unsafe(names.spans)} s on s.project_id = ${projectId} and s.trace_seq = t.seq
-    where t.project_id = ${projectId} and t.id = any (${named}::uuid[]) and s.call_details is not null`
-  return findTargets(
-    messages,
-    spans.map(({ details, ...span }) => ({ ...span, calls: callsOf(JSON.parse(details)) }))
-  )
-}
-
-interface CallRow {
-  readonly traceId: string
-  readonly id: string
-  /** JSON text. */
-  readonly details: string
-  readonly startMicros: number
-  readonly endMicros: number
+  return withTargets(sql, projectId, messages, names)
 }
 
 /** Maximum number of messages that a sweep examines. */

@@ -127,7 +127,11 @@ t.test('maintenance sends none that it does not', async t => {
       output: null
     }
     await addMessages(sql, 1, [message])
-    t.same((await sweepMessages(sql, -1000)).leftOut, [{ projectId: 1, count: 2 }], 'and the one of the instance')
+    t.same(
+      (await sweepMessages(sql, -1000)).leftOut,
+      [{ projectId: 1, counts: new Map([['messages of model calls', 2]]) }],
+      'and the one of the instance'
+    )
     for (const { projectId } of await readWaiting(sql)) await foldNews(sql, projectId, 100)
     while (await makeFortnight(sql, 1, Date.UTC(2100, 0))) {}
     await countNews(sql)
