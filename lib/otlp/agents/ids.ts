@@ -1,16 +1,17 @@
 /**
- * Derives the ids of a coding agent's traces from its own ids. A transcript and the program's telemetry therefore make
- * the same trace of a prompt, and a repeated import makes no second one.
+ * Ids of traces and spans that are made from what coding agents say of their calls. Log records and imported
+ * transcripts have the same ids, so that both make one trace.
  */
 import { createHash } from 'node:crypto'
 
-/** A prompt's whole run, one model call, or one tool call. */
 export type StepKind = 'prompt' | 'request' | 'tool'
 
-export const traceIdOf = (session: string, prompt: string): string => digest(['trace', session, prompt]).slice(0, 32)
+const digitsOf = (parts: readonly string[], count: number): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, count)
 
-/** `call` is the prompt's id, the provider's request or response id, or the tool call's id. */
-export const stepIdOf = (session: string, kind: StepKind, call: string): string =>
-  digest(['step', session, kind, call]).slice(0, 16)
+/** Returns the id of the trace of a prompt in a session. */
+export const traceIdOf = (session: string, prompt: string): string => digitsOf(['trace', session, prompt], 32)
 
-const digest = (parts: readonly string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+/** Returns the id of the span of a prompt, a model request or a tool use. */
+export const stepIdOf = (session: string, kind: StepKind, callId: string): string =>
+  digitsOf(['step', session, kind, callId], 16)
