@@ -12,7 +12,14 @@ import { Refusal } from '../errors.ts'
 import { ClaudeCodeTranscript } from './transcripts/claude-code.ts'
 import { CodexTranscript } from './transcripts/codex.ts'
 import { otlpRequest } from './transcripts/otlp-request.ts'
-import { type AgentStep, idOf, membersOf, readJson, SHORT_QUIET_MS, type Transcript } from './transcripts/transcript.ts'
+import {
+  type AgentStep,
+  readFields,
+  readId,
+  readJson,
+  SHORT_QUIET_MS,
+  type Transcript
+} from './transcripts/transcript.ts'
 
 export const TRANSCRIPT_FORMATS = ['claude-code', 'codex'] as const
 export type TranscriptFormat = (typeof TRANSCRIPT_FORMATS)[number]
@@ -311,8 +318,8 @@ class TranscriptFile {
     if (!(transcript instanceof ClaudeCodeTranscript) || !/^agent-.*\.jsonl$/.test(basename(this.#path))) return
     const text = await readFile(this.#path.replace(/jsonl$/, 'meta.json'), 'utf8').catch(() => undefined)
     if (text === undefined) return
-    const { toolUseId, agentType, finished } = membersOf(readJson(text))
-    transcript.subagent = { toolUseId: idOf(toolUseId), type: idOf(agentType), isFinished: finished === true }
+    const { toolUseId, agentType, finished } = readFields(readJson(text))
+    transcript.subagent = { toolUseId: readId(toolUseId), type: readId(agentType), isFinished: finished === true }
   }
 }
 

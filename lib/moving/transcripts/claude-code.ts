@@ -11,21 +11,21 @@
  */
 import { stepIdOf, traceIdOf } from '../../otlp/agents/ids.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
-import { contentOf, type OpenMessage, partsOf, resultOf } from './claude-messages.ts'
+import { contentOf, type OpenMessage, partsOf, readResult } from './claude-messages.ts'
 import { agentRun, type Frame, modelCall, NO_RESULT, toolCall } from './steps.ts'
 import {
   type AgentStep,
-  countOf,
-  idOf,
+  type ContentPart,
   LONG_QUIET_MS,
-  type Message,
-  membersOf,
+  type ModelMessage,
   NO_STEPS,
-  type Part,
+  readCount,
+  readFields,
+  readId,
+  readMs,
+  readString,
   SHORT_QUIET_MS,
-  type Transcript,
-  textOf,
-  timeOf
+  type Transcript
 } from './transcript.ts'
 
 /** The facts in `agent-<id>.meta.json` about a subagent. */
@@ -52,7 +52,7 @@ interface Turn extends Frame {
   readonly agent: string | undefined
   readonly agentId: string | undefined
   readonly startMs: number
-  readonly input: Message | undefined
+  readonly input: ModelMessage | undefined
   readonly text: string
   readonly metadata: Readonly<Record<string, string | undefined>>
   readonly tools: Map<string, OpenTool>
@@ -60,10 +60,10 @@ interface Turn extends Frame {
   readonly returned: Set<string>
   isCopy: boolean
   endMs: number
-  /** When the agent last had all that it needs for a model call. */
+  /** The time at which the agent last had all that it needs for a model call. */
   readyMs: number
-  news: Message[]
-  answer: Message | undefined
+  news: ModelMessage[]
+  answer: ModelMessage | undefined
   isClosed: boolean
 }
 
@@ -75,18 +75,18 @@ interface Stream {
 const PROGRAM = 'claude-code'
 const PROVIDER = 'anthropic'
 const MAIN = ''
-/** The agent's own words in place of a model's. */
+/** The model that messages name if the agent itself wrote them. */
 const SYNTHETIC = '<synthetic>'
 const INTERRUPTED = '[Request interrupted by user'
-/** Lines that a command without a model writes where prompts are. */
+/** Matches the output of a command that calls no model. */
 const OUTPUT_OF_COMMAND = /^<(?:local-command-|bash-)/
-/** A prompt with a command. It is a prompt only if it makes the agent call its model. */
+/** Matches a command. It is a prompt only if it makes the agent call its model. */
 const COMMAND = /^<command-/
 /** A copied line is older than its session by more than this. */
 const COPY_MS = 1000
-/** With these, the agent goes on although the message calls no tool. */
+/** Stop reasons after which the agent goes on, even if the message calls no tool. */
 const GOES_ON = ['tool_use', 'max_tokens', 'pause_turn']
-/** With these, the message is complete. A line in an old transcript may lack the reason, though later lines have it. */
+/** Stop reasons that end a prompt. In old transcripts the first lines of a message lack the reason. */
 const ENDS = ['end_turn', 'stop_sequence', 'refusal']
 
 type Line = Readonly<Record<string, Json>>
@@ -95,14 +95,14 @@ export class ClaudeCodeTranscript implements Transcript {
   /** The file's subagent, which its reader states as soon as it knows it. */
   subagent: Subagent | undefined
   readonly #streams = new Map<string, Stream>()
-  /** When each model call began, by the id that its message's lines refer to. */
+  /** The times at which model calls began, by the ids that lines of messages refer to. */
   readonly #requests = new Map<string, number>()
   /** The message to which a request id belongs. Some gateways repeat ids. */
   readonly #messages = new Map<string, string>()
   readonly #prompts = new Set<string>()
   /** The subagents of lines that name none, by the lines' ids. */
   readonly #asides = new Map<string, string>()
-  /** The time of the first line that the session itself wrote; lines from before are copies. */
+  /** The time of the first line that the session itself wrote. Earlier lines are copies. */
   #beganMs: number | undefined
   #steps: AgentStep[] = []
 
@@ -114,10 +114,10 @@ export class ClaudeCodeTranscript implements Transcript {
   }
 
   read(line: Json): readonly AgentStep[] {
-    const fields = membersOf(line)
-    const timeMs = timeOf(fields.timestamp)
+    const fields = readFields(line)
+    const timeMs = readMs(fields.timestamp)
     if (fields.type === 'queue-operation' && this.#streams.size === 0) this.#beganMs ??= timeMs
-    if (fields.type === 'api-request' && timeMs !== undefined) this.#requests.set(textOf(fields.id), timeMs)
+    if (fields.type === 'api-request' && timeMs !== undefined) this.#requests.set(readString(fields.id), timeMs)
     if (fields.type === 'attachment') this.#readAttachment(fields)
     if (fields.type === 'cost-state') for (const stream of this.#streams.values()) this.#endOf(stream)
     const isStep = fields.type === 'user' || fields.type === 'assistant' || fields.type === 'system'
@@ -151,7 +151,7 @@ export class ClaudeCodeTranscript implements Transcript {
 
   /** Returns the stream of a line: the session's, or that of a subagent. */
   #streamOf(line: Line): Stream {
-    const name = line.isSidechain === true ? (idOf(line.agentId) ?? this.#asideOf(line)) : MAIN
+    const name = line.isSidechain === true ? (readId(line.agentId) ?? this.#asideOf(line)) : MAIN
     const known = this.#streams.get(name)
     if (known !== undefined) return known
     const stream = { turn: undefined, open: undefined }
@@ -161,17 +161,17 @@ export class ClaudeCodeTranscript implements Transcript {
 
   /** Old transcripts name no subagents. The lines of one refer to each other. */
   #asideOf({ uuid, parentUuid }: Line): string {
-    const aside = this.#asides.get(textOf(parentUuid)) ?? `aside ${textOf(uuid)}`
-    this.#asides.set(textOf(uuid), aside)
+    const aside = this.#asides.get(readString(parentUuid)) ?? `aside ${readString(uuid)}`
+    this.#asides.set(readString(uuid), aside)
     return aside
   }
 
   #readUser(stream: Stream, line: Line, timeMs: number): void {
-    const { results, parts, text } = contentOf(membersOf(line.message).content)
-    for (const result of results) this.#finishTool(stream, membersOf(result), timeMs)
+    const { results, parts, text } = contentOf(readFields(line.message).content)
+    for (const result of results) this.#finishTool(stream, readFields(result), timeMs)
     if (results.length > 0 && parts.length === 0) return
     const { turn } = stream
-    const message: Message = { role: 'user', parts }
+    const message: ModelMessage = { role: 'user', parts }
     if (text.startsWith(INTERRUPTED)) {
       this.#complete(stream)
       if (turn !== undefined) this.#close(turn, timeMs, false)
@@ -191,18 +191,18 @@ export class ClaudeCodeTranscript implements Transcript {
 
   /** Adds a message that the user sent while the agent worked, and that the agent took up before the prompt's end. */
   #readAttachment(line: Line): void {
-    const { type, prompt } = membersOf(line.attachment)
+    const { type, prompt } = readFields(line.attachment)
     if (type !== 'queued_command') return
     const { parts } = contentOf(prompt)
     this.#streamOf(line).turn?.news.push({ role: 'user', parts })
   }
 
-  #begin(line: Line, timeMs: number, input: Message | undefined, text: string): Turn {
-    const session = textOf(line.sessionId)
+  #begin(line: Line, timeMs: number, input: ModelMessage | undefined, text: string): Turn {
+    const session = readString(line.sessionId)
     const isAside = line.isSidechain === true
-    const uuid = textOf(line.uuid)
+    const uuid = readString(line.uuid)
     const own = this.#streams.get(MAIN)?.turn
-    const named = idOf(line.promptId) ?? (isAside ? own?.promptId : undefined)
+    const named = readId(line.promptId) ?? (isAside ? own?.promptId : undefined)
     // A forked session has rewritten the prompt ids of copied lines, so several prompts may have the same.
     const isTaken = named === undefined || (!isAside && this.#prompts.has(named))
     const promptId = isTaken ? uuid : named
@@ -214,21 +214,21 @@ export class ClaudeCodeTranscript implements Transcript {
     return {
       traceId: traceIdOf(session, promptId),
       session,
-      program: { name: PROGRAM, version: textOf(line.version) },
+      program: { name: PROGRAM, version: readString(line.version) },
       spanId: isRoot ? promptSpanId : stepIdOf(session, 'prompt', uuid),
       promptId: input === undefined ? undefined : promptId,
       promptSpanId: isRoot ? undefined : promptSpanId,
       toolSpanId: isRoot || caller === undefined ? undefined : stepIdOf(session, 'tool', caller.id),
       agent: isAside ? (caller?.agent ?? 'subagent') : undefined,
-      agentId: isAside ? idOf(line.agentId) : undefined,
+      agentId: isAside ? readId(line.agentId) : undefined,
       startMs: timeMs,
       input,
       text,
       metadata: {
-        cwd: idOf(line.cwd),
-        gitBranch: idOf(line.gitBranch),
-        version: idOf(line.version),
-        entrypoint: idOf(line.entrypoint)
+        cwd: readId(line.cwd),
+        gitBranch: readId(line.gitBranch),
+        version: readId(line.version),
+        entrypoint: readId(line.entrypoint)
       },
       tools: new Map(),
       returned: new Set(),
@@ -244,19 +244,19 @@ export class ClaudeCodeTranscript implements Transcript {
   #readAssistant(stream: Stream, line: Line, timeMs: number): void {
     const { turn } = stream
     if (turn === undefined) return
-    const message = membersOf(line.message)
+    const message = readFields(line.message)
     const parts = partsOf(message.content)
     if (message.model === SYNTHETIC) {
       this.#complete(stream)
       if (line.isApiErrorMessage === true) this.#fail(turn, line, parts, timeMs)
       return
     }
-    const id = idOf(message.id) ?? textOf(line.uuid)
+    const id = readId(message.id) ?? readString(line.uuid)
     if (stream.open !== undefined && stream.open.id !== id) this.#complete(stream)
     for (const part of parts) {
       if (part.type !== 'tool_call') continue
       const { id, name, arguments: input } = part
-      turn.tools.set(textOf(id), { name: textOf(name), input, startMs: timeMs })
+      turn.tools.set(readString(id), { name: readString(name), input, startMs: timeMs })
     }
     // A line that comes too late. Its message was complete by all that its transcript said.
     if (turn.returned.has(id)) return
@@ -264,25 +264,25 @@ export class ClaudeCodeTranscript implements Transcript {
     const { open } = stream
     open.parts.push(...parts)
     open.endMs = timeMs
-    open.stopReason = idOf(message.stop_reason) ?? open.stopReason
-    open.model = idOf(message.model) ?? open.model
+    open.stopReason = readId(message.stop_reason) ?? open.stopReason
+    open.model = readId(message.model) ?? open.model
     // Each line repeats the usage so far.
-    for (const [name, value] of Object.entries(membersOf(message.usage))) {
-      const count = countOf(value)
+    for (const [name, value] of Object.entries(readFields(message.usage))) {
+      const count = readCount(value)
       if (count !== undefined) open.usage.set(name, Math.max(count, open.usage.get(name) ?? 0))
     }
     turn.endMs = Math.max(turn.endMs, timeMs)
   }
 
   #open(turn: Turn, line: Line, id: string, timeMs: number): OpenMessage {
-    const reference = idOf(line.requestRef)
+    const reference = readId(line.requestRef)
     const beganMs = reference === undefined ? undefined : this.#requests.get(reference)
     // The request of a copied message is in the transcript of the original.
     if (reference !== undefined && beganMs === undefined && turn.returned.size === 0) {
       turn.isCopy = true
       this.#prompts.delete(turn.promptId ?? '')
     }
-    const requestId = idOf(line.requestId)
+    const requestId = readId(line.requestId)
     const isOwn = requestId !== undefined && (this.#messages.get(requestId) ?? id) === id
     if (isOwn) this.#messages.set(requestId, id)
     const news = turn.news
@@ -291,7 +291,7 @@ export class ClaudeCodeTranscript implements Transcript {
       id,
       callId: isOwn ? requestId : id,
       requestId,
-      requestModel: idOf(line.requestedModel),
+      requestModel: readId(line.requestedModel),
       startMs: Math.min(beganMs ?? turn.readyMs, timeMs),
       news,
       parts: [],
@@ -344,32 +344,35 @@ export class ClaudeCodeTranscript implements Transcript {
   }
 
   /** Ends the turn with a model call that failed for good. */
-  #fail(turn: Turn, line: Line, parts: Part[], timeMs: number): void {
-    const error = parts.map(({ content }) => textOf(content)).join('\n')
-    const requestId = idOf(line.requestId)
+  #fail(turn: Turn, line: Line, parts: ContentPart[], timeMs: number): void {
+    const error = parts.map(({ content }) => readString(content)).join('\n')
+    const requestId = readId(line.requestId)
+    const uuid = readString(line.uuid)
+    const isOwn = requestId !== undefined && !this.#messages.has(requestId)
+    if (isOwn) this.#messages.set(requestId, uuid)
     this.#emit(
       turn,
       modelCall(turn, {
-        spanId: stepIdOf(turn.session, 'request', requestId ?? textOf(line.uuid)),
+        spanId: stepIdOf(turn.session, 'request', isOwn ? requestId : uuid),
         ...{ parentSpanId: turn.spanId, startMs: turn.readyMs, endMs: timeMs, error },
         ...{ provider: PROVIDER, requestModel: undefined, responseId: undefined, requestId },
         ...{ input: turn.news, output: undefined, usage: undefined }
       })
     )
-    turn.returned.add(textOf(line.uuid))
+    turn.returned.add(uuid)
     turn.news = []
     this.#close(turn, timeMs, false, error)
   }
 
   #finishTool(stream: Stream, result: Line, timeMs: number): void {
     const { turn } = stream
-    const id = textOf(result.tool_use_id)
+    const id = readString(result.tool_use_id)
     const tool = turn?.tools.get(id)
     if (turn === undefined || tool === undefined) return
-    const output = resultOf(result.content)
+    const output = readResult(result.content)
     const failed = result.is_error === true
     turn.tools.delete(id)
-    this.#emit(turn, this.#toolStep(turn, id, tool, timeMs, output, failed ? textOf(output) : undefined))
+    this.#emit(turn, this.#toolStep(turn, id, tool, timeMs, output, failed ? readString(output) : undefined))
     turn.news.push({ role: 'tool', parts: [{ type: 'tool_call_response', id, response: output }] })
     turn.readyMs = timeMs
     turn.endMs = Math.max(turn.endMs, timeMs)
@@ -432,7 +435,10 @@ const isSteering = ({ open }: Stream, turn: Turn, { promptId }: Line): boolean =
   promptId === turn.promptId &&
   !turn.isCopy
 
-/** Whether the message ends its turn: it calls no tool, and says something or that it has ended. */
+/**
+ * Whether the message ends its turn: it calls no tool, and has text or states that it ends. A hook can make the agent
+ * go on. Steps after the end join the trace, but its root has been returned and stays.
+ */
 const isLast = ({ parts, stopReason }: OpenMessage): boolean =>
   !parts.some(({ type }) => type === 'tool_call') &&
   !GOES_ON.includes(stopReason ?? '') &&
@@ -443,8 +449,8 @@ const hasText = ({ parts }: Pick<OpenMessage, 'parts'>): boolean => parts.some((
 /** Returns the call of a tool that gave a subagent this task, and the subagent's type. */
 function callerOf(turn: Turn | undefined, task: string): { id: string; agent: string | undefined } | undefined {
   for (const [id, { input }] of turn?.tools ?? []) {
-    const { prompt, subagent_type } = membersOf(input)
-    if (prompt === task) return { id, agent: idOf(subagent_type) }
+    const { prompt, subagent_type } = readFields(input)
+    if (prompt === task) return { id, agent: readId(subagent_type) }
   }
   return undefined
 }

@@ -11,20 +11,20 @@
  */
 import { stepIdOf, traceIdOf } from '../../otlp/agents/ids.ts'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
-import { failureOf, inputOf, resultOf, textOfItem } from './codex-items.ts'
-import { agentRun, type Frame, modelCall, NO_RESULT, type TokenUsage, toolCall } from './steps.ts'
+import { inputOf, readFailure, readOutput, textOfItem } from './codex-items.ts'
+import { agentRun, type CallUsage, type Frame, modelCall, NO_RESULT, toolCall } from './steps.ts'
 import {
   type AgentStep,
-  countOf,
-  idOf,
+  type ContentPart,
   LONG_QUIET_MS,
-  type Message,
-  membersOf,
+  type ModelMessage,
   NO_STEPS,
-  type Part,
-  type Transcript,
-  textOf,
-  timeOf
+  readCount,
+  readFields,
+  readId,
+  readMs,
+  readString,
+  type Transcript
 } from './transcript.ts'
 
 type Fields = Readonly<Record<string, Json>>
@@ -55,13 +55,13 @@ interface Turn extends Frame {
   /** How calls ended, from events that come before their results. */
   readonly failures: Map<string, string>
   endMs: number
-  /** When the agent last had all that it needs for a model call. */
+  /** The time at which the agent last had all that it needs for a model call. */
   readyMs: number
   model: string | undefined
   prompt: string | undefined
   /** Content for the next model call, and what the model has answered so far. */
-  news: Message[]
-  parts: Part[]
+  news: ModelMessage[]
+  parts: ContentPart[]
   answer: string | undefined
   calls: number
   error: string | undefined
@@ -86,9 +86,9 @@ export class CodexTranscript implements Transcript {
   }
 
   read(line: Json): readonly AgentStep[] {
-    const { type, payload, timestamp } = membersOf(line)
-    const timeMs = timeOf(timestamp)
-    const fields = membersOf(payload)
+    const { type, payload, timestamp } = readFields(line)
+    const timeMs = readMs(timestamp)
+    const fields = readFields(payload)
     if (timeMs === undefined) return NO_STEPS
     if (type === 'session_meta') this.#thread ??= threadOf(fields)
     else if (this.#thread === undefined) return NO_STEPS
@@ -124,38 +124,38 @@ export class CodexTranscript implements Transcript {
     }
     const turn = this.#turn
     if (turn === undefined) return
-    if (type === 'user_message') turn.prompt ??= textOf(event.message)
-    else if (type === 'item_completed') this.#readCompleted(turn, membersOf(event.item))
-    else if (type === 'token_count') this.#readCount(turn, membersOf(event.info), timeMs)
-    else if (type === 'error') turn.error = textOf(event.message)
+    if (type === 'user_message') turn.prompt ??= readString(event.message)
+    else if (type === 'item_completed') this.#readCompleted(turn, readFields(event.item))
+    else if (type === 'token_count') this.#readCount(turn, readFields(event.info), timeMs)
+    else if (type === 'error') turn.error = readString(event.message)
     else if (type === 'task_complete') {
-      turn.answer = idOf(event.last_agent_message) ?? turn.answer
+      turn.answer = readId(event.last_agent_message) ?? turn.answer
       this.#close(turn, timeMs, turn.error === undefined)
     } else if (type === 'turn_aborted') this.#close(turn, timeMs, false)
     else {
-      const failure = failureOf(event)
-      if (failure !== undefined) turn.failures.set(textOf(event.call_id), failure)
+      const failure = readFailure(event)
+      if (failure !== undefined) turn.failures.set(readString(event.call_id), failure)
     }
   }
 
   #readCompleted(turn: Turn, item: Fields): void {
     if (item.type === 'UserMessage') turn.prompt ??= textOfItem(item)
-    const failure = failureOf(item)
-    if (failure !== undefined) turn.failures.set(textOf(item.id), failure)
+    const failure = readFailure(item)
+    if (failure !== undefined) turn.failures.set(readString(item.id), failure)
   }
 
   #readContext({ model, turn_id }: Fields): void {
     const turn = this.#turn
-    if (turn === undefined || (idOf(turn_id) ?? turn.id) !== turn.id) return
-    turn.model = idOf(model) ?? turn.model
+    if (turn === undefined || (readId(turn_id) ?? turn.id) !== turn.id) return
+    turn.model = readId(model) ?? turn.model
   }
 
   #begin(thread: Thread, event: Fields, timeMs: number): void {
     if (this.#turn !== undefined) this.#close(this.#turn, this.#turn.endMs, this.#turn.answer !== undefined)
     this.#turns++
-    const id = idOf(event.turn_id) ?? `turn ${this.#turns}`
-    const root = idOf(event.root_turn_id) ?? id
-    const parent = idOf(membersOf(event.turn_attribution).parent_turn_id)
+    const id = readId(event.turn_id) ?? `turn ${this.#turns}`
+    const root = readId(event.root_turn_id) ?? id
+    const parent = readId(readFields(event.turn_attribution).parent_turn_id)
     const { session, version } = thread
     this.#turn = {
       id,
@@ -191,26 +191,26 @@ export class CodexTranscript implements Transcript {
     }
     if (type === 'message' && role !== 'assistant') return
     turn.endMs = timeMs
-    const id = idOf(call_id)
+    const id = readId(call_id)
     if (type === 'message') {
       turn.answer = textOfItem(item)
       turn.parts.push({ type: 'text', content: turn.answer })
     } else if (type === 'reasoning') {
       const text = textOfItem(item)
       if (text !== '') turn.parts.push({ type: 'reasoning', content: text })
-    } else if (id !== undefined && textOf(type).endsWith('_output')) this.#finishTool(turn, id, item, timeMs)
-    else if (id !== undefined && textOf(type).endsWith('_call')) {
+    } else if (id !== undefined && readString(type).endsWith('_output')) this.#finishTool(turn, id, item, timeMs)
+    else if (id !== undefined && readString(type).endsWith('_call')) {
       const name = nameOf(item)
       const input = inputOf(item)
       turn.tools.set(id, { name, input, startMs: timeMs })
       turn.parts.push({ type: 'tool_call', id, name, arguments: input })
-    } else if (textOf(type).endsWith('_call')) turn.parts.push({ ...item, type: textOf(type) })
+    } else if (readString(type).endsWith('_call')) turn.parts.push({ ...item, type: readString(type) })
   }
 
   #finishTool(turn: Turn, id: string, item: Fields, timeMs: number): void {
     const tool = turn.tools.get(id)
     if (tool === undefined) return
-    const { output, failure } = resultOf(item.output)
+    const { output, failure } = readOutput(item.output)
     turn.tools.delete(id)
     this.#emitTool(turn, id, tool, timeMs, output, turn.failures.get(id) ?? failure)
     turn.news.push({ role: 'tool', parts: [{ type: 'tool_call_response', id, response: output }] })
@@ -232,8 +232,8 @@ export class CodexTranscript implements Transcript {
     this.#hasUsage = true
     const turn = this.#turn
     // A forked thread has the records of the original.
-    if (turn === undefined || (idOf(record.thread_id) ?? thread.id) !== thread.id) return
-    this.#finishCall(turn, idOf(record.response_id), usageOf(membersOf(record.usage)), timeMs)
+    if (turn === undefined || (readId(record.thread_id) ?? thread.id) !== thread.id) return
+    this.#finishCall(turn, readId(record.response_id), usageOf(readFields(record.usage)), timeMs)
   }
 
   #readCount(turn: Turn, info: Fields, timeMs: number): void {
@@ -242,10 +242,10 @@ export class CodexTranscript implements Transcript {
     const isNew = total !== this.#total
     this.#total = total
     // The event is repeated when only the limits have changed.
-    if (isNew) this.#finishCall(turn, undefined, usageOf(membersOf(info.last_token_usage)), timeMs)
+    if (isNew) this.#finishCall(turn, undefined, usageOf(readFields(info.last_token_usage)), timeMs)
   }
 
-  #finishCall(turn: Turn, responseId: string | undefined, usage: TokenUsage | undefined, timeMs: number): void {
+  #finishCall(turn: Turn, responseId: string | undefined, usage: CallUsage | undefined, timeMs: number): void {
     turn.calls++
     const { provider } = this.#thread as Thread
     const output = turn.parts.length === 0 ? undefined : { role: 'assistant', parts: turn.parts }
@@ -290,23 +290,23 @@ export class CodexTranscript implements Transcript {
 }
 
 function threadOf(meta: Fields): Thread {
-  const id = textOf(meta.id)
-  const spawn = membersOf(membersOf(membersOf(meta.source).subagent).thread_spawn)
+  const id = readString(meta.id)
+  const spawn = readFields(readFields(readFields(meta.source).subagent).thread_spawn)
   const isSubagent = meta.parent_thread_id !== undefined || Object.keys(spawn).length > 0
-  const name = idOf(meta.agent_role) ?? idOf(spawn.agent_role) ?? idOf(meta.agent_nickname) ?? 'subagent'
+  const name = readId(meta.agent_role) ?? readId(spawn.agent_role) ?? readId(meta.agent_nickname) ?? 'subagent'
   return {
     id,
-    session: idOf(meta.session_id) ?? id,
-    version: textOf(meta.cli_version),
-    provider: idOf(meta.model_provider) ?? 'openai',
+    session: readId(meta.session_id) ?? id,
+    version: readString(meta.cli_version),
+    provider: readId(meta.model_provider) ?? 'openai',
     agent: isSubagent ? name : undefined,
     isFork: meta.forked_from_id !== undefined,
     metadata: {
-      cwd: idOf(meta.cwd),
-      gitBranch: idOf(membersOf(meta.git).branch),
-      gitCommit: idOf(membersOf(meta.git).commit_hash),
-      version: idOf(meta.cli_version),
-      originator: idOf(meta.originator)
+      cwd: readId(meta.cwd),
+      gitBranch: readId(readFields(meta.git).branch),
+      gitCommit: readId(readFields(meta.git).commit_hash),
+      version: readId(meta.cli_version),
+      originator: readId(meta.originator)
     }
   }
 }
@@ -316,16 +316,16 @@ const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7/
 const isBefore = (id: string, other: string): boolean => UUID_7.test(id) && UUID_7.test(other) && id < other
 
 function nameOf({ type, name, namespace }: Fields): string {
-  const own = idOf(name) ?? textOf(type).replace(/_call$/, '')
-  return idOf(namespace) === undefined ? own : `${namespace}.${own}`
+  const own = readId(name) ?? readString(type).replace(/_call$/, '')
+  return readId(namespace) === undefined ? own : `${namespace}.${own}`
 }
 
-function usageOf(usage: Fields): TokenUsage {
+function usageOf(usage: Fields): CallUsage {
   return {
-    input: countOf(usage.input_tokens),
-    output: countOf(usage.output_tokens),
-    cacheRead: countOf(usage.cached_input_tokens),
-    cacheCreation: countOf(usage.cache_write_input_tokens),
-    reasoning: countOf(usage.reasoning_output_tokens)
+    input: readCount(usage.input_tokens),
+    output: readCount(usage.output_tokens),
+    cacheRead: readCount(usage.cached_input_tokens),
+    cacheCreation: readCount(usage.cache_write_input_tokens),
+    reasoning: readCount(usage.reasoning_output_tokens)
   }
 }

@@ -1,6 +1,6 @@
 /** Describes the steps of coding agents by the names of OpenTelemetry's conventions for generative AI. */
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
-import { type AgentStep, type Attributes, type Message, type Program, shortened } from './transcript.ts'
+import { type AgentStep, type ModelMessage, type Program, type StepAttributes, shortened } from './transcript.ts'
 
 /** The facts that all steps of a prompt share. */
 export interface Frame {
@@ -19,7 +19,7 @@ interface Times {
 }
 
 /** Token counts. `input` includes cached tokens. */
-export interface TokenUsage {
+export interface CallUsage {
   readonly input: number | undefined
   readonly output: number | undefined
   readonly cacheRead?: number | undefined
@@ -34,9 +34,9 @@ export interface ModelCall extends Times {
   readonly responseId: string | undefined
   readonly requestId?: string | undefined
   /** The messages that are new since the previous call. A call repeats all others. */
-  readonly input: readonly Message[]
-  readonly output: Message | undefined
-  readonly usage: TokenUsage | undefined
+  readonly input: readonly ModelMessage[]
+  readonly output: ModelMessage | undefined
+  readonly usage: CallUsage | undefined
 }
 
 export function modelCall(frame: Frame, call: ModelCall): AgentStep {
@@ -60,7 +60,7 @@ export function modelCall(frame: Frame, call: ModelCall): AgentStep {
   })
 }
 
-export interface ToolCall extends Times {
+export interface ToolUse extends Times {
   readonly callId: string
   readonly tool: string
   /** JSON, or a string. */
@@ -69,7 +69,7 @@ export interface ToolCall extends Times {
   readonly output: Json
 }
 
-export function toolCall(frame: Frame, call: ToolCall): AgentStep {
+export function toolCall(frame: Frame, call: ToolUse): AgentStep {
   const { callId, tool, input, output } = call
   return stepOf(frame, call, `execute_tool ${tool}`, {
     'gen_ai.operation.name': 'execute_tool',
@@ -86,8 +86,8 @@ export interface AgentRun extends Times {
   readonly agentId?: string | undefined
   readonly promptId: string | undefined
   readonly isFinished: boolean
-  readonly input: Message | undefined
-  readonly output: Message | undefined
+  readonly input: ModelMessage | undefined
+  readonly output: ModelMessage | undefined
   readonly metadata: Readonly<Record<string, string | undefined>>
 }
 
@@ -106,7 +106,7 @@ export function agentRun(frame: Frame, run: AgentRun): AgentStep {
   return step.status === 'ok' && !isFinished ? { ...step, status: 'unset' } : step
 }
 
-function stepOf(frame: Frame, times: Times, name: string, attributes: Attributes): AgentStep {
+function stepOf(frame: Frame, times: Times, name: string, attributes: StepAttributes): AgentStep {
   const { traceId, session, program } = frame
   const { spanId, parentSpanId, startMs, endMs, error } = times
   return {
@@ -123,7 +123,7 @@ function stepOf(frame: Frame, times: Times, name: string, attributes: Attributes
   }
 }
 
-const messagesOf = (messages: readonly Message[]): string | undefined =>
+const messagesOf = (messages: readonly ModelMessage[]): string | undefined =>
   messages.length === 0 ? undefined : stringifyExact(messages)
 
 /** Message of a tool call whose result the transcript lacks, although the prompt has ended. */

@@ -31,7 +31,7 @@ export interface AgentStep {
   readonly status: 'unset' | 'ok' | 'error'
   /** The error message; empty unless the status is `error`. */
   readonly message: string
-  readonly attributes: Attributes
+  readonly attributes: StepAttributes
   /** The program that wrote the transcript. */
   readonly program: Program
 }
@@ -42,13 +42,13 @@ export interface Program {
 }
 
 /** Undefined values are left out. */
-export type Attributes = Readonly<Record<string, string | number | readonly string[] | undefined>>
+export type StepAttributes = Readonly<Record<string, string | number | readonly string[] | undefined>>
 
 /** A message, and one of its parts, of OpenTelemetry's conventions for generative AI. */
-export type Part = { readonly type: string } & Readonly<Record<string, Json>>
-export interface Message {
+export type ContentPart = { readonly type: string } & Readonly<Record<string, Json>>
+export interface ModelMessage {
   readonly role: string
-  readonly parts: readonly Part[]
+  readonly parts: readonly ContentPart[]
   readonly finish_reason?: string | undefined
 }
 
@@ -67,13 +67,14 @@ type Fields = Readonly<Record<string, Json>>
 const NOTHING: Fields = {}
 
 /** Reads JSON of unknown shape: what is not of the asked type is empty or undefined. */
-export const membersOf = (value: Json): Fields =>
+export const readFields = (value: Json): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : NOTHING
-export const listOf = (value: Json): readonly Json[] => (Array.isArray(value) ? value : [])
-export const textOf = (value: Json): string => (typeof value === 'string' ? value : '')
-export const idOf = (value: Json): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+export const readList = (value: Json): readonly Json[] => (Array.isArray(value) ? value : [])
+export const readString = (value: Json): string => (typeof value === 'string' ? value : '')
+export const readId = (value: Json): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined
 
-export function countOf(value: Json): number | undefined {
+export function readCount(value: Json): number | undefined {
   const count = plainNumber(value)
   return Number.isSafeInteger(count) && (count as number) >= 0 ? (count as number) : undefined
 }
@@ -90,7 +91,7 @@ export function readJson(text: string): Json {
 }
 
 /** Returns a time in milliseconds since 1970. */
-export function timeOf(value: Json): number | undefined {
+export function readMs(value: Json): number | undefined {
   const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN
   return Number.isNaN(ms) ? undefined : ms
 }
