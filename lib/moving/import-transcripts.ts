@@ -67,6 +67,8 @@ const POLL_MS = 1000
 const MAX_STEPS = 200
 const MAX_CHARACTERS = 1024 * 1024
 const MAX_REQUESTS = 4
+/** Codes of refusals that concern the database and not the request. */
+const BUSY: readonly string[] = ['quota_exhausted', 'unavailable']
 
 class TranscriptImport {
   readonly #options: TranscriptOptions
@@ -112,7 +114,7 @@ class TranscriptImport {
     if (this.#failure !== undefined) throw this.#failure.error
   }
 
-  /** Waits for the next round. Returns false if the import is to end. */
+  /** Waits for a second. Returns false if the import is to end. */
   async #pause(): Promise<boolean> {
     const { signal } = this.#options
     await setTimeout(POLL_MS, undefined, { signal }).catch(() => {})
@@ -156,7 +158,7 @@ class TranscriptImport {
       this.#counts.files++
     }
     try {
-      for await (const { steps, bytes, fault } of file.read()) {
+      for await (const { steps, bytes, fault } of file.read(this.#options.follow)) {
         this.#counts.bytes += bytes
         if (fault !== undefined) this.#report(fault.place, fault.reason)
         for (const step of steps) await this.#add(step)
@@ -196,20 +198,31 @@ class TranscriptImport {
   }
 
   async #send(steps: readonly AgentStep[]): Promise<void> {
-    try {
-      const { rejectedSpans, message } = await this.#options.send(Buffer.from(otlpRequest(steps)))
-      this.#counts.refused += rejectedSpans
-      if (rejectedSpans > 0) this.#options.onProblem('refused', message)
-    } catch (error) {
-      if (!(error instanceof Refusal) || error.code === 'quota_exhausted') {
-        this.#failure ??= { error }
-        return
-      }
-      this.#counts.refused += steps.length
-      this.#options.onProblem('refused', error.message)
+    const request = Buffer.from(otlpRequest(steps))
+    let sent = await this.#try(request, steps.length)
+    // The database may come back while the agents go on.
+    while (sent === undefined && this.#failure === undefined && (await this.#pause())) {
+      sent = await this.#try(request, steps.length)
     }
+    if (sent === undefined) return
+    const { rejectedSpans, message } = sent
+    this.#counts.refused += rejectedSpans
+    if (rejectedSpans > 0) this.#options.onProblem('refused', message)
     this.#counts.steps += steps.length
     this.#counts.prompts = this.#prompts.size
+  }
+
+  /** Sends a request of `count` steps. Returns undefined if nothing can be sent at the moment, or at all. */
+  async #try(request: Uint8Array, count: number): Promise<SentExport | undefined> {
+    try {
+      return await this.#options.send(request)
+    } catch (error) {
+      const isBusy = error instanceof Refusal && BUSY.includes(error.code)
+      const isRefused = error instanceof Refusal || (error as { name?: unknown } | null)?.name === 'PostgresError'
+      if (isRefused && !isBusy) return { rejectedSpans: count, message: (error as Error).message }
+      if (!isBusy || !this.#options.follow) this.#failure ??= { error }
+      return undefined
+    }
   }
 }
 
@@ -251,7 +264,8 @@ class TranscriptFile {
     return this.#transcript.isOpen
   }
 
-  async *read(): AsyncGenerator<ReadLine> {
+  /** Reads what was added. If `follow` is set, the file will be read again. */
+  async *read(follow: boolean): AsyncGenerator<ReadLine> {
     const { size, mtimeMs } = await stat(this.#path)
     if (size < this.#offset) this.#restart()
     await this.#readSubagent()
@@ -261,7 +275,8 @@ class TranscriptFile {
       }
     }
     const quietMs = Date.now() - mtimeMs
-    if (quietMs >= SHORT_QUIET_MS && this.#heldBytes > 0) yield* this.#endLine()
+    // A line without an end is being written, unless its writer is gone.
+    if (!follow && quietMs >= SHORT_QUIET_MS && this.#heldBytes > 0) yield* this.#endLine()
     yield { steps: this.#transcript.settle(quietMs), bytes: 0 }
   }
 

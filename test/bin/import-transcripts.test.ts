@@ -192,7 +192,7 @@ t.test('what cannot be read or stored is named, and stops nothing else', async t
   const env = configurationFor(service.database)
   const folder = await testFolder(t)
   await cp(join(CLAUDE, FIRST), join(folder, 'a.jsonl'))
-  await appendFile(join(folder, 'a.jsonl'), `nonsense\n\n${'['.repeat(100_000)}\n`)
+  await appendFile(join(folder, 'a.jsonl'), `{"type":"us\n\n${'['.repeat(100_000)}\n`)
   const args = ['import', '--format', 'claude-code', folder]
   t.match(await runHere([...args, '--project', 'default'], env), {
     code: 1,

@@ -81,13 +81,16 @@ export function readCount(value: Json): number | undefined {
 
 /** Parses JSON without changing its numbers. Returns undefined if the text is not JSON, or is nested too deeply. */
 export function readJson(text: string): Json {
-  const { depth, inexact } = inspectText(text)
-  if (depth > MAX_JSON_DEPTH) return undefined
+  let value: Json
   try {
-    return inexact ? parseInexact(text) : JSON.parse(text)
+    value = JSON.parse(text)
   } catch {
     return undefined
   }
+  // The text is inspected second, because only valid JSON can be.
+  const { depth, inexact } = inspectText(text)
+  if (depth > MAX_JSON_DEPTH) return undefined
+  return inexact ? parseInexact(text) : value
 }
 
 /** Returns a time in milliseconds since 1970. */

@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { otlpRequest } from '../../../../lib/moving/transcripts/otlp-request.ts'
-import type { AgentStep } from '../../../../lib/moving/transcripts/transcript.ts'
+import { type AgentStep, readJson } from '../../../../lib/moving/transcripts/transcript.ts'
+import { stringifyExact } from '../../../../lib/trace/json/exact-json.ts'
 import { runs } from '../../../torture/orders.ts'
 import { spansOf } from '../../otlp/mapped.ts'
 import { REAL_TRANSCRIPTS, stepsOf } from './transcripts.ts'
@@ -63,6 +64,16 @@ t.test('the real transcripts yield each step once, below roots that are there', 
   for (const { traceId, parentSpanId, name } of steps) {
     t.ok(parentSpanId === undefined || known.has(traceId + parentSpanId), name)
   }
+  t.end()
+})
+
+t.test('JSON is read exactly, unless it is broken or too deep', t => {
+  const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+  for (const text of ['', '{', '{"a', '{"a":"b\\"', '"', nested(100_000), '['.repeat(100_000)]) {
+    t.equal(readJson(text), undefined, text.slice(0, 20))
+  }
+  t.equal(stringifyExact(readJson('{"n":1.0e400,"m":12345678901234567890}')), '{"n":1.0e400,"m":12345678901234567890}')
+  t.same(readJson(nested(100)), JSON.parse(nested(100)))
   t.end()
 })
 
