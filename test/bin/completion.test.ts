@@ -19,7 +19,7 @@ t.test('bash completes commands, verbs and flags by the script', async t => {
   t.equal(complete('key', 'r'), 'rotate revoke replace-secret')
   t.equal(complete('environment', ''), 'backfill')
   t.equal(complete('project', 'recount', '--a'), '--apply')
-  t.equal(complete('import', 'file', '--'), '--project --format --json --help')
+  t.equal(complete('import', 'file', '--'), '--project --format --follow --json --help')
   t.equal(complete('import', 'f'), '', 'the shell completes file names itself')
   t.equal(complete('nothing', ''), '')
 })

@@ -10,20 +10,23 @@ import { interruptible } from '../../terminal/interrupt.ts'
 import type { Progress } from '../../terminal/progress.ts'
 import { alignColumns } from '../../terminal/table.ts'
 import { bar, count, counted, rate, size } from '../../terminal/words.ts'
+import { importAgent } from './import-transcripts.ts'
 
-const FORMATS = ['spoor', 'langfuse'] as const
+const TRANSCRIPTS = ['claude-code', 'codex'] as const
+const FORMATS = ['spoor', 'langfuse', ...TRANSCRIPTS] as const
 type Format = (typeof FORMATS)[number]
 
 export default command({
   summary: 'Read traces from a file into a project',
-  parameters: ['FILE'],
+  parameters: ['PATH'],
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project that the traces go into' },
-    format: { type: 'string', value: FORMATS.join('|'), about: 'whose export the file is; spoor if not given' }
+    project: { type: 'string', value: 'SLUG', about: 'the project that the traces go into' },
+    format: { type: 'string', value: FORMATS.join('|'), about: 'whose export the file is; spoor if not given' },
+    follow: { type: 'boolean', about: 'go on with what a coding agent adds, until Ctrl-C' }
   },
   details: [
-    'FILE is what `spoor export` wrote, gzipped or not, or - for stdin. Ids, times, scores, environments and keys stay as',
-    'they are; an environment that was not recorded stays not recorded.',
+    'PATH is the file that `spoor export` wrote, gzipped or not, or - for stdin. Ids, times, scores,',
+    'environments and keys stay as they are; an environment that was not recorded stays not recorded.',
     '',
     'An import may be run again, and later exports may follow: a stored trace goes on to the state that the file has (more',
     'spans, its end, a later patch of its metadata, more scores), and is left alone where that is the same or an earlier',
@@ -31,19 +34,33 @@ export default command({
     'export comes from is not deleted here. What contradicts the stored trace, or cannot be imported, is reported with its',
     'line and stops no other; the exit code is 1 then.',
     '',
-    'With --format langfuse, FILE holds what GET /api/public/traces/{id} of Langfuse answers: traces with their',
+    'With --format langfuse, PATH holds what GET /api/public/traces/{id} of Langfuse answers: traces with their',
     'observations and scores, one a line, in an array, or a single one. What has no place in a trace is kept in metadata',
-    'and attributes under `langfuse.`, and a summary says what became what.'
+    'and attributes under `langfuse.`, and a summary says what became what.',
+    '',
+    'With --format claude-code or codex, PATH is a transcript that this coding agent keeps, or a folder of them,',
+    'such as ~/.claude/projects or ~/.codex/sessions. Each prompt becomes a trace, with its model calls, tools and',
+    'subagents. A step is imported once it is finished, so the import may be repeated while the agent works;',
+    '--follow looks for new steps every second. Without --project, the traces are sent to the server at SPOOR_URL',
+    'with SPOOR_API_KEY.'
   ].join('\n'),
   examples: [
     'import --project default traces.ndjson',
     'import --project archive - < traces.ndjson.gz',
-    'import --project default --format langfuse langfuse.json'
+    'import --project default --format langfuse langfuse.json',
+    'import --project default --format claude-code ~/.claude/projects',
+    'import --format codex --follow ~/.codex/sessions'
   ],
-  async run({ parameters, flags, env, print, progress }) {
+  async run(call) {
+    const { parameters, flags, env, print, progress } = call
     const format = parseFormat(flags.format)
+    const { project, follow } = flags
+    const agent = TRANSCRIPTS.find(each => each === format)
+    if (agent !== undefined) return importAgent({ path: parameters.PATH, format: agent, project, follow }, call)
+    if (follow) throw new UsageError(`--follow needs --format ${TRANSCRIPTS.join(' or ')}`)
+    if (project === undefined) throw new UsageError('--project is missing')
     const result = await withDatabase(env, session =>
-      interruptible(signal => importFile(session, parameters.FILE, flags.project, format, progress, signal))
+      interruptible(signal => importFile(session, { file: parameters.PATH, project, format }, progress, signal))
     )
     progress.clear()
     const { mapped, ...counts } = result

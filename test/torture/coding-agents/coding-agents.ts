@@ -17,6 +17,8 @@ export interface CodingAgent {
   readonly reads: 'text' | 'structuredContent' | 'both'
   /** It gives its model the first 500 characters of an outline, and a file that holds the rest. */
   readonly previews?: true
+  /** The format of its transcripts, and their folder below the home folder, if spoor can import them. */
+  readonly transcripts?: readonly [format: string, folder: string]
   /** The command line, of which a program that ends with `.js` is started with node. */
   readonly command: (given: Given) => readonly [string, ...string[]]
   readonly env: (given: Given) => Readonly<Record<string, string>>
@@ -47,6 +49,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     version: '2.1.332',
     toolName: tool => `mcp__spoor__${tool}`,
     reads: 'structuredContent',
+    transcripts: ['claude-code', '.claude/projects'],
     command: ({ modules, prompt }) => [
       join(modules, `@anthropic-ai/claude-code-${PLATFORM}`, 'claude'),
       ...['--print', prompt, '--model', 'claude-sonnet-4-5', '--output-format', 'json'],
@@ -71,6 +74,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     version: '0.171.0',
     toolName: tool => `mcp__spoor${tool}`,
     reads: 'structuredContent',
+    transcripts: ['codex', '.codex/sessions'],
     command: ({ modules, prompt }) => [
       join(modules, '@openai/codex/bin/codex.js'),
       ...['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', prompt]

@@ -9,6 +9,7 @@ import { endBody, hexId, span, spansBody, startBody } from '../../fixtures/bodie
 import { testFolder } from '../../fixtures/folder.ts'
 import { ENDPOINT, mcpClient } from '../../fixtures/service/mcp.ts'
 import { type TestService, testService } from '../../fixtures/service/service.ts'
+import { jsonHere } from '../../fixtures/service/spoor.ts'
 import { CODING_AGENTS, type CodingAgent } from '../coding-agents/coding-agents.ts'
 import { installAgents, runAgent } from '../coding-agents/run.ts'
 import { figure, isLong, longTest } from '../orders.ts'
@@ -57,6 +58,12 @@ if ('modules' in installed) {
       else t.ok(outline.includes(WAY_ON) && isEnded(outline, '"scoreCount":0}'), 'whole, with the way on', { outline })
       t.ok(chosen.includes(text), 'a span of it arrives whole', { chosen })
       if (agent.reads === 'text') t.ok(full.includes(WAY_ON), 'asked for in full, it comes as an outline too', { full })
+      if (agent.transcripts === undefined) return
+      const [format, kept] = agent.transcripts
+      const env = { SPOOR_URL: service.url, SPOOR_API_KEY: service.key }
+      const counts = await jsonHere(['import', '--format', format, join(home, kept)], env)
+      // The prompt, five model calls, and four calls of tools.
+      t.match(counts, { prompts: 1, steps: 10, refused: 0, broken: 0, open: 0 }, 'its transcript is imported')
     })
   }
 }

@@ -1,0 +1,61 @@
+/** Sends OpenTelemetry's exports to a server, and repeats those that it cannot take at the moment. */
+import { setTimeout } from 'node:timers/promises'
+import { judge, parseAnswer, waitMs } from '../../../clients/typescript/send/answer.ts'
+import { type SendTarget, Transport } from '../../../clients/typescript/send/transport.ts'
+import { AdminError } from '../../../lib/admin-error.ts'
+import { Refusal } from '../../../lib/errors.ts'
+import type { SentExport } from '../../../lib/moving/import-transcripts.ts'
+
+export interface SenderOptions {
+  /** Gives up waiting when aborted. */
+  readonly signal: AbortSignal
+  /** Waits for the server without limit. */
+  readonly patient: boolean
+  readonly onWait: (reason: string) => void
+}
+
+const PATH = '/api/v1/otlp/v1/traces'
+/** Attempts of an export, over about two minutes. */
+const MAX_TRIES = 10
+
+export class OtlpSender {
+  readonly #transport: Transport
+  readonly #options: SenderOptions
+
+  constructor(target: SendTarget, options: SenderOptions) {
+    this.#transport = new Transport(target)
+    this.#options = options
+  }
+
+  /** Throws a Refusal if the server will never take the export, or an AdminError if none can be sent. */
+  async send(request: Uint8Array): Promise<SentExport> {
+    const { signal, patient, onWait } = this.#options
+    const body = Buffer.from(request.buffer, request.byteOffset, request.byteLength).toString('utf8')
+    for (let tries = 0; ; tries++) {
+      const answer = await this.#transport.send('POST', PATH, body)
+      const verdict = judge('otlp', answer, tries)
+      if (verdict.do === 'done') return { rejectedSpans: 0, message: '' }
+      const { partialSuccess } = parseAnswer(answer.text) ?? {}
+      const { rejectedSpans, errorMessage } = (partialSuccess ?? {}) as {
+        rejectedSpans?: unknown
+        errorMessage?: unknown
+      }
+      if (verdict.do === 'lost' && rejectedSpans !== undefined) {
+        return { rejectedSpans: Number(rejectedSpans), message: String(errorMessage ?? '') }
+      }
+      if (verdict.do === 'stop' || answer.status === 403) {
+        throw new AdminError(`${this.#transport.address} refuses the key: ${verdict.reason}`)
+      }
+      if (verdict.do !== 'again') throw new Refusal('invalid_request', verdict.reason)
+      if (signal.aborted || (!patient && tries + 1 >= MAX_TRIES)) {
+        throw new AdminError(`${this.#transport.address} takes nothing: ${verdict.reason}`)
+      }
+      if (tries === 0) onWait(`${this.#transport.address} takes nothing at the moment: ${verdict.reason}`)
+      await setTimeout(waitMs(tries + 1, verdict.afterMs), undefined, { signal }).catch(() => {})
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close()
+  }
+}

@@ -1,0 +1,461 @@
+/**
+ * Converts the transcripts of Claude Code, as version 2.1.332 writes them and earlier versions did.
+ *
+ * The file `<session>.jsonl` has a line for each prompt, each block of each model message and each tool result, and
+ * many lines without a meaning for traces. A subagent has its own file, `<session>/subagents/agent-<id>.jsonl`. In old
+ * versions its lines are in the session's file. Each prompt, and each task of a subagent, is a turn.
+ *
+ * Ids: `promptId` and `requestId` equal `prompt.id` and `request_id` in the program's log records. If a prompt's line
+ * has no `promptId`, as in older versions, its `uuid` is used. A forked session begins with copied lines. They are
+ * skipped, because the original's transcript has their steps.
+ */
+import { stepIdOf, traceIdOf } from '../../otlp/agents/ids.ts'
+import type { Json } from '../../trace/json/exact-json.ts'
+import { contentOf, type OpenMessage, partsOf, readResult } from './claude-messages.ts'
+import { agentRun, type Frame, modelCall, NO_RESULT, toolCall } from './steps.ts'
+import {
+  type AgentStep,
+  type ContentPart,
+  LONG_QUIET_MS,
+  type ModelMessage,
+  NO_STEPS,
+  readCount,
+  readFields,
+  readId,
+  readMs,
+  readString,
+  SHORT_QUIET_MS,
+  type Transcript
+} from './transcript.ts'
+
+/** The facts in `agent-<id>.meta.json` about a subagent. */
+export interface Subagent {
+  /** The tool call that started it. */
+  readonly toolUseId: string | undefined
+  readonly type: string | undefined
+  readonly isFinished: boolean
+}
+
+interface OpenTool {
+  readonly name: string
+  readonly input: Json
+  readonly startMs: number
+}
+
+/** A prompt, or a task of a subagent, with all that the agent does until the next one. */
+interface Turn extends Frame {
+  readonly spanId: string
+  readonly promptId: string | undefined
+  /** The parent of a task whose transcript does not have the tool call that started it. */
+  readonly promptSpanId: string | undefined
+  readonly toolSpanId: string | undefined
+  readonly agent: string | undefined
+  readonly agentId: string | undefined
+  readonly startMs: number
+  readonly input: ModelMessage | undefined
+  readonly text: string
+  readonly metadata: Readonly<Record<string, string | undefined>>
+  readonly tools: Map<string, OpenTool>
+  /** Ids of the messages that were returned as steps. */
+  readonly returned: Set<string>
+  isCopy: boolean
+  endMs: number
+  /** The time at which the agent last had all that it needs for a model call. */
+  readyMs: number
+  news: ModelMessage[]
+  answer: ModelMessage | undefined
+  isClosed: boolean
+}
+
+interface Stream {
+  turn: Turn | undefined
+  open: OpenMessage | undefined
+}
+
+const PROGRAM = 'claude-code'
+const PROVIDER = 'anthropic'
+const MAIN = ''
+/** The model that messages name if the agent itself wrote them. */
+const SYNTHETIC = '<synthetic>'
+const INTERRUPTED = '[Request interrupted by user'
+/** Matches the output of a command that calls no model. */
+const OUTPUT_OF_COMMAND = /^<(?:local-command-|bash-)/
+/** Matches a command. It is a prompt only if it makes the agent call its model. */
+const COMMAND = /^<command-/
+/** A copied line is older than its session by more than this. */
+const COPY_MS = 1000
+/** Stop reasons after which the agent goes on, even if the message calls no tool. */
+const GOES_ON = ['tool_use', 'max_tokens', 'pause_turn']
+/** Stop reasons that end a prompt. In old transcripts the first lines of a message lack the reason. */
+const ENDS = ['end_turn', 'stop_sequence', 'refusal']
+
+type Line = Readonly<Record<string, Json>>
+
+export class ClaudeCodeTranscript implements Transcript {
+  /** The file's subagent, which its reader states as soon as it knows it. */
+  subagent: Subagent | undefined
+  readonly #streams = new Map<string, Stream>()
+  /** The times at which model calls began, by the ids that lines of messages refer to. */
+  readonly #requests = new Map<string, number>()
+  /** The message to which a request id belongs. Some gateways repeat ids. */
+  readonly #messages = new Map<string, string>()
+  readonly #prompts = new Set<string>()
+  /** The subagents of lines that name none, by the lines' ids. */
+  readonly #asides = new Map<string, string>()
+  /** The time of the first line that the session itself wrote. Earlier lines are copies. */
+  #beganMs: number | undefined
+  #steps: AgentStep[] = []
+
+  get isOpen(): boolean {
+    return [...this.#streams.values()].some(
+      ({ turn, open }) =>
+        turn !== undefined && !turn.isClosed && !turn.isCopy && (open !== undefined || !isUnheard(turn))
+    )
+  }
+
+  read(line: Json): readonly AgentStep[] {
+    const fields = readFields(line)
+    const timeMs = readMs(fields.timestamp)
+    if (fields.type === 'queue-operation' && this.#streams.size === 0) this.#beganMs ??= timeMs
+    if (fields.type === 'api-request' && timeMs !== undefined) this.#requests.set(readString(fields.id), timeMs)
+    if (fields.type === 'attachment') this.#readAttachment(fields)
+    if (fields.type === 'cost-state') for (const stream of this.#streams.values()) this.#endOf(stream)
+    const isStep = fields.type === 'user' || fields.type === 'assistant' || fields.type === 'system'
+    if (isStep && timeMs !== undefined) {
+      const stream = this.#streamOf(fields)
+      if (fields.type === 'user') this.#readUser(stream, fields, timeMs)
+      else if (fields.type === 'assistant') this.#readAssistant(stream, fields, timeMs)
+      else this.#endOf(stream)
+    }
+    return this.#take()
+  }
+
+  settle(quietMs: number): readonly AgentStep[] {
+    for (const stream of this.#streams.values()) {
+      const { open } = stream
+      // Text ends a message. Of any other message more lines may come, after a pause of any length.
+      if (open === undefined || !isLast(open) || !hasText(open)) continue
+      const hasEnded = ENDS.includes(open.stopReason ?? '')
+      const neededMs = !hasEnded ? LONG_QUIET_MS : this.subagent?.isFinished ? 0 : SHORT_QUIET_MS
+      if (quietMs >= neededMs) this.#complete(stream)
+    }
+    return this.#take()
+  }
+
+  #take(): readonly AgentStep[] {
+    if (this.#steps.length === 0) return NO_STEPS
+    const steps = this.#steps
+    this.#steps = []
+    return steps
+  }
+
+  /** Returns the stream of a line: the session's, or that of a subagent. */
+  #streamOf(line: Line): Stream {
+    const name = line.isSidechain === true ? (readId(line.agentId) ?? this.#asideOf(line)) : MAIN
+    const known = this.#streams.get(name)
+    if (known !== undefined) return known
+    const stream = { turn: undefined, open: undefined }
+    this.#streams.set(name, stream)
+    return stream
+  }
+
+  /** Old transcripts name no subagents. The lines of one refer to each other. */
+  #asideOf({ uuid, parentUuid }: Line): string {
+    const aside = this.#asides.get(readString(parentUuid)) ?? `aside ${readString(uuid)}`
+    this.#asides.set(readString(uuid), aside)
+    return aside
+  }
+
+  #readUser(stream: Stream, line: Line, timeMs: number): void {
+    const { results, parts, text } = contentOf(readFields(line.message).content)
+    for (const result of results) this.#finishTool(stream, readFields(result), timeMs)
+    if (results.length > 0 && parts.length === 0) return
+    const { turn } = stream
+    const message: ModelMessage = { role: 'user', parts }
+    if (text.startsWith(INTERRUPTED)) {
+      this.#complete(stream)
+      if (turn !== undefined) this.#close(turn, timeMs, false)
+      return
+    }
+    if (OUTPUT_OF_COMMAND.test(text)) return
+    this.#endOf(stream)
+    const isAddition = line.isMeta === true || line.isCompactSummary === true || results.length > 0
+    if (turn !== undefined && (isAddition || isSteering(stream, turn, line))) {
+      turn.news.push(message)
+      turn.readyMs = timeMs
+      return
+    }
+    if (turn !== undefined) this.#leave(stream, turn)
+    stream.turn = this.#begin(line, timeMs, isAddition ? undefined : message, text)
+  }
+
+  /** Adds a message that the user sent while the agent worked, and that the agent took up before the prompt's end. */
+  #readAttachment(line: Line): void {
+    const { type, prompt } = readFields(line.attachment)
+    if (type !== 'queued_command') return
+    const { parts } = contentOf(prompt)
+    this.#streamOf(line).turn?.news.push({ role: 'user', parts })
+  }
+
+  #begin(line: Line, timeMs: number, input: ModelMessage | undefined, text: string): Turn {
+    const session = readString(line.sessionId)
+    const isAside = line.isSidechain === true
+    const uuid = readString(line.uuid)
+    const own = this.#streams.get(MAIN)?.turn
+    const named = readId(line.promptId) ?? (isAside ? own?.promptId : undefined)
+    // A forked session has rewritten the prompt ids of copied lines, so several prompts may have the same.
+    const isTaken = named === undefined || (!isAside && this.#prompts.has(named))
+    const promptId = isTaken ? uuid : named
+    const isRoot = !isAside || named === undefined
+    const isCopy = this.#beganMs !== undefined && timeMs < this.#beganMs - COPY_MS
+    if (isRoot && !isCopy && input !== undefined) this.#prompts.add(promptId)
+    const promptSpanId = stepIdOf(session, 'prompt', promptId)
+    const caller = isAside ? callerOf(own, text) : undefined
+    return {
+      traceId: traceIdOf(session, promptId),
+      session,
+      program: { name: PROGRAM, version: readString(line.version) },
+      spanId: isRoot ? promptSpanId : stepIdOf(session, 'prompt', uuid),
+      promptId: input === undefined ? undefined : promptId,
+      promptSpanId: isRoot ? undefined : promptSpanId,
+      toolSpanId: isRoot || caller === undefined ? undefined : stepIdOf(session, 'tool', caller.id),
+      agent: isAside ? (caller?.agent ?? 'subagent') : undefined,
+      agentId: isAside ? readId(line.agentId) : undefined,
+      startMs: timeMs,
+      input,
+      text,
+      metadata: {
+        cwd: readId(line.cwd),
+        gitBranch: readId(line.gitBranch),
+        version: readId(line.version),
+        entrypoint: readId(line.entrypoint)
+      },
+      tools: new Map(),
+      returned: new Set(),
+      isCopy,
+      endMs: timeMs,
+      readyMs: timeMs,
+      news: input === undefined ? [] : [input],
+      answer: undefined,
+      isClosed: false
+    }
+  }
+
+  #readAssistant(stream: Stream, line: Line, timeMs: number): void {
+    const { turn } = stream
+    if (turn === undefined) return
+    const message = readFields(line.message)
+    const parts = partsOf(message.content)
+    if (message.model === SYNTHETIC) {
+      this.#complete(stream)
+      if (line.isApiErrorMessage === true) this.#fail(turn, line, parts, timeMs)
+      return
+    }
+    const id = readId(message.id) ?? readString(line.uuid)
+    if (stream.open !== undefined && stream.open.id !== id) this.#complete(stream)
+    for (const part of parts) {
+      if (part.type !== 'tool_call') continue
+      const { id, name, arguments: input } = part
+      turn.tools.set(readString(id), { name: readString(name), input, startMs: timeMs })
+    }
+    // A line that comes too late. Its message was complete by all that its transcript said.
+    if (turn.returned.has(id)) return
+    stream.open ??= this.#open(turn, line, id, timeMs)
+    const { open } = stream
+    open.parts.push(...parts)
+    open.endMs = timeMs
+    open.stopReason = readId(message.stop_reason) ?? open.stopReason
+    open.model = readId(message.model) ?? open.model
+    // Each line repeats the usage so far.
+    for (const [name, value] of Object.entries(readFields(message.usage))) {
+      const count = readCount(value)
+      if (count !== undefined) open.usage.set(name, Math.max(count, open.usage.get(name) ?? 0))
+    }
+    turn.endMs = Math.max(turn.endMs, timeMs)
+  }
+
+  #open(turn: Turn, line: Line, id: string, timeMs: number): OpenMessage {
+    const reference = readId(line.requestRef)
+    const beganMs = reference === undefined ? undefined : this.#requests.get(reference)
+    // The request of a copied message is in the transcript of the original.
+    if (reference !== undefined && beganMs === undefined && turn.returned.size === 0) {
+      turn.isCopy = true
+      this.#prompts.delete(turn.promptId ?? '')
+    }
+    const requestId = readId(line.requestId)
+    const isOwn = requestId !== undefined && (this.#messages.get(requestId) ?? id) === id
+    if (isOwn) this.#messages.set(requestId, id)
+    const news = turn.news
+    turn.news = []
+    return {
+      id,
+      callId: isOwn ? requestId : id,
+      requestId,
+      requestModel: readId(line.requestedModel),
+      startMs: Math.min(beganMs ?? turn.readyMs, timeMs),
+      news,
+      parts: [],
+      usage: new Map(),
+      model: undefined,
+      stopReason: undefined,
+      endMs: timeMs
+    }
+  }
+
+  /** Completes the open message if it ends its turn, because lines of another kind follow only then. */
+  #endOf(stream: Stream): void {
+    if (stream.open !== undefined && isLast(stream.open)) this.#complete(stream)
+  }
+
+  #complete(stream: Stream): void {
+    const { open, turn } = stream
+    if (open === undefined || turn === undefined) return
+    stream.open = undefined
+    turn.returned.add(open.id)
+    const output = { role: 'assistant', parts: open.parts, finish_reason: open.stopReason }
+    const { usage } = open
+    const cached = [usage.get('cache_read_input_tokens'), usage.get('cache_creation_input_tokens')] as const
+    this.#emit(
+      turn,
+      modelCall(turn, {
+        ...{ spanId: stepIdOf(turn.session, 'request', open.callId), parentSpanId: turn.spanId },
+        ...{ startMs: open.startMs, endMs: open.endMs },
+        provider: PROVIDER,
+        requestModel: open.requestModel ?? open.model,
+        responseModel: open.model,
+        responseId: open.id,
+        requestId: open.requestId,
+        input: open.news,
+        output,
+        usage:
+          usage.size === 0
+            ? undefined
+            : {
+                input: sumOf([usage.get('input_tokens'), ...cached]),
+                output: usage.get('output_tokens'),
+                cacheRead: cached[0],
+                cacheCreation: cached[1]
+              }
+      })
+    )
+    const texts = open.parts.filter(({ type }) => type === 'text')
+    if (texts.length > 0) turn.answer = { ...output, parts: texts }
+    if (isLast(open)) this.#close(turn, open.endMs, true)
+  }
+
+  /** Ends the turn with a model call that failed for good. */
+  #fail(turn: Turn, line: Line, parts: ContentPart[], timeMs: number): void {
+    const error = parts.map(({ content }) => readString(content)).join('\n')
+    const requestId = readId(line.requestId)
+    const uuid = readString(line.uuid)
+    const isOwn = requestId !== undefined && !this.#messages.has(requestId)
+    if (isOwn) this.#messages.set(requestId, uuid)
+    this.#emit(
+      turn,
+      modelCall(turn, {
+        spanId: stepIdOf(turn.session, 'request', isOwn ? requestId : uuid),
+        ...{ parentSpanId: turn.spanId, startMs: turn.readyMs, endMs: timeMs, error },
+        ...{ provider: PROVIDER, requestModel: undefined, responseId: undefined, requestId },
+        ...{ input: turn.news, output: undefined, usage: undefined }
+      })
+    )
+    turn.returned.add(uuid)
+    turn.news = []
+    this.#close(turn, timeMs, false, error)
+  }
+
+  #finishTool(stream: Stream, result: Line, timeMs: number): void {
+    const { turn } = stream
+    const id = readString(result.tool_use_id)
+    const tool = turn?.tools.get(id)
+    if (turn === undefined || tool === undefined) return
+    const output = readResult(result.content)
+    const failed = result.is_error === true
+    turn.tools.delete(id)
+    this.#emit(turn, this.#toolStep(turn, id, tool, timeMs, output, failed ? readString(output) : undefined))
+    turn.news.push({ role: 'tool', parts: [{ type: 'tool_call_response', id, response: output }] })
+    turn.readyMs = timeMs
+    turn.endMs = Math.max(turn.endMs, timeMs)
+  }
+
+  #toolStep(turn: Turn, id: string, tool: OpenTool, endMs: number, output: Json, error: string | undefined): AgentStep {
+    return toolCall(turn, {
+      ...{ spanId: stepIdOf(turn.session, 'tool', id), parentSpanId: turn.spanId },
+      ...{ startMs: tool.startMs, endMs, error },
+      ...{ callId: id, tool: tool.name, input: tool.input, output }
+    })
+  }
+
+  /** Ends a turn because the next one begins. Calls without a result have been given up by then. */
+  #leave(stream: Stream, turn: Turn): void {
+    this.#complete(stream)
+    for (const [id, tool] of turn.tools) {
+      this.#emit(turn, this.#toolStep(turn, id, tool, turn.endMs, undefined, NO_RESULT))
+    }
+    turn.tools.clear()
+    if (!isUnheard(turn)) this.#close(turn, turn.endMs, false)
+  }
+
+  #close(turn: Turn, endMs: number, isFinished: boolean, error?: string): void {
+    if (turn.isClosed) return
+    turn.isClosed = true
+    const { subagent } = this
+    const isRoot = turn.promptSpanId === undefined
+    const toolSpanId = subagent?.toolUseId && stepIdOf(turn.session, 'tool', subagent.toolUseId)
+    this.#emit(
+      turn,
+      agentRun(turn, {
+        spanId: turn.spanId,
+        parentSpanId: isRoot ? undefined : (toolSpanId ?? turn.toolSpanId ?? turn.promptSpanId),
+        ...{ startMs: turn.startMs, endMs: Math.max(turn.endMs, endMs), error, isFinished },
+        agent: turn.agent === undefined ? PROGRAM : (subagent?.type ?? turn.agent),
+        agentId: turn.agentId,
+        promptId: turn.promptId,
+        input: turn.input,
+        output: turn.answer,
+        metadata: turn.metadata
+      })
+    )
+  }
+
+  #emit(turn: Turn, step: AgentStep): void {
+    if (!turn.isCopy) this.#steps.push(step)
+  }
+}
+
+/** Whether the turn is a command, or no prompt at all, that called no model. */
+const isUnheard = ({ returned, input, text }: Turn): boolean =>
+  returned.size === 0 && (input === undefined || COMMAND.test(text))
+
+/** Whether a user's line adds to the turn: a message that was sent while the agent worked. */
+const isSteering = ({ open }: Stream, turn: Turn, { promptId }: Line): boolean =>
+  !turn.isClosed &&
+  (open !== undefined || turn.returned.size > 0) &&
+  promptId !== undefined &&
+  promptId === turn.promptId &&
+  !turn.isCopy
+
+/**
+ * Whether the message ends its turn: it calls no tool, and has text or states that it ends. A hook can make the agent
+ * go on. Steps after the end join the trace, but its root has been returned and stays.
+ */
+const isLast = ({ parts, stopReason }: OpenMessage): boolean =>
+  !parts.some(({ type }) => type === 'tool_call') &&
+  !GOES_ON.includes(stopReason ?? '') &&
+  (ENDS.includes(stopReason ?? '') || hasText({ parts }))
+
+const hasText = ({ parts }: Pick<OpenMessage, 'parts'>): boolean => parts.some(({ type }) => type === 'text')
+
+/** Returns the call of a tool that gave a subagent this task, and the subagent's type. */
+function callerOf(turn: Turn | undefined, task: string): { id: string; agent: string | undefined } | undefined {
+  for (const [id, { input }] of turn?.tools ?? []) {
+    const { prompt, subagent_type } = readFields(input)
+    if (prompt === task) return { id, agent: readId(subagent_type) }
+  }
+  return undefined
+}
+
+function sumOf(counts: readonly (number | undefined)[]): number | undefined {
+  const known = counts.filter(count => count !== undefined)
+  return known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0)
+}

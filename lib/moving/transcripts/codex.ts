@@ -1,0 +1,331 @@
+/**
+ * Converts the transcripts of Codex (`rollout-*.jsonl`), as version 0.171.0 writes them and earlier versions did.
+ *
+ * A transcript holds one thread: its `session_meta`, then turns. A turn begins with `task_started` and ends with
+ * `task_complete` or `turn_aborted`. The items of a model's response precede the record of its usage, and the results
+ * of its tools follow it. A subagent is a thread with its own transcript, whose turns name the turn that started them.
+ * A forked thread begins with copied turns. They are skipped, because the original's transcript has their steps.
+ *
+ * Ids: the prompt's id is the turn's id, and a model call's id is that of the provider's response. Older versions
+ * record neither, so the position in the transcript is used. The program's log records do not name turns.
+ */
+import { stepIdOf, traceIdOf } from '../../otlp/agents/ids.ts'
+import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
+import { inputOf, readFailure, readOutput, textOfItem } from './codex-items.ts'
+import { agentRun, type CallUsage, type Frame, modelCall, NO_RESULT, toolCall } from './steps.ts'
+import {
+  type AgentStep,
+  type ContentPart,
+  LONG_QUIET_MS,
+  type ModelMessage,
+  NO_STEPS,
+  readCount,
+  readFields,
+  readId,
+  readMs,
+  readString,
+  type Transcript
+} from './transcript.ts'
+
+type Fields = Readonly<Record<string, Json>>
+
+interface Thread {
+  readonly id: string
+  readonly session: string
+  readonly version: string
+  readonly provider: string
+  readonly agent: string | undefined
+  readonly isFork: boolean
+  readonly metadata: Readonly<Record<string, string | undefined>>
+}
+
+interface OpenTool {
+  readonly name: string
+  readonly input: Json
+  readonly startMs: number
+}
+
+interface Turn extends Frame {
+  readonly id: string
+  readonly spanId: string
+  readonly parentSpanId: string | undefined
+  readonly startMs: number
+  readonly isCopy: boolean
+  readonly tools: Map<string, OpenTool>
+  /** How calls ended, from events that come before their results. */
+  readonly failures: Map<string, string>
+  endMs: number
+  /** The time at which the agent last had all that it needs for a model call. */
+  readyMs: number
+  model: string | undefined
+  prompt: string | undefined
+  /** Content for the next model call, and what the model has answered so far. */
+  news: ModelMessage[]
+  parts: ContentPart[]
+  answer: string | undefined
+  calls: number
+  error: string | undefined
+}
+
+const PROGRAM = 'codex'
+/** Matches messages that the program itself sends in the role of the user. */
+const CONTEXT = /^<(?:environment_context|user_instructions|permissions)|^# AGENTS\.md/
+
+export class CodexTranscript implements Transcript {
+  #thread: Thread | undefined
+  #turn: Turn | undefined
+  #turns = 0
+  /** Whether the transcript says when turns begin, and states the usage of each response. Old ones do neither. */
+  #hasTasks = false
+  #hasUsage = false
+  #total: string | undefined
+  #steps: AgentStep[] = []
+
+  get isOpen(): boolean {
+    return this.#turn !== undefined && !this.#turn.isCopy
+  }
+
+  read(line: Json): readonly AgentStep[] {
+    const { type, payload, timestamp } = readFields(line)
+    const timeMs = readMs(timestamp)
+    const fields = readFields(payload)
+    if (timeMs === undefined) return NO_STEPS
+    if (type === 'session_meta') this.#thread ??= threadOf(fields)
+    else if (this.#thread === undefined) return NO_STEPS
+    else if (type === 'event_msg') this.#readEvent(this.#thread, fields, timeMs)
+    else if (type === 'turn_context') this.#readContext(fields)
+    else if (type === 'response_item') this.#readItem(fields, timeMs)
+    else if (type === 'token_usage_record') this.#readUsage(this.#thread, fields, timeMs)
+    return this.#take()
+  }
+
+  settle(quietMs: number): readonly AgentStep[] {
+    const turn = this.#turn
+    // A turn of an old transcript has no end of its own.
+    if (turn === undefined || this.#hasTasks || quietMs < LONG_QUIET_MS) return NO_STEPS
+    if (turn.answer !== undefined && turn.tools.size === 0) this.#close(turn, turn.endMs, true)
+    return this.#take()
+  }
+
+  #take(): readonly AgentStep[] {
+    if (this.#steps.length === 0) return NO_STEPS
+    const steps = this.#steps
+    this.#steps = []
+    return steps
+  }
+
+  #readEvent(thread: Thread, event: Fields, timeMs: number): void {
+    const { type } = event
+    if (type === 'task_started') {
+      this.#hasTasks = true
+      this.#begin(thread, event, timeMs)
+    } else if (type === 'user_message' && !this.#hasTasks) {
+      this.#begin(thread, {}, timeMs)
+    }
+    const turn = this.#turn
+    if (turn === undefined) return
+    if (type === 'user_message') turn.prompt ??= readString(event.message)
+    else if (type === 'item_completed') this.#readCompleted(turn, readFields(event.item))
+    else if (type === 'token_count') this.#readCount(turn, readFields(event.info), timeMs)
+    else if (type === 'error') turn.error = readString(event.message)
+    else if (type === 'task_complete') {
+      turn.answer = readId(event.last_agent_message) ?? turn.answer
+      this.#close(turn, timeMs, turn.error === undefined)
+    } else if (type === 'turn_aborted') this.#close(turn, timeMs, false)
+    else {
+      const failure = readFailure(event)
+      if (failure !== undefined) turn.failures.set(readString(event.call_id), failure)
+    }
+  }
+
+  #readCompleted(turn: Turn, item: Fields): void {
+    if (item.type === 'UserMessage') turn.prompt ??= textOfItem(item)
+    const failure = readFailure(item)
+    if (failure !== undefined) turn.failures.set(readString(item.id), failure)
+  }
+
+  #readContext({ model, turn_id }: Fields): void {
+    const turn = this.#turn
+    if (turn === undefined || (readId(turn_id) ?? turn.id) !== turn.id) return
+    turn.model = readId(model) ?? turn.model
+  }
+
+  #begin(thread: Thread, event: Fields, timeMs: number): void {
+    if (this.#turn !== undefined) this.#close(this.#turn, this.#turn.endMs, this.#turn.answer !== undefined)
+    this.#turns++
+    const id = readId(event.turn_id) ?? `turn ${this.#turns}`
+    const root = readId(event.root_turn_id) ?? id
+    const parent = readId(readFields(event.turn_attribution).parent_turn_id)
+    const { session, version } = thread
+    this.#turn = {
+      id,
+      traceId: traceIdOf(session, root),
+      session,
+      program: { name: PROGRAM, version },
+      spanId: stepIdOf(session, 'prompt', id),
+      parentSpanId: id === root ? undefined : stepIdOf(session, 'prompt', parent ?? root),
+      startMs: timeMs,
+      isCopy: thread.isFork && isBefore(id, thread.id),
+      tools: new Map(),
+      failures: new Map(),
+      endMs: timeMs,
+      readyMs: timeMs,
+      model: undefined,
+      prompt: undefined,
+      news: [],
+      parts: [],
+      answer: undefined,
+      calls: 0,
+      error: undefined
+    }
+  }
+
+  #readItem(item: Fields, timeMs: number): void {
+    const turn = this.#turn
+    if (turn === undefined) return
+    const { type, role, call_id } = item
+    if (type === 'message' && role === 'user') {
+      const text = textOfItem(item)
+      if (!CONTEXT.test(text)) turn.news.push({ role: 'user', parts: [{ type: 'text', content: text }] })
+      return
+    }
+    if (type === 'message' && role !== 'assistant') return
+    turn.endMs = timeMs
+    const id = readId(call_id)
+    if (type === 'message') {
+      turn.answer = textOfItem(item)
+      turn.parts.push({ type: 'text', content: turn.answer })
+    } else if (type === 'reasoning') {
+      const text = textOfItem(item)
+      if (text !== '') turn.parts.push({ type: 'reasoning', content: text })
+    } else if (id !== undefined && readString(type).endsWith('_output')) this.#finishTool(turn, id, item, timeMs)
+    else if (id !== undefined && readString(type).endsWith('_call')) {
+      const name = nameOf(item)
+      const input = inputOf(item)
+      turn.tools.set(id, { name, input, startMs: timeMs })
+      turn.parts.push({ type: 'tool_call', id, name, arguments: input })
+    } else if (readString(type).endsWith('_call')) turn.parts.push({ ...item, type: readString(type) })
+  }
+
+  #finishTool(turn: Turn, id: string, item: Fields, timeMs: number): void {
+    const tool = turn.tools.get(id)
+    if (tool === undefined) return
+    const { output, failure } = readOutput(item.output)
+    turn.tools.delete(id)
+    this.#emitTool(turn, id, tool, timeMs, output, turn.failures.get(id) ?? failure)
+    turn.news.push({ role: 'tool', parts: [{ type: 'tool_call_response', id, response: output }] })
+    turn.readyMs = timeMs
+  }
+
+  #emitTool(turn: Turn, id: string, tool: OpenTool, endMs: number, output: Json, error: string | undefined): void {
+    this.#emit(
+      turn,
+      toolCall(turn, {
+        ...{ spanId: stepIdOf(turn.session, 'tool', id), parentSpanId: turn.spanId },
+        ...{ startMs: tool.startMs, endMs, error },
+        ...{ callId: id, tool: tool.name, input: tool.input, output }
+      })
+    )
+  }
+
+  #readUsage(thread: Thread, record: Fields, timeMs: number): void {
+    this.#hasUsage = true
+    const turn = this.#turn
+    // A forked thread has the records of the original.
+    if (turn === undefined || (readId(record.thread_id) ?? thread.id) !== thread.id) return
+    this.#finishCall(turn, readId(record.response_id), usageOf(readFields(record.usage)), timeMs)
+  }
+
+  #readCount(turn: Turn, info: Fields, timeMs: number): void {
+    if (this.#hasUsage || info.last_token_usage === undefined) return
+    const total = stringifyExact(info.total_token_usage ?? null)
+    const isNew = total !== this.#total
+    this.#total = total
+    // The event is repeated when only the limits have changed.
+    if (isNew) this.#finishCall(turn, undefined, usageOf(readFields(info.last_token_usage)), timeMs)
+  }
+
+  #finishCall(turn: Turn, responseId: string | undefined, usage: CallUsage | undefined, timeMs: number): void {
+    turn.calls++
+    const { provider } = this.#thread as Thread
+    const output = turn.parts.length === 0 ? undefined : { role: 'assistant', parts: turn.parts }
+    this.#emit(
+      turn,
+      modelCall(turn, {
+        spanId: stepIdOf(turn.session, 'request', responseId ?? `${turn.id} ${turn.calls}`),
+        ...{ parentSpanId: turn.spanId, startMs: turn.readyMs, endMs: timeMs },
+        ...{ provider, requestModel: turn.model, responseId, input: turn.news, output, usage }
+      })
+    )
+    turn.parts = []
+    turn.news = []
+    turn.readyMs = timeMs
+    turn.endMs = timeMs
+  }
+
+  #close(turn: Turn, endMs: number, isFinished: boolean): void {
+    this.#turn = undefined
+    if (turn.parts.length > 0) this.#finishCall(turn, undefined, undefined, turn.endMs)
+    for (const [id, tool] of turn.tools) this.#emitTool(turn, id, tool, turn.endMs, undefined, NO_RESULT)
+    const thread = this.#thread as Thread
+    const { prompt, answer } = turn
+    this.#emit(
+      turn,
+      agentRun(turn, {
+        ...{ spanId: turn.spanId, parentSpanId: turn.parentSpanId },
+        ...{ startMs: turn.startMs, endMs: Math.max(turn.endMs, endMs), error: turn.error, isFinished },
+        agent: thread.agent ?? PROGRAM,
+        agentId: thread.id === thread.session ? undefined : thread.id,
+        promptId: turn.id,
+        input: prompt === undefined ? undefined : { role: 'user', parts: [{ type: 'text', content: prompt }] },
+        output: answer === undefined ? undefined : { role: 'assistant', parts: [{ type: 'text', content: answer }] },
+        metadata: thread.metadata
+      })
+    )
+  }
+
+  #emit(turn: Turn, step: AgentStep): void {
+    if (!turn.isCopy) this.#steps.push(step)
+  }
+}
+
+function threadOf(meta: Fields): Thread {
+  const id = readString(meta.id)
+  const spawn = readFields(readFields(readFields(meta.source).subagent).thread_spawn)
+  const isSubagent = meta.parent_thread_id !== undefined || Object.keys(spawn).length > 0
+  const name = readId(meta.agent_role) ?? readId(spawn.agent_role) ?? readId(meta.agent_nickname) ?? 'subagent'
+  return {
+    id,
+    session: readId(meta.session_id) ?? id,
+    version: readString(meta.cli_version),
+    provider: readId(meta.model_provider) ?? 'openai',
+    agent: isSubagent ? name : undefined,
+    isFork: meta.forked_from_id !== undefined,
+    metadata: {
+      cwd: readId(meta.cwd),
+      gitBranch: readId(readFields(meta.git).branch),
+      gitCommit: readId(readFields(meta.git).commit_hash),
+      version: readId(meta.cli_version),
+      originator: readId(meta.originator)
+    }
+  }
+}
+
+const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7/
+/** Whether an id was made before another. UUIDs of version 7 begin with their time. */
+const isBefore = (id: string, other: string): boolean => UUID_7.test(id) && UUID_7.test(other) && id < other
+
+function nameOf({ type, name, namespace }: Fields): string {
+  const own = readId(name) ?? readString(type).replace(/_call$/, '')
+  return readId(namespace) === undefined ? own : `${namespace}.${own}`
+}
+
+function usageOf(usage: Fields): CallUsage {
+  return {
+    input: readCount(usage.input_tokens),
+    output: readCount(usage.output_tokens),
+    cacheRead: readCount(usage.cached_input_tokens),
+    cacheCreation: readCount(usage.cache_write_input_tokens),
+    reasoning: readCount(usage.reasoning_output_tokens)
+  }
+}

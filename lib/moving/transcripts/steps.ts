@@ -1,0 +1,130 @@
+/** Describes the steps of coding agents by the names of OpenTelemetry's conventions for generative AI. */
+import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
+import { type AgentStep, type ModelMessage, type Program, type StepAttributes, shortened } from './transcript.ts'
+
+/** The facts that all steps of a prompt share. */
+export interface Frame {
+  readonly traceId: string
+  readonly session: string
+  readonly program: Program
+}
+
+interface Times {
+  readonly spanId: string
+  readonly parentSpanId: string | undefined
+  readonly startMs: number
+  readonly endMs: number
+  /** Undefined unless the step failed. */
+  readonly error?: string | undefined
+}
+
+/** Token counts. `input` includes cached tokens. */
+export interface CallUsage {
+  readonly input: number | undefined
+  readonly output: number | undefined
+  readonly cacheRead?: number | undefined
+  readonly cacheCreation?: number | undefined
+  readonly reasoning?: number | undefined
+}
+
+export interface ModelCall extends Times {
+  readonly provider: string
+  readonly requestModel: string | undefined
+  readonly responseModel?: string | undefined
+  readonly responseId: string | undefined
+  readonly requestId?: string | undefined
+  /** The messages that are new since the previous call. A call repeats all others. */
+  readonly input: readonly ModelMessage[]
+  readonly output: ModelMessage | undefined
+  readonly usage: CallUsage | undefined
+}
+
+export function modelCall(frame: Frame, call: ModelCall): AgentStep {
+  const { provider, requestModel, responseModel, responseId, requestId, input, output, usage } = call
+  const model = requestModel ?? responseModel
+  return stepOf(frame, call, model === undefined ? 'chat' : `chat ${model}`, {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': provider,
+    'gen_ai.request.model': requestModel,
+    'gen_ai.response.model': responseModel,
+    'gen_ai.response.id': responseId,
+    'gen_ai.response.finish_reasons': output?.finish_reason === undefined ? undefined : [output.finish_reason],
+    request_id: requestId,
+    'gen_ai.usage.input_tokens': usage?.input,
+    'gen_ai.usage.output_tokens': usage?.output,
+    'gen_ai.usage.cache_read.input_tokens': usage?.cacheRead,
+    'gen_ai.usage.cache_creation.input_tokens': usage?.cacheCreation,
+    'gen_ai.usage.reasoning.output_tokens': usage?.reasoning,
+    'gen_ai.input.messages': messagesOf(input),
+    'gen_ai.output.messages': output && messagesOf([output])
+  })
+}
+
+export interface ToolUse extends Times {
+  readonly callId: string
+  readonly tool: string
+  /** JSON, or a string. */
+  readonly input: Json
+  /** Undefined if the transcript has no result. */
+  readonly output: Json
+}
+
+export function toolCall(frame: Frame, call: ToolUse): AgentStep {
+  const { callId, tool, input, output } = call
+  return stepOf(frame, call, `execute_tool ${tool}`, {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': tool,
+    'gen_ai.tool.call.id': callId,
+    'gen_ai.tool.call.arguments': typeof input === 'string' || input === undefined ? input : stringifyExact(input),
+    // A result such as `1` is text. Quoted, it stays text where results are read as JSON.
+    'gen_ai.tool.call.result': output === undefined ? undefined : stringifyExact(output)
+  })
+}
+
+export interface AgentRun extends Times {
+  readonly agent: string
+  readonly agentId?: string | undefined
+  readonly promptId: string | undefined
+  readonly isFinished: boolean
+  readonly input: ModelMessage | undefined
+  readonly output: ModelMessage | undefined
+  readonly metadata: Readonly<Record<string, string | undefined>>
+}
+
+/** A prompt's run, which is the root of its trace, or the run of a subagent. */
+export function agentRun(frame: Frame, run: AgentRun): AgentStep {
+  const { agent, agentId, promptId, isFinished, input, output, metadata, parentSpanId } = run
+  const step = stepOf(frame, run, `invoke_agent ${agent}`, {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.name': agent,
+    'gen_ai.agent.id': agentId,
+    'prompt.id': promptId,
+    'gen_ai.input.messages': input && messagesOf([input]),
+    'gen_ai.output.messages': output && messagesOf([output]),
+    metadata: parentSpanId === undefined ? JSON.stringify(metadata) : undefined
+  })
+  return step.status === 'ok' && !isFinished ? { ...step, status: 'unset' } : step
+}
+
+function stepOf(frame: Frame, times: Times, name: string, attributes: StepAttributes): AgentStep {
+  const { traceId, session, program } = frame
+  const { spanId, parentSpanId, startMs, endMs, error } = times
+  return {
+    traceId,
+    spanId,
+    parentSpanId,
+    name,
+    startMs: Math.min(startMs, endMs),
+    endMs,
+    status: error === undefined ? 'ok' : 'error',
+    message: shortened(error ?? ''),
+    attributes: { ...attributes, 'gen_ai.conversation.id': session, 'session.id': session },
+    program
+  }
+}
+
+const messagesOf = (messages: readonly ModelMessage[]): string | undefined =>
+  messages.length === 0 ? undefined : stringifyExact(messages)
+
+/** Message of a tool call whose result the transcript lacks, although the prompt has ended. */
+export const NO_RESULT = 'the transcript has no result of this call'
