@@ -14,7 +14,7 @@ import { Metrics } from '../metrics.ts'
 import { joinPortion } from '../otlp/wire/portion.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import { LARGE_BODY_BYTES } from '../schema/input.ts'
-import { DEFAULT_MAX_SPANS } from '../schema/otlp.ts'
+import { DEFAULT_MAX_SPANS, DEFAULT_MAX_TRACE_BYTES } from '../schema/otlp.ts'
 import type { Principal } from '../schema/principal.ts'
 import { type CutOptions, RankingCuts } from '../store/rankings/ranking-cuts.ts'
 import { addMessages } from '../store/trace/messages.ts'
@@ -43,6 +43,8 @@ export interface IngestOptions {
   readonly heapMiB?: number
   /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
   readonly maxSpans?: number
+  /** Size beyond which texts of an OpenTelemetry trace are cut; DEFAULT_MAX_TRACE_BYTES by default. */
+  readonly maxTraceBytes?: number
   /** Intervals and sizes for cutting rankings (lib/store/rankings/ranking-cuts.ts). */
   readonly cuts?: CutOptions
 }
@@ -74,6 +76,7 @@ export class WritePath implements Ingest {
   readonly #sql: SqlAccess
   readonly #trialTraces: number | undefined
   readonly #maxSpans: number
+  readonly #maxTraceBytes: number
   readonly #log: Logger
   readonly #metrics: Metrics
   readonly #statistics: Statistics
@@ -82,6 +85,7 @@ export class WritePath implements Ingest {
     this.threads = new FairThreads(options.workers, log, options.heapMiB)
     this.#trialTraces = options.trialTraces
     this.#maxSpans = options.maxSpans ?? DEFAULT_MAX_SPANS
+    this.#maxTraceBytes = options.maxTraceBytes ?? DEFAULT_MAX_TRACE_BYTES
     this.#statistics = new Statistics(database, log)
     this.#cuts = new RankingCuts(database, log, options.cuts)
     this.#log = log
@@ -164,7 +168,7 @@ export class WritePath implements Ingest {
     const decision = await this.#submit(
       key,
       trace.traceId,
-      new ExportWrite(trace, key.environment, this.#maxSpans),
+      new ExportWrite(trace, key.environment, { maxSpans: this.#maxSpans, maxBytes: this.#maxTraceBytes }),
       bytes
     )
     if (decision.type === 'insert') return trace.refusals

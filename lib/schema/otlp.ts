@@ -24,12 +24,17 @@ export const MAX_EXPORT_PARTS = 500_000
  */
 export const MAX_EXPORT_VALUES = 4 * MAX_EXPORT_PARTS
 
+/** Default of OTLP_MAX_SPANS, the maximum number of spans in an OpenTelemetry trace. */
+export const DEFAULT_MAX_SPANS = 10_000
+/** Default of OTLP_MAX_TRACE_BYTES, the size beyond which the texts of an OpenTelemetry trace's spans are cut. */
+export const DEFAULT_MAX_TRACE_BYTES = 256 * 1024 * 1024
+/** Name of the attribute that lists what was cut from a span. */
+export const TRUNCATED = 'spoor.truncated'
+
 /**
  * Maximum number of characters that describe an export's processes and libraries, counted once per span because each
  * span stores them. An exporter's full batch has a hundredth of this number.
  */
-/** Default of OTLP_MAX_SPANS, the maximum number of spans in an OpenTelemetry trace. */
-export const DEFAULT_MAX_SPANS = 10_000
 export const MAX_EXPORT_ORIGINS = 64 * 1024 * 1024
 
 export const PROTOBUF_TYPE = 'application/x-protobuf'

@@ -16,6 +16,7 @@ import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
 import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
+import { bytesWhenCut } from '../trace/states/cut-texts.ts'
 import { type Append, type End, oversizeMessage } from '../trace/states/decide.ts'
 import { decideExport } from '../trace/states/decide-export.ts'
 import type { RestoredHead } from '../trace/states/decide-restore.ts'
@@ -215,7 +216,7 @@ type HintedSpan = PreparedSpan & GatheredSpan
 function normaliseMapped(mapped: readonly MappedSpan[], former?: readonly MappedSpan[]): HintedSpan[] {
   const spans = spansOf(mapped).map((span, i) => {
     const { hints } = mapped[i] as MappedSpan
-    return Object.assign(span, { hints, callDetails: callDetailsText(hints) })
+    return Object.assign(span, { hints, callDetails: callDetailsText(hints), cutBytes: bytesWhenCut(span) })
   })
   if (former === undefined) return spans
   return spansOf(former).map(({ hash }, i) => Object.assign(spans[i] as HintedSpan, { formerHash: hash }))
@@ -234,7 +235,8 @@ function readySpans(
   { environment, hurries, maxSpans = DEFAULT_MAX_SPANS }: ReadyTask,
   allocate: Allocate
 ): ReadySpans {
-  const operation = { operation: 'export' as const, traceId, spans, environment: null, maxSpans }
+  const maxBytes = Number.POSITIVE_INFINITY
+  const operation = { operation: 'export' as const, traceId, spans, environment: null, maxSpans, maxBytes }
   const { growth, added, refusals } = decideExport(undefined, operation)
   // `added` is a subset of `spans`.
   const storable = added as readonly HintedSpan[]

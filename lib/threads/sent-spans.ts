@@ -17,7 +17,7 @@ export interface SpansToGather {
 
 const FIELDS = [
   ...(['id', 'parentId', 'kind', 'status', 'startedAt', 'endedAt', 'provider', 'model'] as const),
-  ...(['inputTokens', 'outputTokens', 'totalTokens', 'costUsd', 'hash', 'bytes'] as const)
+  ...(['inputTokens', 'outputTokens', 'totalTokens', 'costUsd', 'hash', 'bytes', 'cutBytes'] as const)
 ] as const
 const HINTS = [
   ...([

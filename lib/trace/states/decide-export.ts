@@ -4,7 +4,9 @@
  * stored. Other spans are counted and reported instead of failing the export, because no exporter would resend them in
  * another form.
  */
+
 import { isStoredAs, shortHash } from '../prepared.ts'
+import { cutBeyond } from './cut-texts.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
 import { takePlaces } from './kept-spans.ts'
 import { type Reason, type SpanRefusal, sumRefusals } from './span-refusals.ts'
@@ -27,6 +29,8 @@ export interface ExportOperation {
   readonly environment: string | null
   /** Maximum number of spans in the trace. */
   readonly maxSpans: number
+  /** Size of a stored trace beyond which the texts of further spans are cut. */
+  readonly maxBytes: number
 }
 
 export interface ExportDecision {
@@ -34,6 +38,8 @@ export interface ExportDecision {
   readonly growth: Growth | undefined
   /** Spans to insert. */
   readonly added: readonly GatheredSpan[]
+  /** The spans of `added` whose texts are cut. */
+  readonly cut: ReadonlySet<GatheredSpan>
   /** Spans without a slot. Their claims about the trace still count. */
   readonly leftOut: readonly GatheredSpan[]
   readonly duplicate: number
@@ -46,10 +52,31 @@ export function decideExport(state: ExportState | undefined, operation: ExportOp
   if (reason !== undefined) return refuseAll(operation, reason)
   const { added, leftOut, duplicate, refused } = sortSpans(state, operation)
   const isSilent = added.length === 0 && leftOut.length === 0
-  const growth = isSilent ? undefined : gather(operation.traceId, state?.gathered, added, leftOut)
+  const whole = isSilent ? undefined : gather(operation.traceId, state?.gathered, added, leftOut)
+  const { growth, cut } = withinBytes(whole, state?.gathered, added, operation.maxBytes)
   const writes = added.length > 0 || growth?.changed === true
   const refusals = sumRefusals(refused.map(([span, reason]) => refusalOf(operation, span, reason)))
-  return { growth: writes ? growth : undefined, added, leftOut, duplicate, refusals }
+  return { growth: writes ? growth : undefined, added, cut, leftOut, duplicate, refusals }
+}
+
+const NOTHING_CUT: ReadonlySet<GatheredSpan> = new Set()
+
+/**
+ * Cuts the texts of spans that do not fit. The spans still speak for the trace, because its own document is limited
+ * separately. A new trace's first spans are not cut: they come from one portion of an export (lib/otlp/wire/portion.ts).
+ */
+function withinBytes(
+  growth: Growth | undefined,
+  stored: GatheredState | undefined,
+  added: readonly GatheredSpan[],
+  maxBytes: number
+): { growth: Growth | undefined; cut: ReadonlySet<GatheredSpan> } {
+  if (growth === undefined || stored === undefined || growth.estimatedBytes <= maxBytes) {
+    return { growth, cut: NOTHING_CUT }
+  }
+  const { spans: cut, bytes } = cutBeyond(added, maxBytes - stored.estimatedBytes)
+  const { estimatedBytes, addedBytes } = growth
+  return { growth: { ...growth, estimatedBytes: estimatedBytes - bytes, addedBytes: addedBytes - bytes }, cut }
 }
 
 /** Returns why the trace accepts none of these spans, or undefined if it accepts spans. */
@@ -83,5 +110,5 @@ const refusalOf = ({ traceId }: ExportOperation, { id }: GatheredSpan, reason: R
 
 function refuseAll(operation: ExportOperation, reason: Reason): ExportDecision {
   const refusals = sumRefusals(operation.spans.map(span => refusalOf(operation, span, reason)))
-  return { growth: undefined, added: [], leftOut: [], duplicate: 0, refusals }
+  return { growth: undefined, added: [], cut: NOTHING_CUT, leftOut: [], duplicate: 0, refusals }
 }

@@ -123,6 +123,8 @@ interface GrowDecision {
   readonly type: 'grow'
   readonly growth: Growth
   readonly added: readonly GatheredSpan[]
+  /** The spans of `added` whose texts are cut. */
+  readonly cut: ReadonlySet<GatheredSpan>
   readonly refusals: readonly SpanRefusal[]
 }
 
@@ -328,9 +330,9 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
 function decideSpans(state: TraceState | undefined, operation: ExportOperation): Decision {
   // The new trace was prepared together with these spans (lib/threads/ready.ts).
   if (state === undefined) return { type: 'insert' }
-  const { growth, added, duplicate, refusals } = decideExport(state, operation)
+  const { growth, added, cut, duplicate, refusals } = decideExport(state, operation)
   if (growth === undefined) return { type: 'duplicate', spanCount: state.spanCount, duplicate, refusals }
-  return { type: 'grow', growth, added, refusals }
+  return { type: 'grow', growth, added, cut, refusals }
 }
 
 /** Ends an idle trace. Changes nothing if the trace has changed since, or no longer exists. */
@@ -338,7 +340,8 @@ function decideIdle(state: TraceState | undefined, { traceId, version, end }: Id
   if (state?.gathered === undefined || !state.running || state.version !== version) {
     return { type: 'duplicate', spanCount: state?.spanCount ?? 0, duplicate: 0 }
   }
-  return { type: 'grow', growth: gather(traceId, state.gathered, [], [], end), added: [], refusals: [] }
+  const growth = gather(traceId, state.gathered, [], [], end)
+  return { type: 'grow', growth, added: [], cut: new Set(), refusals: [] }
 }
 
 /** Decides an operation on a trace. `state` is undefined if the project has no trace with this id. */

@@ -50,6 +50,8 @@ export interface SpanHints {
 /** The part of a span from which its trace is built. The span's row contains the remaining fields. */
 export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' | 'events'> {
   readonly hints: SpanHints
+  /** Size of the document with its texts cut (cut-texts.ts). If undefined, the texts are never cut. */
+  readonly cutBytes?: number
 }
 
 /** Sums over a gathered trace's spans, and the state that later spans need. */
