@@ -74,6 +74,18 @@ export class JsonPieces {
   }
 }
 
+/**
+ * A body that is JSON text, too long to be in memory at once. `send` passes its parts to `write`, which waits for the
+ * client, and may throw a Refusal before the first part. Each character of a part is one byte of UTF-8, and no part ends
+ * within a value of a list that the body's schema has at its top.
+ */
+export class JsonStream {
+  readonly send: (write: (part: string) => Promise<void>) => Promise<void>
+  constructor(send: JsonStream['send']) {
+    this.send = send
+  }
+}
+
 /** A non-JSON body with its media type. */
 export class Content {
   readonly type: string

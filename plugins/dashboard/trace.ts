@@ -6,8 +6,8 @@ import { found } from '../../lib/http/refuse.ts'
 import { JsonText } from '../../lib/http/route.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { SpanOutput, TraceDetail } from '../../lib/schema/output.ts'
-import { readOutline, readSpan, readTraceBody, renderTexts } from '../../lib/store/answers/outline.ts'
-import { renderDetail } from '../../lib/store/answers/traces.ts'
+import { readOutline, readSpan, readTraceBody, TEXT_PARTS } from '../../lib/store/answers/outline.ts'
+import { DETAIL_PARTS } from '../../lib/store/answers/trace-json.ts'
 import { readWhole } from '../traces/whole-trace.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 import { OutlineReply, TraceBodyReply, TraceTextsReply } from './replies.ts'
@@ -29,7 +29,7 @@ export default function trace(app: App): void {
     replies: { 200: TraceDetail },
     async handler(request) {
       const { project, traceId, query } = request
-      const body = await readWhole(app, project.id, traceId, renderDetail, request)
+      const body = await readWhole(app, project.id, traceId, DETAIL_PARTS, request)
       const disposition = { 'Content-Disposition': `attachment; filename="trace-${traceId}.json"` }
       return { ...(query.download !== undefined && { headers: disposition }), body }
     }
@@ -89,7 +89,7 @@ export default function trace(app: App): void {
     replies: { 200: TraceTextsReply },
     async handler(request) {
       const { project, traceId } = request
-      return { body: await readWhole(app, project.id, traceId, renderTexts, request) }
+      return { body: await readWhole(app, project.id, traceId, TEXT_PARTS, request) }
     }
   })
 }

@@ -1,8 +1,13 @@
 /** A trace of 10,000 spans goes through everything that reads, moves or deletes traces. */
 import t from 'tap'
+import { STREAMED_BYTES } from '../../lib/limits/large-reads.ts'
+import { SHOWN_BYTES } from '../../lib/mcp/outline.ts'
 import { TRUNCATED } from '../../lib/schema/otlp.ts'
+import { readTraceDetail } from '../../lib/store/answers/traces.ts'
 import { checkTotals } from '../../lib/store/write/totals.ts'
 import { exportsOf, type LongTrace, longTrace } from '../fixtures/bodies/long-trace.ts'
+import { freshId } from '../fixtures/database/seed.ts'
+import { mcpClient } from '../fixtures/service/mcp.ts'
 import { type TestService, testService } from '../fixtures/service/service.ts'
 
 const TRACES = '/api/v1/traces'
@@ -36,4 +41,43 @@ t.test('beyond OTLP_MAX_TRACE_BYTES the texts of spans are cut, and the steps st
   t.same((await call('GET', `${TRACES}/${trace.traceId}`)).body.trace, before, 'a resend changes nothing')
   const { rows, counters } = await database.pool.run(sql => checkTotals(sql, 1, false))
   t.same(counters, rows)
+})
+
+t.test('a trace that is too long to be in memory is sent as one that is not', async t => {
+  const service = await testService(t)
+  const { call, database } = service
+  const trace = longTrace(1500, 20_000)
+  await send(service, trace)
+  const id = trace.traceId
+  const whole = await database.pool.run(sql => readTraceDetail(sql, 1, id))
+  t.ok(Buffer.byteLength(whole!) > STREAMED_BYTES)
+  const answer = await call('GET', `${TRACES}/${id}`)
+  t.equal(answer.text, whole)
+  t.equal(answer.headers['content-length'], undefined, 'the length is not known beforehand')
+  t.match(await call('HEAD', `${TRACES}/${id}`), { status: 200, text: '' })
+  t.match(await call('GET', `${TRACES}/${freshId(32)}`), { status: 404 })
+
+  const mcp = await mcpClient(t, service)
+  const outline = await mcp.use('get_trace', { traceId: id })
+  t.ok(Buffer.byteLength(outline.text) <= SHOWN_BYTES)
+  t.match(outline.value, { detail: 'outline', spans: [{ name: 'long run', depth: 0 }], nextAfter: String })
+  const spanIds = answer.body.spans.slice(0, 3).map((span: { id: string }) => span.id)
+  const chosen = await mcp.use('get_trace', { traceId: id, spanIds: [...spanIds, freshId(16)] })
+  t.same(chosen.value.spans, answer.body.spans.slice(0, 3))
+  t.equal(chosen.value.missing.length, 1)
+  t.match((await mcp.use('get_trace', { traceId: id, field: 'metadata' })).value, { part: '{}', nextOffset: null })
+})
+
+t.test('a client that leaves while a trace is sent frees its place', async t => {
+  const service = await testService(t)
+  const trace = longTrace(1500, 20_000)
+  await send(service, trace)
+  const headers = { authorization: `Bearer ${service.key}` }
+  for (let n = 0; n < 5; n++) {
+    const leaving = new AbortController()
+    const response = await fetch(`${service.url}${TRACES}/${trace.traceId}`, { headers, signal: leaving.signal })
+    await response.body?.getReader().read()
+    leaving.abort()
+  }
+  t.match((await service.call('GET', `${TRACES}/${trace.traceId}`)).body, { trace: { spanCount: 1500 } })
 })

@@ -8,8 +8,10 @@ import { Slices } from '../../limits/slices.ts'
 import { unpackSpans } from '../../rows/packed-texts.ts'
 import { joinMessages, type PlacedMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
+import { inSnapshot } from '../transactions.ts'
 import { bytewise, Pieces, type RawRow, RowReader } from './byte-rows.ts'
 import type { ScoreRow } from './score-json.ts'
+import { readSpanPages } from './span-pages.ts'
 import { DETAIL_PARTS, type PartTexts, type SpanRow, type StoredTraceRow } from './trace-json.ts'
 
 /** Whether messages were received separately from the trace's spans. */
@@ -172,6 +174,52 @@ export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Pro
   return pieces.end()
 }
 
+/** Takes the next part of a response: its beginning, a span, or its end. Each character is one byte. */
+export type WritePart = (part: string) => Promise<void>
+
+/**
+ * Writes a whole trace part by part, so that few of its spans are in memory at once. All parts show the trace as of one
+ * moment, because they are read in one transaction. Returns false, and writes nothing, if the project has no such trace.
+ */
+export function streamTrace(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  parts: PartTexts,
+  write: WritePart
+): Promise<boolean> {
+  return inSnapshot(sql, async () => {
+    const found = await selectTraceDetail(sql, projectId, traceId, SCHEMA_NAMES, {
+      more: sql`, t.seq as "traceSeq"`,
+      spans: sql`and false`
+    }).raw()
+    const reader = new RowReader(found.columns)
+    const [trace, ...scores] = (found as readonly RawRow[]).map(row => reader.row<SingleRow & Seq>(row))
+    if (trace?.part !== 'trace') return false
+    if (trace.hasMessages) {
+      // Messages may belong to any span, and the trace may take its own texts from them.
+      const whole = (await fetchTrace(sql, projectId, traceId))!
+      for (const piece of await renderPieces(whole, parts)) await write(piece.toString('latin1'))
+      return true
+    }
+    const shown = { trace, scores: scores.filter(row => row.part === 'score') }
+    await write(parts.head(shown))
+    let comma = ''
+    for await (const page of readSpanPages(sql, { projectId, traceSeq: trace.traceSeq, names: SCHEMA_NAMES })) {
+      for (const span of page) {
+        await write(`${comma}${parts.span(span, traceId)}`)
+        comma = ','
+      }
+    }
+    await write(parts.foot(shown, traceId))
+    return true
+  })
+}
+
+interface Seq {
+  readonly traceSeq: number
+}
+
 /** Returns a trace with its spans and scores, in response order; undefined if the project has no such trace. */
 export async function readShownTrace(
   sql: Sql,
@@ -294,6 +342,8 @@ interface Choice {
   /** Further conditions on the trace as t, and on its spans, each with a leading `and`. */
   readonly which?: Fragment
   readonly spans?: Fragment
+  /** Further columns, each with a leading comma. */
+  readonly more?: Fragment
 }
 
 /** Selects the rows of one trace: first the trace, then its spans, then its scores, in response order. */
@@ -302,13 +352,13 @@ export function selectTraceDetail(
   projectId: number,
   traceId: string,
   names: TableNames = SCHEMA_NAMES,
-  { texts = sql.unsafe(TEXT_COLUMNS), which = sql``, spans = sql`` }: Choice = {}
+  { texts = sql.unsafe(TEXT_COLUMNS), which = sql``, spans = sql``, more = sql`` }: Choice = {}
 ): PendingQuery<SingleRow[]> {
   return sql<SingleRow[]>`
     with trace as materialized (
       select * from ${sql.unsafe(names.traces)} t where project_id = ${projectId} and id = ${traceId} ${which}
     )
-    select ${hasMessages(sql, projectId, names)}, ${sql.unsafe(HEAD_COLUMNS)}, ${texts}, c.author_id as "authorId"
+    select ${hasMessages(sql, projectId, names)}, ${sql.unsafe(HEAD_COLUMNS)}, ${texts}, c.author_id as "authorId" ${more}
     from trace t
     full join (
       select * from ${sql.unsafe(names.spans)} where project_id = ${projectId} and trace_seq = (select seq from trace) ${spans}
