@@ -20,6 +20,7 @@ import type { Logger } from '../log.ts'
 import { ADVISORY_LOCK } from './advisory-locks.ts'
 import type { Database } from './database.ts'
 import { SQLSTATE } from './failure.ts'
+import { findOldServers } from './old-servers.ts'
 import { Pool } from './pool.ts'
 import { requireSession } from './session/require-session.ts'
 
@@ -77,6 +78,8 @@ export async function migrate(
     return await holder.run(async lock => {
       await requireSession(lock, pool)
       await checkServerVersion(lock)
+      const old = await findOldServers(lock)
+      if (old !== undefined) throw new ConfigError(old)
       await acquireLock(lock, log)
       await createHistory(lock)
       const applied = new Set(await readAppliedVersions(lock, migrations))
