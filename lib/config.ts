@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { LoggedRequests } from './log.ts'
 import { isLoopback } from './network-list.ts'
+import { MAX_IMPORTED_SPANS } from './schema/input.ts'
 import { DEFAULT_MAX_SPANS, DEFAULT_MAX_TRACE_BYTES } from './schema/otlp.ts'
 import { ROLES, type Role } from './schema/roles.ts'
 import { ConfigError, Variables } from './variables.ts'
@@ -154,7 +155,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     trialTraces: read.integer('TRIAL_TRACES', 0, Number.MAX_SAFE_INTEGER),
     storageLimitBytes: read.integer('STORAGE_LIMIT_BYTES', 1, Number.MAX_SAFE_INTEGER) ?? 10 * 1024 ** 3,
     idleCompleteMs: read.duration('OTLP_IDLE_COMPLETE', 10 * MINUTE_MS),
-    maxSpans: read.integer('OTLP_MAX_SPANS', 10, 100_000) ?? DEFAULT_MAX_SPANS,
+    maxSpans: read.integer('OTLP_MAX_SPANS', 10, MAX_IMPORTED_SPANS) ?? DEFAULT_MAX_SPANS,
     maxTraceBytes: read.integer('OTLP_MAX_TRACE_BYTES', 1024 ** 2, 1024 ** 3) ?? DEFAULT_MAX_TRACE_BYTES,
     workers: read.integer('WORKERS', 1, 256) ?? parallelismOf().workers,
     databaseConnections: parallelismOf(undefined, read.integer('DATABASE_CONNECTIONS', 3, 1000)).connections,

@@ -104,7 +104,7 @@ export interface OutlineOptions {
   readonly after?: string | undefined
 }
 
-/** What an outline is made of. */
+/** The parts of a trace from which an outline is made. */
 export interface OutlineSource {
   readonly trace: Detail['trace']
   readonly spans: readonly MeasuredSpan[]

@@ -145,13 +145,13 @@ async function inMemory(stream: JsonStream): Promise<JsonPieces> {
 }
 
 async function readInParts(view: ToolView, chosen: Arguments, stream: JsonStream): Promise<Result> {
-  const reading = view.reading(chosen)
+  const reader = view.partReader(chosen)
   const slices = new Slices()
   await stream.send(async part => {
-    reading.take(Buffer.from(part, 'latin1').toString())
+    reader.take(Buffer.from(part, 'latin1').toString())
     await slices.next()
   })
-  const shown = reading.end()
+  const shown = reader.end()
   const bytes = Buffer.from(wellFormed(shown))
   return bytes.length <= MAX_TEXT_BYTES ? shown : { pieces: [bytes], text: shortResultText(shown) }
 }

@@ -18,7 +18,7 @@ import {
   SHOWN_BYTES,
   TraceOutline
 } from './outline.ts'
-import type { Reading, ToolView } from './tool.ts'
+import type { PartReader, ToolView } from './tool.ts'
 
 /** Maximum bytes of a part, with a margin for the quotes and backslashes of JSON within JSON. */
 const PART_BYTES = 17_000
@@ -91,7 +91,7 @@ export const traceView: ToolView = {
     const { value, inexact } = parse(answer)
     return outlineTrace(value, { inexact, bytes, after: after?.toLowerCase() })
   },
-  reading: options => new TraceReading(options)
+  partReader: options => new TracePartReader(options)
 }
 
 /** Maximum bytes of chosen spans that are kept of a trace that is read in parts. */
@@ -101,7 +101,7 @@ const MOST_KEPT = 32 * 1024 * 1024
  * Reads a trace that is too long to be in memory, in parts: what precedes the spans, each span, and what follows them.
  * Of a span it keeps what the result shows.
  */
-class TraceReading implements Reading {
+class TracePartReader implements PartReader {
   readonly #options: Options
   readonly #wanted: ReadonlySet<string> | undefined
   #head = ''

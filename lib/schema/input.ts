@@ -7,6 +7,8 @@ import Type, { type Static } from 'typebox'
 import { named } from './object.ts'
 
 export const MAX_SPANS = 200
+/** Maximum number of spans of a complete trace that is imported, and of OTLP_MAX_SPANS. */
+export const MAX_IMPORTED_SPANS = 100_000
 export const MAX_TAGS = 20
 export const MAX_EVENTS = 50
 /** Maximum number of characters in a name, a short string such as a model, and a tag. */
@@ -119,6 +121,18 @@ export const TraceInput = named('TraceInput', {
   spans: Type.Optional(spans('The steps of the run.'))
 })
 export type TraceInput = Static<typeof TraceInput>
+
+/** Body with which a line of an export would be recorded. A complete trace may have more spans than clients may send. */
+export const ImportedBody = Type.Object(
+  {
+    schemaVersion: SchemaVersion,
+    trace: Type.Object(
+      { ...TraceInput.properties, spans: Type.Optional(Type.Array(SpanInput, { maxItems: MAX_IMPORTED_SPANS })) },
+      { additionalProperties: false }
+    )
+  },
+  { additionalProperties: false }
+)
 
 export const IngestBody = named('IngestBody', { schemaVersion: SchemaVersion, trace: TraceInput })
 export type IngestBody = Static<typeof IngestBody>

@@ -17,7 +17,7 @@ const PAGE = { bytes: 2 * 1024 * 1024, spans: 500 }
 /** Maximum number of unpacked groups in memory. */
 const MAX_GROUPS = 12
 
-/** What is known of a span before its page is read. */
+/** A span before its page is read. */
 export interface ListedSpan {
   readonly id: string
   /** Bytes of the texts that are not packed. */

@@ -5,7 +5,7 @@
 import type { PendingQuery, Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
-import { unpackSpans } from '../../rows/packed-texts.ts'
+import { MAX_SLICED_BYTES, unpackSpans } from '../../rows/packed-texts.ts'
 import { joinMessages, type PlacedMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
 import { inSnapshot } from '../transactions.ts'
@@ -230,7 +230,7 @@ export async function readShownTrace(
   return show(sql, projectId, traceId, names, await selectTraceDetail(sql, projectId, traceId, names))
 }
 
-/** Returns one span as the trace shows it. Other spans are read only if packed, possibly with this span. */
+/** Returns one span as the trace shows it. Other spans are read only if they may be packed with this span. */
 export async function readShownSpan(
   sql: Sql,
   projectId: number,
@@ -238,7 +238,11 @@ export async function readShownSpan(
   spanId: string,
   names: TableNames
 ): Promise<SpanRow | undefined> {
-  const which = sql`and (id = ${spanId} or packed is not null)`
+  const own = sql`select packed from ${sql.unsafe(names.spans)}
+    where project_id = ${projectId} and trace_seq = (select seq from trace) and id = ${spanId}`
+  // A row without a slice may belong to any group that is stored as a single slice.
+  const which = sql`and (id = ${spanId} or substr(packed, 3, 8) = (select substr(packed, 3, 8) from (${own}) own)
+    or octet_length(packed) > ${MAX_SLICED_BYTES} and (select packed is null from (${own}) own))`
   const rows = await selectTraceDetail(sql, projectId, traceId, names, { spans: which })
   const shown = await show(sql, projectId, traceId, names, rows)
   return shown?.spans.find(({ id }) => id === spanId)

@@ -21,6 +21,13 @@ export function cutTexts(texts: Texts): Texts {
   return { input: null, output: null, attributes: JSON.stringify({ [TRUNCATED]: cuts }), events: null }
 }
 
+const MARK = `{"${TRUNCATED}":[{"place":`
+const LIMIT = '"limit":"OTLP_MAX_TRACE_BYTES"'
+
+/** Whether these attributes are those of a span whose texts were cut. */
+export const isCutText = (attributes: string | null): boolean =>
+  attributes?.startsWith(MARK) === true && attributes.slice(0, 300).includes(LIMIT)
+
 /** Returns the size of the span's document with its texts cut. */
 export const bytesWhenCut = (span: Texts & Pick<PreparedSpan, 'bytes'>): number =>
   span.bytes - countTexts(span) + countTexts(cutTexts(span))
