@@ -63,7 +63,8 @@ const NOTHING_CUT: ReadonlySet<GatheredSpan> = new Set()
 
 /**
  * Cuts the texts of spans that do not fit. The spans still speak for the trace, because its own document is limited
- * separately. A new trace's first spans are not cut: they come from one portion of an export (lib/otlp/wire/portion.ts).
+ * separately. A new trace's first spans are not cut, because they come from one portion of an export
+ * (lib/otlp/wire/portion.ts).
  */
 function withinBytes(
   growth: Growth | undefined,
@@ -102,10 +103,11 @@ function sortSpans(state: ExportState | undefined, { spans, maxSpans }: ExportOp
   return { added, leftOut, refused, duplicate: spans.length - added.length - refused.length }
 }
 
-const refusalOf = ({ traceId }: ExportOperation, { id }: GatheredSpan, reason: Reason): SpanRefusal => ({
+const refusalOf = ({ traceId }: ExportOperation, { id, kind }: GatheredSpan, reason: Reason): SpanRefusal => ({
   reason,
   count: 1,
-  example: `span ${id} of trace ${traceId}`
+  example: `span ${id} of trace ${traceId}`,
+  ...(reason === 'too_many' && { kinds: { [kind]: 1 } })
 })
 
 function refuseAll(operation: ExportOperation, reason: Reason): ExportDecision {
