@@ -14,8 +14,8 @@ export interface SplitValue {
 }
 
 /**
- * Longer values are not kept in memory. A trace of the default OTLP_MAX_TRACE_BYTES fits, and a string can be made of any
- * value that fits.
+ * Longer values are not kept in memory. A trace of the default OTLP_MAX_TRACE_BYTES fits, and so does any value in a
+ * string.
  */
 const MAX_VALUE_BYTES = 384 * 1024 * 1024
 

@@ -122,7 +122,7 @@ export const TraceInput = named('TraceInput', {
 })
 export type TraceInput = Static<typeof TraceInput>
 
-/** Body with which a line of an export would be recorded. A complete trace may have more spans than clients may send. */
+/** Body that would record a line of an export. A complete trace may have more spans than clients may send. */
 export const ImportedBody = Type.Object(
   {
     schemaVersion: SchemaVersion,

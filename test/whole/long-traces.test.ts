@@ -2,11 +2,12 @@
 import t from 'tap'
 import { evaluateTraces } from '../../lib/admin/evaluation.ts'
 import { recountProject } from '../../lib/admin/upkeep/recount.ts'
+import { SCHEMA_NAMES } from '../../lib/database/tables.ts'
 import { STREAMED_BYTES } from '../../lib/limits/large-reads.ts'
 import { SHOWN_BYTES } from '../../lib/mcp/outline.ts'
 import { TRUNCATED } from '../../lib/schema/otlp.ts'
 import { readWanted } from '../../lib/search/wanted.ts'
-import { readTraceDetail } from '../../lib/store/answers/traces.ts'
+import { readShownTrace, readSizedTrace, readTraceDetail } from '../../lib/store/answers/traces.ts'
 import { searchTraces } from '../../lib/store/search/trace-search.ts'
 import { deleteTrace } from '../../lib/store/trace/deletion.ts'
 import { checkTotals } from '../../lib/store/write/totals.ts'
@@ -84,6 +85,27 @@ t.test('a trace that is too long to be in memory is sent as one that is not', as
   t.same(chosen.value.spans, answer.body.spans.slice(0, 3))
   t.equal(chosen.value.missing.length, 1)
   t.match((await mcp.use('get_trace', { traceId: id, field: 'metadata' })).value, { part: '{}', nextOffset: null })
+})
+
+t.test('the outline of a long trace has the sizes of texts that were packed', async t => {
+  const service = await testService(t)
+  const trace = longTrace(3000, 6000)
+  for (const body of exportsOf(trace, 24)) {
+    await service.call('POST', '/api/v1/otlp/v1/traces', { body, headers: PROTOBUF })
+  }
+  await service.database.pool.run(async sql => {
+    const [{ packed }] = await sql<[{ packed: number }]>`select count(packed)::int as packed from spans`
+    t.ok(packed > 2000, `${packed} rows are packed`)
+    const { trace: sized, spans } = (await readSizedTrace(sql, 1, trace.traceId))!
+    t.ok(sized.estimatedBytes > STREAMED_BYTES)
+    const shown = await readShownTrace(sql, 1, trace.traceId, SCHEMA_NAMES)
+    const bytes = (text: string | null) => (text === null ? 0 : Buffer.byteLength(text))
+    const wanted = shown!.spans.map(({ input, attributes }) => [bytes(input), bytes(attributes)])
+    t.same(
+      spans.map(({ inputBytes, attributesBytes }) => [inputBytes, attributesBytes]),
+      wanted
+    )
+  })
 })
 
 t.test('a client that leaves while a trace is sent frees its place', async t => {

@@ -13,7 +13,7 @@ import { type RawRow, RowReader } from './byte-rows.ts'
 import type { SpanRow } from './trace-json.ts'
 
 /** Maximum bytes of texts on a page, unless a single span has more, and maximum number of spans. */
-const PAGE = { bytes: 2 * 1024 * 1024, spans: 500 }
+const PAGE = { bytes: 512 * 1024, spans: 500 }
 /** Maximum number of unpacked groups in memory. */
 const MAX_GROUPS = 12
 
@@ -95,6 +95,14 @@ export async function* readSpanPages<T extends SpanRow = SpanRow>(
   }
 }
 
+/** Reads the texts of all packed spans of a trace, group by group, and keeps what `of` makes of them, by span id. */
+export async function mapPacked<T>(sql: Sql, place: SpanPlace, of: (texts: SpanTexts) => T): Promise<Map<string, T>> {
+  const groups = new Groups(sql, place, await listSpans(sql, place))
+  const found = new Map<string, T>()
+  for (const group of groups.ids) for (const [id, texts] of await groups.texts(group)) found.set(id, of(texts))
+  return found
+}
+
 const SPAN_COLUMNS = `
   s.id, s.parent_id as "parentSpanId", s.name, s.kind, s.status, s.started_at as "startedAt", s.ended_at as "endedAt",
   round(extract(epoch from s.ended_at - s.started_at) * 1000)::bigint as "durationMs", s.provider, s.model,
@@ -133,6 +141,10 @@ class Groups {
       if (ids === undefined) this.#slices.set(groupId, [id])
       else ids.push(id)
     }
+  }
+
+  get ids(): readonly string[] {
+    return [...this.#slices.keys()]
   }
 
   of({ id, groupId }: ListedSpan): string | null {

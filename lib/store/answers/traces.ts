@@ -5,13 +5,13 @@
 import type { PendingQuery, Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
-import { MAX_SLICED_BYTES, unpackSpans } from '../../rows/packed-texts.ts'
+import { MAX_SLICED_BYTES, type SpanTexts, unpackSpans } from '../../rows/packed-texts.ts'
 import { joinMessages, type PlacedMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
 import { inSnapshot } from '../transactions.ts'
 import { bytewise, Pieces, type RawRow, RowReader } from './byte-rows.ts'
 import type { ScoreRow } from './score-json.ts'
-import { readSpanPages } from './span-pages.ts'
+import { mapPacked, readSpanPages } from './span-pages.ts'
 import { DETAIL_PARTS, type PartTexts, type SpanRow, type StoredTraceRow } from './trace-json.ts'
 
 /** Whether messages were received separately from the trace's spans. */
@@ -274,6 +274,9 @@ export interface SizedTrace extends ShownTrace {
   readonly spans: readonly (SpanRow & Sizes)[]
 }
 
+/** A trace with more bytes has its packed texts unpacked one group after another. */
+const LONG_BYTES = 8 * 1024 * 1024
+
 /** Returns a trace with the sizes of its texts, most of which are not read. */
 export async function readSizedTrace(
   sql: Sql,
@@ -281,8 +284,14 @@ export async function readSizedTrace(
   traceId: string,
   names: TableNames = SCHEMA_NAMES
 ): Promise<SizedTrace | undefined> {
-  const rows = await selectTraceDetail(sql, projectId, traceId, names, { texts: sql.unsafe(SIZE_COLUMNS) })
-  const [first] = rows
+  const texts = sql.unsafe(SIZE_COLUMNS)
+  const columns = HEAD_COLUMNS.replace(
+    's.packed',
+    `case when (select estimated_bytes from trace) <= ${LONG_BYTES} then s.packed end as packed`
+  )
+  const more = sql`, t.seq as "traceSeq"`
+  const rows = await selectTraceDetail(sql, projectId, traceId, names, { texts, columns, more })
+  const [first]: readonly (SingleRow & Partial<Seq>)[] = rows
   // Messages are shown for spans without texts of their own. While texts are packed, their sizes do not reveal which
   // spans lack texts.
   const needsTexts = first?.part === 'trace' && first.hasMessages
@@ -290,8 +299,20 @@ export async function readSizedTrace(
     ? await readShownTrace(sql, projectId, traceId, names)
     : await show(sql, projectId, traceId, names, rows)
   if (shown === undefined) return undefined
-  return { ...shown, trace: withSizes(shown.trace), spans: shown.spans.map(withSizes) }
+  const isLong = !needsTexts && shown.trace.estimatedBytes > LONG_BYTES
+  const place = { projectId, traceSeq: first?.traceSeq ?? 0, names }
+  const packed = isLong ? await mapPacked(sql, place, sizesOf) : new Map<string, Sizes>()
+  const sized = (span: SpanRow) => withSizes({ ...span, ...packed.get(span.id) })
+  return { ...shown, trace: withSizes(shown.trace), spans: shown.spans.map(sized) }
 }
+
+/** Returns the sizes of texts that were read as bytes. */
+const sizesOf = ({ input, output, attributes, events }: SpanTexts): Sizes => ({
+  inputBytes: input?.length ?? 0,
+  outputBytes: output?.length ?? 0,
+  attributesBytes: attributes?.length ?? 0,
+  eventCount: countEvents(events)
+})
 
 type Sized = Pick<SpanRow, 'input' | 'output'> & Partial<Pick<SpanRow, 'attributes' | 'events'> & Sizes>
 
@@ -346,6 +367,7 @@ interface Choice {
   /** Further conditions on the trace as t, and on its spans, each with a leading `and`. */
   readonly which?: Fragment
   readonly spans?: Fragment
+  readonly columns?: string
   /** Further columns, each with a leading comma. */
   readonly more?: Fragment
 }
@@ -356,13 +378,13 @@ export function selectTraceDetail(
   projectId: number,
   traceId: string,
   names: TableNames = SCHEMA_NAMES,
-  { texts = sql.unsafe(TEXT_COLUMNS), which = sql``, spans = sql``, more = sql`` }: Choice = {}
+  { texts = sql.unsafe(TEXT_COLUMNS), which = sql``, spans = sql``, columns = HEAD_COLUMNS, more = sql`` }: Choice = {}
 ): PendingQuery<SingleRow[]> {
   return sql<SingleRow[]>`
     with trace as materialized (
       select * from ${sql.unsafe(names.traces)} t where project_id = ${projectId} and id = ${traceId} ${which}
     )
-    select ${hasMessages(sql, projectId, names)}, ${sql.unsafe(HEAD_COLUMNS)}, ${texts}, c.author_id as "authorId" ${more}
+    select ${hasMessages(sql, projectId, names)}, ${sql.unsafe(columns)}, ${texts}, c.author_id as "authorId" ${more}
     from trace t
     full join (
       select * from ${sql.unsafe(names.spans)} where project_id = ${projectId} and trace_seq = (select seq from trace) ${spans}
