@@ -19,6 +19,8 @@ export interface App {
   readonly sql: SqlAccess
   /** Gate for long reads, where projects take turns. The weight is the response size in bytes. */
   readonly largeReads: Pick<SharedGate, 'run'>
+  /** Gate for responses that are sent while they are read. */
+  readonly streams: Pick<SharedGate, 'run'>
   readonly ingest: Ingest
   readonly bodies: Pick<Bodies, 'parse'>
   readonly metrics: Metrics

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { LoggedRequests } from './log.ts'
 import { isLoopback } from './network-list.ts'
-import { DEFAULT_MAX_SPANS } from './schema/otlp-limits.ts'
+import { DEFAULT_MAX_SPANS, DEFAULT_MAX_TRACE_BYTES, MAX_IMPORTED_SPANS } from './schema/otlp-limits.ts'
 import { ROLES, type Role } from './schema/roles.ts'
 import { ConfigError, Variables } from './variables.ts'
 
@@ -31,6 +31,8 @@ export interface Config {
   readonly maxSpans: number
   /** Whether OpenTelemetry's calls without a cost get one by prices. */
   readonly computesCosts: boolean
+  /** Size in bytes beyond which the texts of an OpenTelemetry trace's further spans are cut. */
+  readonly maxTraceBytes: number
   readonly workers: number
   /** Maximum number of database connections per process. */
   readonly databaseConnections: number
@@ -97,6 +99,7 @@ export const VARIABLES: readonly string[] = [
   'OTLP_GRPC_KEY',
   'OTLP_IDLE_COMPLETE',
   'OTLP_MAX_SPANS',
+  'OTLP_MAX_TRACE_BYTES',
   'PRICES',
   'BASE_URL',
   'KEY_PREFIX',
@@ -152,7 +155,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     trialTraces: read.integer('TRIAL_TRACES', 0, Number.MAX_SAFE_INTEGER),
     storageLimitBytes: read.integer('STORAGE_LIMIT_BYTES', 1, Number.MAX_SAFE_INTEGER) ?? 10 * 1024 ** 3,
     idleCompleteMs: read.duration('OTLP_IDLE_COMPLETE', 10 * MINUTE_MS),
-    maxSpans: read.integer('OTLP_MAX_SPANS', 10, 100_000) ?? DEFAULT_MAX_SPANS,
+    maxSpans: read.integer('OTLP_MAX_SPANS', 10, MAX_IMPORTED_SPANS) ?? DEFAULT_MAX_SPANS,
+    maxTraceBytes: read.integer('OTLP_MAX_TRACE_BYTES', 1024 ** 2, 1024 ** 3) ?? DEFAULT_MAX_TRACE_BYTES,
     computesCosts: read.oneOf('PRICES', SWITCH) !== 'off',
     workers: read.integer('WORKERS', 1, 256) ?? parallelismOf().workers,
     databaseConnections: parallelismOf(undefined, read.integer('DATABASE_CONNECTIONS', 3, 1000)).connections,

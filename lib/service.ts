@@ -27,7 +27,7 @@ import { RouteTable } from './http/route-table.ts'
 import { HttpServer } from './http/server.ts'
 import { WritePath } from './ingest/write-path.ts'
 import type { ArrivalBounds } from './limits/arrival.ts'
-import { LARGE_READS } from './limits/large-reads.ts'
+import { LARGE_READS, STREAMS } from './limits/large-reads.ts'
 import { parallelismOf } from './limits/parallelism.ts'
 import { SharedGate } from './limits/shared-gate.ts'
 import type { Logger } from './log.ts'
@@ -97,6 +97,7 @@ export async function startService(
   const near = new NearReads(database.node, ingest.routes, { connection: READERS, size: parallelism.readers })
   const turns = new SharedGate({ share: parallelism.readersOfOne })
   const largeReads = new SharedGate(LARGE_READS)
+  const streams = new SharedGate(STREAMS)
   const sql = createSqlAccess(readers, writers, near, turns)
   const visitors = new Visitors({ sql: identities, log, roleOfUnknown: config.authProxy?.role })
   const keys = new KeyRing({
@@ -121,13 +122,21 @@ export async function startService(
   const waiting = new WaitingMessages({ sql, log, health, metrics, unkept, waitMs: messagesWaitMs })
   const folding = new Folding({ sql, database, log, health, metrics })
   const index = new SearchIndex({ sql, database, log, health, metrics, isCalm: () => ingest.isCalm })
-  watchStore(metrics, { config, database, sql, pools: [readers, writers, turns, largeReads], setup, readiness })
+  watchStore(metrics, {
+    config,
+    database,
+    sql,
+    pools: [readers, writers, turns, largeReads, streams],
+    setup,
+    readiness
+  })
   const routes = new RouteTable()
   const app: App = {
     config,
     log,
     sql,
     largeReads,
+    streams,
     ingest,
     bodies: new Bodies(ingest.threads),
     metrics,

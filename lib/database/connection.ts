@@ -28,6 +28,11 @@ export interface SocketTarget {
 
 /** Prefix of every connection's name in pg_stat_activity. The process id follows. */
 export const APPLICATION = 'spoor'
+/**
+ * Number after the process id. Versions before 1.0.0 have none (old-servers.ts). It changes when a version cannot work
+ * beside the version before.
+ */
+const GENERATION = 1
 
 type Connect = (options?: ConnectOptions, onSocket?: OnSocket) => Sql
 
@@ -99,7 +104,7 @@ function settingsOf(address: Address, timeoutMs: number, options: ConnectOptions
     ...(options.onNotice !== undefined && { onnotify: options.onNotice }),
     connection: {
       ...address.settings,
-      application_name: [`${APPLICATION}[${process.pid}]`, options.applicationName].join(' ').trim(),
+      application_name: [`${APPLICATION}[${process.pid}/${GENERATION}]`, options.applicationName].join(' ').trim(),
       TimeZone: 'UTC',
       DateStyle: 'ISO'
     },

@@ -21,6 +21,7 @@ import { ConfigError } from '../variables.ts'
 import { ADVISORY_LOCK } from './advisory-locks.ts'
 import type { Database } from './database.ts'
 import { SQLSTATE } from './failure.ts'
+import { findOldServers } from './old-servers.ts'
 import { Pool } from './pool.ts'
 import { requireSession } from './session/require-session.ts'
 
@@ -78,6 +79,8 @@ export async function migrate(
     return await holder.run(async lock => {
       await requireSession(lock, pool)
       await checkServerVersion(lock)
+      const old = await findOldServers(lock)
+      if (old !== undefined) throw new ConfigError(old)
       await acquireLock(lock, log)
       await createHistory(lock)
       const applied = new Set(await readAppliedVersions(lock, migrations))

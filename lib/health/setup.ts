@@ -11,6 +11,7 @@ import { findLeftBehind, migrateSchema } from '../cluster/distribution.ts'
 import type { Database } from '../database/database.ts'
 import { classifyFailure, isReadOnlyRefusal } from '../database/failure.ts'
 import { describeNewer, isBehind, readSchemaState, type SchemaState } from '../database/migrate.ts'
+import { findOldServers } from '../database/old-servers.ts'
 import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
 import { causeOf } from '../failure-log.ts'
@@ -98,13 +99,15 @@ export class Setup {
     const { digestSecret } = this.#database
     if (digestSecret === undefined) return { is: 'lacking', what: 'KEY_DIGEST_SECRET is not set' }
     try {
-      const { schema, leftBehind } = await this.#ask(async (sql, other) => {
+      const { schema, leftBehind, old } = await this.#ask(async (sql, other) => {
         await requireSession(sql, other)
         this.#instance = await readDatabaseId(sql)
         const leftBehind = await findLeftBehind(sql)
-        return { schema: await readSchemaState(sql, this.#migrations), leftBehind }
+        const old = await findOldServers(sql)
+        return { schema: await readSchemaState(sql, this.#migrations), leftBehind, old }
       })
       this.#schema = schema
+      if (old !== undefined) return { is: 'lacking', what: old }
       if (isBehind(schema)) {
         if (!this.#autoMigrate) return { is: 'lacking', what: `${describe(schema)}: run \`spoor migrate\`` }
         await this.#migrate(schema)

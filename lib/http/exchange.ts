@@ -47,6 +47,8 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   /** Bytes of the decoded request body and of the response body. */
   bytesIn = 0
   bytesOut = 0
+  /** Whether the response is sent while it is made. */
+  streams = false
   /** Code of the refusal sent as the response. */
   refusalCode: RefusalCode | undefined
   readonly #publicUrl: string | undefined

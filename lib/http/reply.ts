@@ -2,12 +2,13 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { RETRY_AFTER_S, type Refusal, type RefusalCode } from '../errors.ts'
+import { Slices } from '../limits/slices.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
 import { PROTOBUF_TYPE } from '../schema/otlp.ts'
 import { type Exchange, nextRequestId } from './exchange.ts'
 import { isOtlpAddress, isProtobuf } from './otlp/otlp-address.ts'
 import { encodeStatus } from './otlp/rpc-status.ts'
-import { Content, JsonPieces, JsonText, type Reply } from './route.ts'
+import { Content, JsonPieces, type JsonStream, JsonText, type Reply } from './route.ts'
 
 const JSON_TYPE = 'application/json'
 
@@ -83,6 +84,83 @@ function render(body: unknown): [type: string | undefined, bytes: Body] {
   return [JSON_TYPE, JSON.stringify(body)]
 }
 
+/**
+ * Minimum pace, in bytes per second, at which a client must take a streamed response, and time without any pace. A
+ * stream holds a connection to the database, so a client may not take for ever.
+ */
+const PACE = { bytesPerS: 64 * 1024, graceMs: 30_000 }
+
+/**
+ * Sends a response while it is made, each piece after the client has taken the previous one. `onBegun` is called when
+ * the first bytes are written. If the response fails later, the connection is closed, so that the client notices.
+ */
+export async function sendStream(
+  exchange: Exchange,
+  { status = 200, headers }: Reply,
+  stream: JsonStream,
+  onBegun: () => void
+): Promise<void> {
+  const { response, request } = exchange
+  const pieces: string[] = []
+  let length = 0
+  let waitedMs = 0
+  const flush = async () => {
+    if (response.destroyed) throw new StreamCut('the client disconnected')
+    if (!response.headersSent) {
+      writeHead(exchange, status, JSON_TYPE, undefined, headers)
+      onBegun()
+    }
+    const bytes = pieces.join('')
+    pieces.length = 0
+    length = 0
+    exchange.bytesOut += bytes.length
+    if (response.write(bytes, 'latin1')) return
+    const began = performance.now()
+    await taken(response)
+    waitedMs += performance.now() - began
+    if (waitedMs > PACE.graceMs + (exchange.bytesOut / PACE.bytesPerS) * 1000)
+      throw new StreamCut('the client is too slow')
+  }
+  try {
+    if (request.method === 'HEAD') {
+      writeHead(exchange, status, JSON_TYPE, undefined, headers)
+      response.end()
+      return
+    }
+    const slices = new Slices()
+    await stream.send(async part => {
+      pieces.push(part)
+      length += part.length
+      if (length < PIECE_BYTES) return
+      await flush()
+      await slices.next()
+    })
+    if (length > 0) await flush()
+    response.end()
+  } catch (error) {
+    const isClients = error instanceof StreamCut || response.destroyed
+    if (response.headersSent) response.destroy()
+    if (!isClients) throw error
+  }
+}
+
+/** The client no longer takes the response. */
+class StreamCut extends Error {}
+
+/** Waits until the client has taken what was written, or has disconnected. */
+function taken(response: ServerResponse): Promise<void> {
+  return new Promise(resolve => {
+    const end = () => {
+      response.off('drain', end)
+      response.off('close', end)
+      resolve()
+    }
+    response.on('drain', end)
+    response.on('close', end)
+    if (response.destroyed) end()
+  })
+}
+
 function write(
   exchange: Exchange,
   status: number,
@@ -94,6 +172,25 @@ function write(
   const { response } = exchange
   if (response.destroyed || response.headersSent) return
   const length = lengthOf(bytes)
+  exchange.bytesOut = exchange.request.method === 'HEAD' ? 0 : length
+  const hangsUp = mustHangUp(exchange)
+  if (hangsUp) response.shouldKeepAlive = false
+  writeHead(exchange, status, type, length, more, fixed)
+  if (hangsUp) {
+    for (const piece of piecesOf(bytes)) response.write(piece)
+    linger(exchange)
+  } else end(response, bytes)
+}
+
+/** Writes the headers. `length` is undefined if the response's length is not known yet. */
+function writeHead(
+  exchange: Exchange,
+  status: number,
+  type: string | undefined,
+  length: number | undefined,
+  more: NonNullable<Reply['headers']> = {},
+  fixed: readonly string[] = []
+): void {
   // Browsers must not guess another content type, because API responses repeat recorded content.
   const headers = ['X-Request-Id', exchange.requestId, 'X-Content-Type-Options', 'nosniff', ...fixed]
   for (const name in exchange.guardHeaders) headers.push(name, exchange.guardHeaders[name]!)
@@ -106,18 +203,8 @@ function write(
   }
   headers.push('Cache-Control', cacheControl)
   if (type !== undefined) headers.push('Content-Type', type)
-  if (status !== 204 && status !== 304) headers.push('Content-Length', String(length))
-  exchange.bytesOut = exchange.request.method === 'HEAD' ? 0 : length
-
-  if (mustHangUp(exchange)) {
-    response.shouldKeepAlive = false
-    response.writeHead(status, headers)
-    for (const piece of piecesOf(bytes)) response.write(piece)
-    linger(exchange)
-  } else {
-    response.writeHead(status, headers)
-    end(response, bytes)
-  }
+  if (length !== undefined && status !== 204 && status !== 304) headers.push('Content-Length', String(length))
+  exchange.response.writeHead(status, headers)
 }
 
 /**

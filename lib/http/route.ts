@@ -74,6 +74,18 @@ export class JsonPieces {
   }
 }
 
+/**
+ * A body that is JSON text, too long to be in memory at once. `send` passes its parts to `write`, which waits for the
+ * client, and may throw a Refusal before the first part. Each character of a part is one byte of UTF-8. The first part
+ * ends where the long list of the body begins, each item of the list is a part, and the last part follows the list.
+ */
+export class JsonStream {
+  readonly send: (write: (part: string) => Promise<void>) => Promise<void>
+  constructor(send: JsonStream['send']) {
+    this.send = send
+  }
+}
+
 /** A non-JSON body with its media type. */
 export class Content {
   readonly type: string

@@ -25,8 +25,8 @@ import { Exchange } from './exchange.ts'
 import { hintAtOtlp } from './otlp/otlp-address.ts'
 import { readPathId } from './path-id.ts'
 import { type AdmitOptions, admit, isPersonAccess } from './people/admit.ts'
-import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
-import { isRead, type Reply, type Route } from './route.ts'
+import { sendRawRefusal, sendRefusal, sendReply, sendStream } from './reply.ts'
+import { isRead, JsonStream, type Reply, type Route } from './route.ts'
 import type { Match, RouteTable } from './route-table.ts'
 import { findHeadFault } from './sockets/head.ts'
 import { Pipelining } from './sockets/pipelining.ts'
@@ -65,6 +65,9 @@ const MOST_ACCEPTING_MS = 1000
 const SWEEP_MS = 20
 /** Time that a closing server waits for a request on an open but silent connection. */
 const SILENCE_MS = 250
+
+/** Memory that a streamed response takes, however long it is. */
+const STREAM_BYTES = 8 * 1024 * 1024
 
 /** Logged status if the client disconnected before the response. */
 const CLIENT_GONE = 499
@@ -202,14 +205,23 @@ export class HttpServer {
       if (fault !== undefined) throw new Refusal('invalid_request', fault.message)
       const reply = await this.#answer(exchange)
       if (this.#isDraining) response.shouldKeepAlive = false
-      sendReply(exchange, reply)
+      if (reply.body instanceof JsonStream) await this.#stream(exchange, reply, reply.body)
+      else sendReply(exchange, reply)
     } catch (error) {
       if (this.#isDraining) response.shouldKeepAlive = false
       this.#refuse(exchange, error, fault?.status)
     }
     this.#active--
-    this.#unsent.watch(request.socket, response, exchange.bytesOut, exchange.party)
+    if (!exchange.streams) this.#unsent.watch(request.socket, response, exchange.bytesOut, exchange.party)
     this.#report(exchange)
+  }
+
+  /** Streams a response. A client that takes nothing of it is disconnected as for any response. */
+  #stream(exchange: Exchange, reply: Reply, body: JsonStream): Promise<void> {
+    return sendStream(exchange, reply, body, () => {
+      exchange.streams = true
+      this.#unsent.watch(exchange.request.socket, exchange.response, STREAM_BYTES, exchange.party)
+    })
   }
 
   async #answer(exchange: Exchange): Promise<Reply> {
@@ -305,6 +317,10 @@ export class HttpServer {
 
   /** Sends an error response. `status` differs from the code's status only for malformed requests. */
   #refuse(exchange: Exchange, error: unknown, status?: number): void {
+    if (exchange.streams && !(error instanceof ClientGone)) {
+      this.#options.log.error({ requestId: exchange.requestId, err: describe(error) }, 'a response was cut off')
+      return
+    }
     if (error instanceof ClientGone || exchange.response.destroyed) return
     // Node would keep reading the rest of the body.
     if (error instanceof LateBody) exchange.response.shouldKeepAlive = false

@@ -12,7 +12,7 @@ export function rowsOf({ pending, decision }: Decided): SpanRows | undefined {
       return recordOf(pending)?.rows
     case 'grow':
       if (decision.added.length === 0 || operation.operation !== 'export') return undefined
-      return operation.rowsOf(decision.added)
+      return operation.rowsOf(decision.added, decision.cut)
     case 'change':
       return addedRows(operation, decision.change.spans)
     case 'advance':

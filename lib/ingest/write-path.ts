@@ -14,7 +14,7 @@ import { Metrics } from '../metrics.ts'
 import { joinPortion } from '../otlp/wire/portion.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import { LARGE_BODY_BYTES } from '../schema/input.ts'
-import { DEFAULT_MAX_SPANS } from '../schema/otlp-limits.ts'
+import { DEFAULT_MAX_SPANS, DEFAULT_MAX_TRACE_BYTES } from '../schema/otlp-limits.ts'
 import type { Principal } from '../schema/principal.ts'
 import { type CutOptions, RankingCuts } from '../store/rankings/ranking-cuts.ts'
 import { addMessages } from '../store/trace/messages.ts'
@@ -55,6 +55,8 @@ export interface IngestOptions {
   readonly maxSpans?: number
   /** Where calls without a cost get one from; without it, they get none. */
   readonly prices?: PriceSource
+  /** Size beyond which texts of an OpenTelemetry trace are cut; DEFAULT_MAX_TRACE_BYTES by default. */
+  readonly maxTraceBytes?: number
   /** Intervals and sizes for cutting rankings (lib/store/rankings/ranking-cuts.ts). */
   readonly cuts?: CutOptions
 }
@@ -94,6 +96,7 @@ export class WritePath implements Ingest {
   readonly #trialTraces: number | undefined
   readonly #maxSpans: number
   readonly #prices: PriceSource | undefined
+  readonly #maxTraceBytes: number
   readonly #log: Logger
   readonly #metrics: Metrics
   readonly #statistics: Statistics
@@ -103,6 +106,7 @@ export class WritePath implements Ingest {
     this.#trialTraces = options.trialTraces
     this.#maxSpans = options.maxSpans ?? DEFAULT_MAX_SPANS
     this.#prices = options.prices
+    this.#maxTraceBytes = options.maxTraceBytes ?? DEFAULT_MAX_TRACE_BYTES
     this.#statistics = new Statistics(database, log)
     this.#cuts = new RankingCuts(database, log, options.cuts)
     this.#log = log
@@ -194,7 +198,7 @@ export class WritePath implements Ingest {
     const decision = await this.#submit(
       key,
       trace.traceId,
-      new ExportWrite(trace, key.environment, this.#maxSpans),
+      new ExportWrite(trace, key.environment, { maxSpans: this.#maxSpans, maxBytes: this.#maxTraceBytes }),
       bytes
     )
     if (decision.type === 'insert') return trace.refusals

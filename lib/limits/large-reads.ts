@@ -12,5 +12,10 @@ export const LARGE_READS: GateBounds = { share: 8 * MIB, capacity: 16 * MIB }
 /** Maximum total string size of a trace that is read immediately. Larger traces wait for their project's turn. */
 export const SMALL_READ_BYTES = 256 * 1024
 
+/** Traces with larger texts are sent while they are read. */
+export const STREAMED_BYTES = 8 * MIB
+/** Limits on responses that are sent while they are read. Each holds a connection as long as its client takes. */
+export const STREAMS: GateBounds = { share: 1, capacity: 2 }
+
 /** Weights of reads that return little but take long to run. */
 export const WEIGHTS = { search: 8 * MIB, analysis: 2 * MIB }

@@ -3,6 +3,7 @@
  * its values. Each cut value says how much is missing.
  */
 import Type, { type Static } from 'typebox'
+import { refuseField } from '../http/refuse.ts'
 import { SPAN_KINDS, STATUSES } from '../schema/input.ts'
 import { closed, named } from '../schema/object.ts'
 import { SpanOutput, TraceDetail } from '../schema/output.ts'
@@ -24,7 +25,10 @@ const cuttable = (what: string) => Type.Unknown({ description: `${what} ${CUT}` 
 const Bytes = Type.Integer({ minimum: 0, description: 'Size of the whole span as JSON: what it takes to fetch it.' })
 
 const OutlineSpan = named('OutlineSpan', {
-  depth: Type.Integer({ minimum: 0, description: 'The parent is the nearest span above that is one less deep.' }),
+  depth: Type.Integer({
+    minimum: 0,
+    description: 'The parent is the nearest span above that is one less deep, perhaps in an earlier part.'
+  }),
   id: SpanOutput.properties.id,
   name: Type.String(),
   kind: Type.Enum([...SPAN_KINDS]),
@@ -54,6 +58,9 @@ export const TraceOutline = named('TraceOutline', {
     metadata: cuttable('What else is known of the run.')
   }),
   spans: Type.Array(OutlineSpan, { description: 'As a tree, depth first: each span is followed by its children.' }),
+  nextAfter: Type.Optional(
+    Type.String({ description: 'Present if more spans follow: the value of `after` for the next part of the tree.' })
+  ),
   scoreCount: Type.Integer({ minimum: 0 })
 })
 export type TraceOutline = Static<typeof TraceOutline>
@@ -69,7 +76,7 @@ interface Room {
 
 /**
  * Sizes in order of preference. The first that makes the outline short enough is used; with the last, 200 spans with
- * short names fit.
+ * short names fit. Otherwise the outline has a part of the tree.
  */
 const ROOMS: readonly Room[] = [
   { traceValue: 4000, spanValue: 400, name: 500, hasFacts: true },
@@ -77,6 +84,11 @@ const ROOMS: readonly Room[] = [
   { traceValue: 500, spanValue: 0, name: 40, hasFacts: true },
   { traceValue: 200, spanValue: 0, name: 20, hasFacts: false }
 ]
+/** Sizes in an outline with the first part of the tree, and with a later part. */
+const PART_ROOMS: { readonly [part in 'first' | 'later']: Room } = {
+  first: { traceValue: 1500, spanValue: 0, name: 80, hasFacts: true },
+  later: { traceValue: 200, spanValue: 0, name: 80, hasFacts: true }
+}
 const SPAN_VALUES = ['input', 'output', 'attributes', 'events'] as const
 const FACTS = ['startedAt', 'model', 'usage', 'costUsd'] as const
 
@@ -87,42 +99,105 @@ export interface OutlineOptions {
   readonly bytes: number
   /** Whether the outline is the text that accompanies the whole trace (long-result.ts). */
   readonly isText?: boolean
+  /** If set, the outline has the spans that follow this one in the tree. */
+  readonly after?: string | undefined
+}
+
+/** The parts of a trace from which an outline is made. */
+export interface OutlineSource {
+  readonly trace: Detail['trace']
+  readonly spans: readonly MeasuredSpan[]
+  readonly scoreCount: number
 }
 
 /** Returns the outline as JSON text. */
-export function outlineTrace(detail: Detail, { inexact, bytes, isText = false }: OutlineOptions): string {
-  const spans = inTreeOrder(detail.spans).map(placed => measure(placed, inexact))
-  let text = ''
-  for (const room of ROOMS) {
+export function outlineTrace({ trace, spans, scores }: Detail, options: OutlineOptions): string {
+  const measured = spans.map(span => measureSpan(span, options.inexact))
+  return outlineOf({ trace, spans: measured, scoreCount: scores.length }, options)
+}
+
+export function outlineOf(source: OutlineSource, options: OutlineOptions): string {
+  const { inexact, bytes, isText = false, after } = options
+  const ordered = inTreeOrder(source.spans)
+  const begin = after === undefined ? 0 : ordered.findIndex(({ span }) => span.id === after) + 1
+  if (after !== undefined && begin === 0) refuseField('after', 'is not the id of a span of this trace')
+  const placed = ordered.slice(begin)
+  const textOf = (room: Room, spans: readonly OutlineSpan[], part: Part | undefined): string => {
+    const note = [...noteOf(bytes, room, isText, part), ...notStored(source.trace.metadata)]
     const outline: TraceOutline = {
       detail: 'outline',
-      note: [...noteOf(bytes, room, isText), ...notStored(detail.trace.metadata), ...(isText ? [STRUCTURED] : [])].join(
-        ' '
-      ),
-      trace: outlineOfTrace(detail.trace, room, inexact),
-      spans: spans.map(span => outlineOfSpan(span, room)),
-      scoreCount: detail.scores.length
+      note: [...note, ...(isText ? [STRUCTURED] : [])].join(' '),
+      trace: outlineOfTrace(source.trace, room, inexact),
+      spans: [...spans],
+      ...(part?.next !== undefined && { nextAfter: part.next }),
+      scoreCount: source.scoreCount
     }
-    text = stringifyExact(outline, inexact)
-    if (Buffer.byteLength(text) < SHOWN_BYTES) break
+    return stringifyExact(outline, inexact)
   }
-  return text
+  if (after === undefined && placed.length <= MOST_WHOLE) {
+    for (const room of ROOMS) {
+      const text = textOf(
+        room,
+        placed.map(each => outlineOfSpan(each, room)),
+        undefined
+      )
+      if (Buffer.byteLength(text) < SHOWN_BYTES || (room === ROOMS.at(-1) && placed.length <= 1)) return text
+    }
+  }
+  const room = PART_ROOMS[after === undefined ? 'first' : 'later']
+  const part = { from: begin, to: ordered.length, of: ordered.length, next: after ?? LONGEST_ID }
+  let left = SHOWN_BYTES - Buffer.byteLength(textOf(room, [], part))
+  const shown: OutlineSpan[] = []
+  for (const each of placed) {
+    const span = outlineOfSpan(each, room)
+    left -= Buffer.byteLength(stringifyExact(span, inexact)) + 1
+    if (left <= 0 && shown.length > 0) break
+    shown.push(span)
+  }
+  const next = shown.length < placed.length ? shown.at(-1)?.id : undefined
+  return textOf(room, shown, { from: begin, to: begin + shown.length, of: ordered.length, next })
 }
 
-/** A span at its position in the tree, with its values that are neither null nor empty. */
-interface Measured extends Placed<Span> {
+/** More spans never fit into an outline as a whole. */
+const MOST_WHOLE = 400
+const LONGEST_ID = '0'.repeat(16)
+
+/** The part of the tree that an outline has. */
+interface Part {
+  readonly from: number
+  readonly to: number
+  readonly of: number
+  /** The last span of the part; undefined if no spans follow. */
+  readonly next: string | undefined
+}
+
+/** A span with the beginnings of its values that are neither null nor empty. */
+export interface MeasuredSpan extends Omit<Span, (typeof SPAN_VALUES)[number]> {
   readonly bytes: number
-  readonly values: readonly { readonly field: (typeof SPAN_VALUES)[number]; readonly value: unknown; json: string }[]
+  readonly values: readonly MeasuredValue[]
 }
 
-function measure({ span, depth }: Placed<Span>, inexact: boolean): Measured {
-  const values = SPAN_VALUES.map(field => ({ field, value: span[field], json: stringifyExact(span[field], inexact) }))
-  return {
-    span,
-    depth,
-    bytes: Buffer.byteLength(stringifyExact(span, inexact)),
-    values: values.filter(({ json }) => !['null', '{}', '[]'].includes(json))
-  }
+interface MeasuredValue {
+  readonly field: (typeof SPAN_VALUES)[number]
+  /** The beginning of the value's JSON, as much as any outline shows. */
+  readonly json: string
+  readonly bytes: number
+  /** The value itself; undefined if the JSON is longer than that. */
+  readonly value: unknown
+}
+
+export function measureSpan(span: Span, inexact: boolean): MeasuredSpan {
+  const { input: _input, output: _output, attributes: _attributes, events: _events, ...head } = span
+  const values = SPAN_VALUES.flatMap((field): MeasuredValue[] => {
+    const json = stringifyExact(span[field], inexact)
+    if (['null', '{}', '[]'].includes(json)) return []
+    const bytes = Buffer.byteLength(json)
+    const isShort = bytes <= LONGEST_VALUE
+    return [
+      { field, bytes, json: isShort ? json : beginning(json, LONGEST_VALUE), value: isShort ? span[field] : undefined }
+    ]
+  })
+  return { ...head, bytes: Buffer.byteLength(stringifyExact(span, inexact)), values }
 }
 
 function outlineOfTrace(trace: Detail['trace'], room: Room, inexact: boolean): TraceOutline['trace'] {
@@ -131,8 +206,8 @@ function outlineOfTrace(trace: Detail['trace'], room: Room, inexact: boolean): T
   return { ...trace, input: cut(input), output: cut(output), metadata: cut(metadata) }
 }
 
-function outlineOfSpan({ span, depth, bytes, values }: Measured, room: Room): OutlineSpan {
-  const { id, kind, status, startedAt, durationMs, model, usage, costUsd } = span
+function outlineOfSpan({ span, depth }: Placed<MeasuredSpan>, room: Room): OutlineSpan {
+  const { id, kind, status, startedAt, durationMs, model, usage, costUsd, bytes, values } = span
   const shown = room.spanValue === 0 ? [] : values
   return {
     depth,
@@ -146,21 +221,26 @@ function outlineOfSpan({ span, depth, bytes, values }: Measured, room: Room): Ou
     ...(room.hasFacts && usage !== null && { usage }),
     ...(room.hasFacts && costUsd !== null && { costUsd }),
     bytes,
-    ...Object.fromEntries(shown.map(({ field, value, json }) => [field, cutValue(value, json, room.spanValue)]))
+    ...Object.fromEntries(
+      shown.map(({ field, value, json, bytes }) => [field, cutValue(value, json, room.spanValue, bytes)])
+    )
   }
 }
 
 /** Returns the value itself, or the beginning of its JSON if the JSON is longer than `maxBytes`. */
-function cutValue(value: unknown, json: string, maxBytes: number): unknown {
-  const text = cutOutlineText(json, maxBytes)
+function cutValue(value: unknown, json: string, maxBytes: number, bytes = Buffer.byteLength(json)): unknown {
+  const text = cutOutlineText(json, maxBytes, bytes)
   return text === json ? value : text
 }
 
 /** Size of the mark on a cut string. Cutting saves nothing unless it removes more than the mark adds. */
 const MARK_BYTES = 50
 
-export function cutOutlineText(text: string, maxBytes: number): string {
-  const bytes = Buffer.byteLength(text)
+/** Maximum bytes of a span value's JSON that an outline shows. */
+const LONGEST_VALUE = 400 + MARK_BYTES
+
+/** `bytes` is the size of the whole text, of which `text` may be the beginning. */
+export function cutOutlineText(text: string, maxBytes: number, bytes = Buffer.byteLength(text)): string {
   if (bytes <= maxBytes + MARK_BYTES) return text
   const start = beginning(text, maxBytes)
   return `${start}… [${bytes - Buffer.byteLength(start)} of ${bytes} bytes left out]`
@@ -175,8 +255,15 @@ export function beginning(text: string, maxBytes: number): string {
   return bytes.toString('utf8', 0, end)
 }
 
-/** Describes how to read more, then what is omitted. Some clients show their model only the first 500 characters. */
-function noteOf(bytes: number, { traceValue, spanValue, name, hasFacts }: Room, isText: boolean): string[] {
+/**
+ * Describes how to read more, then what the outline omits. Some clients show their model only the first 500 characters.
+ */
+function noteOf(
+  bytes: number,
+  { traceValue, spanValue, name, hasFacts }: Room,
+  isText: boolean,
+  part: Part | undefined
+): string[] {
   const cut = [
     `input, output and metadata of the trace beyond about ${traceValue} bytes each`,
     ...(spanValue === 0 ? [] : [`${listed(SPAN_VALUES)} of spans beyond about ${spanValue} bytes each`]),
@@ -191,6 +278,12 @@ function noteOf(bytes: number, { traceValue, spanValue, name, hasFacts }: Room, 
   ]
   return [
     `This is an outline of a trace of ${bytes} bytes.`,
+    ...(part === undefined
+      ? []
+      : [`It has spans ${part.from + 1} to ${part.to} of ${part.of}, in the order of the tree.`]),
+    ...(part?.next === undefined
+      ? []
+      : ['To read the next ones, call get_trace with after, which is nextAfter below.']),
     'To read whole spans, call get_trace with spanIds: the ids are below.',
     "To read the trace's own input, output or metadata in parts, call it with field.",
     ...(isText ? [] : ['To read everything, call it with detail "full".']),

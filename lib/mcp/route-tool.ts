@@ -7,7 +7,7 @@ import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
 import { Refusal } from '../errors.ts'
 import { readPathId } from '../http/path-id.ts'
 import { queryCheck } from '../http/query.ts'
-import { isRead, JsonPieces, JsonText, NOBODY, type RequestOf, type Route } from '../http/route.ts'
+import { isRead, JsonPieces, JsonStream, JsonText, NOBODY, type RequestOf, type Route } from '../http/route.ts'
 import type { Admits } from '../limits/admission.ts'
 import { SharedGate } from '../limits/shared-gate.ts'
 import { Slices } from '../limits/slices.ts'
@@ -18,10 +18,10 @@ import type { Scope } from '../schema/scopes.ts'
 import { fieldsOf } from '../schema/variants.ts'
 import { stringifyExact } from '../trace/json/exact-json.ts'
 import { pairOf } from '../trace/text-pair.ts'
-import { MAX_TEXT_BYTES, type Result } from './long-result.ts'
+import { MAX_TEXT_BYTES, type Result, shortResultText } from './long-result.ts'
 import { SMALL_BYTES } from './message.ts'
 import type { Annotations, Arguments, Tool, ToolCall, ToolView } from './tool.ts'
-import { wellFormedBytes } from './well-formed.ts'
+import { wellFormed, wellFormedBytes } from './well-formed.ts'
 
 /** A tool's description. Its schemas come from the route. */
 export interface ToolText {
@@ -79,7 +79,8 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
         // Checked after the call's wait, because earlier calls in the batch have added their results by then.
         if (isRead(route)) call.gathered.check()
         const { body } = await route.handler(request)
-        return body instanceof JsonPieces ? body : body instanceof JsonText ? body.text : JSON.stringify(body)
+        if (body instanceof JsonPieces || body instanceof JsonStream) return body
+        return body instanceof JsonText ? body.text : JSON.stringify(body)
       }
       const { projectId } = call.request.key
       const room = route.takesBody ? ingest.admit(request.payload.byteLength, 1, projectId) : undefined
@@ -99,7 +100,8 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
   }
 
   /** Builds a result from the route's whole response. */
-  async function whole(answer: string | JsonPieces, projectId: number): Promise<Result> {
+  async function whole(response: Response, projectId: number): Promise<Result> {
+    const answer = response instanceof JsonStream ? await inMemory(response) : response
     const pieces = typeof answer === 'string' ? [answer] : answer.pieces
     if (lengthOf(answer) <= MAX_TEXT_BYTES) return typeof answer === 'string' ? answer : textOf(answer)
     const slices = new Slices()
@@ -114,18 +116,47 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
     return { pieces: formed, text: await bodies.parse('short', joined, projectId) }
   }
 
-  async function shown(
-    view: ToolView,
-    chosen: Arguments,
-    answer: string | JsonPieces,
-    projectId: number
-  ): Promise<Result> {
+  async function shown(view: ToolView, chosen: Arguments, answer: Response, projectId: number): Promise<Result> {
+    if (answer instanceof JsonStream) return readInParts(view, chosen, answer)
     if (lengthOf(answer) <= SMALL_BYTES) return view.show(textOf(answer), chosen)
     const pieces = typeof answer === 'string' ? [Buffer.from(answer)] : answer.pieces
     const pair = pairOf(JSON.stringify(chosen), pieces)
     await turn()
     return bodies.parse('view', pair, projectId)
   }
+}
+
+type Response = string | JsonPieces | JsonStream
+
+/** Maximum bytes of a long response that a tool returns whole. */
+const MOST_WHOLE = 32 * 1024 * 1024
+
+async function inMemory(stream: JsonStream): Promise<JsonPieces> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  await stream.send(async part => {
+    bytes += part.length
+    if (bytes > MOST_WHOLE) {
+      throw new Refusal(
+        'invalid_request',
+        `detail: the result has more than ${MOST_WHOLE} bytes; ask for the outline, for spanIds or for field`
+      )
+    }
+    pieces.push(Buffer.from(part, 'latin1'))
+  })
+  return new JsonPieces(pieces)
+}
+
+async function readInParts(view: ToolView, chosen: Arguments, stream: JsonStream): Promise<Result> {
+  const reader = view.partReader(chosen)
+  const slices = new Slices()
+  await stream.send(async part => {
+    reader.take(Buffer.from(part, 'latin1').toString())
+    await slices.next()
+  })
+  const shown = reader.end()
+  const bytes = Buffer.from(wellFormed(shown))
+  return bytes.length <= MAX_TEXT_BYTES ? shown : { pieces: [bytes], text: shortResultText(shown) }
 }
 
 const lengthOf = (answer: string | JsonPieces): number =>

@@ -57,4 +57,12 @@ export interface ToolView<P extends TProperties = TProperties> {
   isWhole(options: Arguments): boolean
   /** Converts the route's response to the tool's result, both as JSON text. */
   show(answer: string, options: Arguments): string
+  /** Reads a response that is too long to be in memory. */
+  partReader(options: Arguments): PartReader
+}
+
+/** Makes a tool's result from the parts of a response (JsonStream of lib/http/route.ts). */
+export interface PartReader {
+  take(part: string): void
+  end(): string
 }

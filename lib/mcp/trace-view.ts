@@ -8,8 +8,17 @@ import { MAX_SPANS, SpanId } from '../schema/input.ts'
 import { named } from '../schema/object.ts'
 import { SpanOutput } from '../schema/output.ts'
 import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-json.ts'
-import { beginning, type Detail, outlineTrace, SHOWN_BYTES, TraceOutline } from './outline.ts'
-import type { ToolView } from './tool.ts'
+import {
+  beginning,
+  type Detail,
+  type MeasuredSpan,
+  measureSpan,
+  outlineOf,
+  outlineTrace,
+  SHOWN_BYTES,
+  TraceOutline
+} from './outline.ts'
+import type { PartReader, ToolView } from './tool.ts'
 
 /** Maximum bytes of a part, with a margin for the quotes and backslashes of JSON within JSON. */
 const PART_BYTES = 17_000
@@ -33,6 +42,12 @@ const options = Type.Object({
   field: Type.Optional(
     Type.Enum(['input', 'output', 'metadata'], {
       description: "Only this of the trace's own values, as JSON text in parts, whatever `detail` says."
+    })
+  ),
+  after: Type.Optional(
+    Type.Unsafe<string>({
+      ...SpanId,
+      description: 'With an outline: only the spans after this one in its tree, `nextAfter` of the outline before.'
     })
   ),
   offset: Type.Optional(
@@ -60,19 +75,92 @@ const TracePart = named('TracePart', {
 export const traceView: ToolView = {
   options,
   outputs: [TraceOutline, ChosenSpans, TracePart],
-  check({ spanIds, field, offset }: Options) {
+  check({ spanIds, field, offset, after, detail }: Options) {
     if (field === undefined && offset !== undefined) refuseField('offset', 'cannot be given without field')
+    if (after !== undefined && (field !== undefined || spanIds !== undefined || detail === 'full')) {
+      refuseField('after', 'can be given for an outline only, without field and spanIds')
+    }
     if (field !== undefined && spanIds !== undefined) refuseField('field', 'cannot be combined with spanIds')
   },
   isWhole: ({ detail, spanIds, field }: Options) => detail === 'full' && spanIds === undefined && field === undefined,
-  show(answer, { detail = 'auto', spanIds, field, offset = 0 }: Options) {
+  show(answer, { detail = 'auto', spanIds, field, offset = 0, after }: Options) {
     if (field !== undefined) return partOf(answer, field, offset)
     if (spanIds !== undefined) return chooseSpans(answer, spanIds)
     const bytes = Buffer.byteLength(answer)
-    if (detail === 'full' || (detail === 'auto' && bytes < SHOWN_BYTES)) return answer
+    if (detail === 'full' || (detail === 'auto' && bytes < SHOWN_BYTES && after === undefined)) return answer
     const { value, inexact } = parse(answer)
-    return outlineTrace(value, { inexact, bytes })
+    return outlineTrace(value, { inexact, bytes, after: after?.toLowerCase() })
+  },
+  partReader: options => new TracePartReader(options)
+}
+
+/** Maximum bytes of chosen spans that are kept of a trace that is read in parts. */
+const MOST_KEPT = 32 * 1024 * 1024
+
+/**
+ * Reads a trace that is too long to be in memory, in parts: what precedes the spans, each span, and what follows them.
+ * Of a span it keeps what the result shows.
+ */
+class TracePartReader implements PartReader {
+  readonly #options: Options
+  readonly #wanted: ReadonlySet<string> | undefined
+  #head = ''
+  #last = ''
+  #bytes = 0
+  readonly #kept: string[] = []
+  #keptBytes = 0
+  readonly #measured: MeasuredSpan[] = []
+  #inexact = false
+
+  constructor(options: Options) {
+    this.#options = options
+    this.#wanted = options.spanIds && new Set(options.spanIds.map(id => id.toLowerCase()))
   }
+
+  take(part: string): void {
+    this.#bytes += Buffer.byteLength(part)
+    if (this.#head === '') this.#head = part
+    else if (this.#last === '') this.#last = part
+    else {
+      this.#span(this.#last)
+      this.#last = part
+    }
+  }
+
+  /** Returns the result. Only the last part is known to follow the spans. */
+  end(): string {
+    const { field, spanIds, after } = this.#options
+    const answer = `${this.#head}${this.#kept.join(',')}${this.#last}`
+    if (field !== undefined || spanIds !== undefined) return traceView.show(answer, this.#options)
+    const { value, inexact } = parse(answer)
+    const source = { trace: value.trace, spans: this.#measured, scoreCount: value.scores.length }
+    const options = { inexact: inexact || this.#inexact, bytes: this.#bytes, after: after?.toLowerCase() }
+    return outlineOf(source, options)
+  }
+
+  #span(part: string): void {
+    if (this.#options.field !== undefined) return
+    const text = part.startsWith(',') ? part.slice(1) : part
+    if (this.#wanted !== undefined) {
+      if (!this.#wanted.has(text.slice(ID_AT, ID_AT + ID_DIGITS))) return
+      this.#keptBytes += text.length
+      if (this.#keptBytes > MOST_KEPT) refuseField('spanIds', 'name spans that are too long together; ask for fewer')
+      this.#kept.push(text)
+      return
+    }
+    const { value, inexact } = parseSpan(text)
+    this.#inexact ||= inexact
+    this.#measured.push(measureSpan(value, inexact))
+  }
+}
+
+/** A span's JSON begins with its id (lib/store/answers/trace-json.ts). */
+const ID_AT = '{"id":"'.length
+const ID_DIGITS = 16
+
+function parseSpan(text: string): { value: Detail['spans'][number]; inexact: boolean } {
+  const { inexact } = inspectText(text)
+  return { value: (inexact ? parseInexact(text) : JSON.parse(text)) as Detail['spans'][number], inexact }
 }
 
 function chooseSpans(answer: string, spanIds: readonly string[]): string {

@@ -13,8 +13,11 @@ export interface SplitValue {
   readonly fault?: string
 }
 
-/** Larger than the line of a trace with 200 spans of the maximum size. Longer values are not kept in memory. */
-const MAX_VALUE_BYTES = 192 * 1024 * 1024
+/**
+ * Longer values are not kept in memory. A trace of the default OTLP_MAX_TRACE_BYTES fits, and so does any value in a
+ * string.
+ */
+const MAX_VALUE_BYTES = 384 * 1024 * 1024
 
 export async function* splitValues(
   source: AsyncIterable<Uint8Array>,

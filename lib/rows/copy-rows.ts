@@ -6,6 +6,7 @@
  */
 import { UNASSIGNED } from '../trace/environment.ts'
 import type { PreparedSpan, SpanHead } from '../trace/prepared.ts'
+import { cutTexts } from '../trace/states/cut-texts.ts'
 import {
   type ListedTrace,
   listValues,
@@ -175,10 +176,15 @@ function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] 
 
 /**
  * Picks the rows of `added` from the rows of all `heads`. Packed spans can be read only together, so the picked rows
- * contain unpacked texts.
+ * contain unpacked texts. The texts of the spans in `cut` are cut.
  */
-export function pickRows(all: SpanRows, heads: readonly SpanHead[], added: readonly SpanHead[]): SpanRows {
-  if (added.length === heads.length) return all
+export function pickRows(
+  all: SpanRows,
+  heads: readonly SpanHead[],
+  added: readonly SpanHead[],
+  cut: ReadonlySet<SpanHead> = NOTHING_CUT
+): SpanRows {
+  if (added.length === heads.length && cut.size === 0) return all
   const parts = partsOf(all)
   const unpacked = unpackTexts(parts.flatMap(part => packedIn(part) ?? []))
   const isAdded = new Set(added)
@@ -188,7 +194,8 @@ export function pickRows(all: SpanRows, heads: readonly SpanHead[], added: reado
     const head = heads[i] as SpanHead
     if (!isAdded.has(head)) continue
     starts.push(rows.length)
-    const texts = unpacked.get(head.id)
+    const whole = unpacked.get(head.id)
+    const texts = cut.has(head) ? cutTexts(whole ?? textsIn(part).texts) : whole
     if (texts === undefined) {
       rows.append(part)
     } else {
@@ -200,28 +207,32 @@ export function pickRows(all: SpanRows, heads: readonly SpanHead[], added: reado
   return { bytes: rows.take(), spans: starts }
 }
 
+const NOTHING_CUT: ReadonlySet<SpanHead> = new Set()
+
 /** Returns the texts in these rows, by span id. */
 export function textsOfRows(rows: SpanRows): ReadonlyMap<string, SpanTexts> {
   const parts = partsOf(rows)
   const texts = new Map(unpackTexts(parts.flatMap(part => packedIn(part) ?? [])))
   for (const part of parts) {
-    const fields = fieldsOfTexts(part)
-    const id = (fields[STORED_TEXT_COLUMNS.length] as Buffer).toString('hex')
-    if (texts.has(id)) continue
-    const [input = null, output = null, attributes = null, events = null] = fields.map(bytes => bytes?.toString())
-    texts.set(id, { input, output, attributes, events })
+    const { id, texts: own } = textsIn(part)
+    if (!texts.has(id)) texts.set(id, own)
   }
   return texts
 }
 
-/** Returns the bytes of the text columns and of the next column, which is the id. */
-function fieldsOfTexts(row: Buffer): readonly (Buffer | undefined)[] {
+/** Returns a row's texts, which are null if packed, and its id, which is in the next column. */
+function textsIn(row: Buffer): { id: string; texts: SpanTexts } {
   let at = TEXTS_AT
-  return [...STORED_TEXT_COLUMNS, SPAN_ID_COLUMN].map(() => {
+  const fields = [...STORED_TEXT_COLUMNS, SPAN_ID_COLUMN].map(() => {
     const { bytes, end } = readField(row, at)
     at = end
     return bytes
   })
+  const [input = null, output = null, attributes = null, events = null] = fields.map(bytes => bytes?.toString())
+  return {
+    id: (fields[STORED_TEXT_COLUMNS.length] as Buffer).toString('hex'),
+    texts: { input, output, attributes, events }
+  }
 }
 
 function partsOf({ bytes, spans }: SpanRows): Buffer[] {

@@ -47,6 +47,9 @@ const COMPRESSION = { params: { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.
  */
 const MAX_SLICE = 1800
 
+/** Maximum number of characters that are packed together. */
+export const MAX_PACKED_LENGTH = LENGTH.most
+
 /** More compressed bytes than this would block the main thread for too long, so another thread unpacks them. */
 const LARGE = 65_536
 /**
@@ -58,6 +61,8 @@ const decompress = promisify(brotliDecompress)
 /** Offsets in a slice: its number, the first span's id, then the compressed bytes. */
 const GROUP_AT = 2
 const SLICE_AT = GROUP_AT + 8
+/** Maximum length of a value of `packed`, unless it is the only slice of its group. */
+export const MAX_SLICED_BYTES = SLICE_AT + MAX_SLICE
 
 /** For each text column, the function that returns its value. */
 export const textValues: Readonly<Record<(typeof STORED_TEXT_COLUMNS)[number]['name'], (texts: StoredTexts) => Value>> =
@@ -139,6 +144,16 @@ export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, Span
   return texts
 }
 
+/** Returns the texts of one group, by span id. `slices` must be all of the group's slices. */
+export async function unpackGroup(
+  slices: readonly Buffer[],
+  encoding: TextEncoding = 'utf8'
+): Promise<ReadonlyMap<string, SpanTexts>> {
+  const texts = new Map<string, SpanTexts>()
+  for (const packed of joinSlices(slices)) readFields(await decompress(packed), texts, encoding)
+  return texts
+}
+
 function readFields(
   unpacked: Buffer,
   texts: Map<string, SpanTexts>,
@@ -171,7 +186,7 @@ interface StoredRow {
 }
 
 /** Encoding of texts. In latin1, each character is one byte of UTF-8 (lib/store/answers/export-page.ts). */
-type TextEncoding = 'utf8' | 'latin1'
+export type TextEncoding = 'utf8' | 'latin1'
 
 /**
  * Unpacks the texts of the wanted spans. `rows` must contain all spans of one trace. `pause` is called before each

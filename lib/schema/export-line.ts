@@ -3,9 +3,11 @@
  * `spans`, this schema checks the fields added by the service. Fields recorded by the client are checked like a request
  * body. Derived fields (counts, durations, the score summary) are allowed but not read.
  */
+
 import Type, { type Static, type TSchema } from 'typebox'
-import { DATA_TYPES, MAX_SCORES, MAX_SPANS, SCORE_VALUES, ScoreName, SpanId, SpanInput, Timestamp } from './input.ts'
+import { DATA_TYPES, MAX_SCORES, SCORE_VALUES, ScoreName, SpanId, SpanInput, Timestamp } from './input.ts'
 import { closed } from './object.ts'
+import { MAX_IMPORTED_SPANS } from './otlp-limits.ts'
 
 const orNull = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 const Derived = Type.Optional(Type.Unknown())
@@ -63,7 +65,7 @@ const ExportedMessages = closed({
 
 export const ExportLine = closed({
   trace: ExportedTrace,
-  spans: Type.Optional(Type.Array(Type.Object({}), { maxItems: MAX_SPANS })),
+  spans: Type.Optional(Type.Array(Type.Object({}), { maxItems: MAX_IMPORTED_SPANS })),
   /** Newest first. */
   scores: Type.Optional(Type.Array(ExportedScore, { maxItems: MAX_SCORES })),
   /** Recorded facts that responses do not show. */
@@ -77,6 +79,8 @@ export const ExportLine = closed({
       endHash: Type.Optional(Hash),
       /** Ranks of the trace's fields, if OpenTelemetry recorded it (lib/trace/states/gathered.ts). */
       ranks: Type.Optional(Type.Object({})),
+      /** Hashes as sent of spans whose texts were cut, by span id (lib/trace/states/cut-texts.ts). */
+      spanHashes: Type.Optional(Type.Object({})),
       /** Call details by span id (lib/trace/call-details.ts). */
       callDetails: Type.Optional(Type.Object({})),
       /** Messages that arrived separately from their spans as log records (lib/trace/span-messages.ts). */

@@ -5,6 +5,7 @@
  */
 import Type, { type Static } from 'typebox'
 import { named } from './object.ts'
+import { MAX_IMPORTED_SPANS } from './otlp-limits.ts'
 
 export const MAX_SPANS = 200
 export const MAX_TAGS = 20
@@ -119,6 +120,18 @@ export const TraceInput = named('TraceInput', {
   spans: Type.Optional(spans('The steps of the run.'))
 })
 export type TraceInput = Static<typeof TraceInput>
+
+/** Body that would record a line of an export. A complete trace may have more spans than clients may send. */
+export const ImportedBody = Type.Object(
+  {
+    schemaVersion: SchemaVersion,
+    trace: Type.Object(
+      { ...TraceInput.properties, spans: Type.Optional(Type.Array(SpanInput, { maxItems: MAX_IMPORTED_SPANS })) },
+      { additionalProperties: false }
+    )
+  },
+  { additionalProperties: false }
+)
 
 export const IngestBody = named('IngestBody', { schemaVersion: SchemaVersion, trace: TraceInput })
 export type IngestBody = Static<typeof IngestBody>

@@ -2,3 +2,7 @@
 
 /** Default of OTLP_MAX_SPANS, the maximum number of spans in an OpenTelemetry trace. */
 export const DEFAULT_MAX_SPANS = 10_000
+/** Default of OTLP_MAX_TRACE_BYTES, the size beyond which the texts of an OpenTelemetry trace's spans are truncated. */
+export const DEFAULT_MAX_TRACE_BYTES = 256 * 1024 * 1024
+/** Maximum of OTLP_MAX_SPANS, and of the spans in a line of an import. */
+export const MAX_IMPORTED_SPANS = 100_000

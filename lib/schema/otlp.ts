@@ -24,6 +24,9 @@ export const MAX_EXPORT_PARTS = 500_000
  */
 export const MAX_EXPORT_VALUES = 4 * MAX_EXPORT_PARTS
 
+/** Name of the attribute that lists what was cut from a span. */
+export const TRUNCATED = 'spoor.truncated'
+
 /**
  * Maximum number of characters that describe an export's processes and libraries, counted once per span because each
  * span stores them. An exporter's full batch has a hundredth of this number.

@@ -19,6 +19,28 @@ export async function inTransaction<T>(sql: Sql, work: () => Promise<T>): Promis
   }
 }
 
+const SNAPSHOT = 'begin isolation level repeatable read read only'
+
+/** Runs `work` on one state of the database, however many statements it awaits one after another. It must only read. */
+export async function inSnapshot<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
+  await sql.unsafe(SNAPSHOT)
+  try {
+    return await work()
+  } finally {
+    await sql.unsafe('rollback').catch(() => {})
+  }
+}
+
+/** Yields what `reading` yields, on one state of the database. It must only read, and begins with the first item. */
+export async function* snapshotOf<T>(sql: Sql, reading: AsyncIterable<T>): AsyncGenerator<T, void> {
+  await sql.unsafe(SNAPSHOT)
+  try {
+    yield* reading
+  } finally {
+    await sql.unsafe('rollback').catch(() => {})
+  }
+}
+
 /**
  * Awaits statements that were sent together. If any fails, throws the first failure after all have settled. Each item
  * must be an async function's promise: on a lost connection, a statement throws synchronously, which would leave

@@ -18,6 +18,7 @@ import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from 
 import { type Priced, type PriceSources, priceCall } from '../trace/prices/computed-cost.ts'
 import type { OwnPrice } from '../trace/prices/own.ts'
 import { prepareRestore } from '../trace/restore.ts'
+import { bytesWhenCut } from '../trace/states/cut-texts.ts'
 import { type Append, type End, oversizeMessage } from '../trace/states/decide.ts'
 import { decideExport } from '../trace/states/decide-export.ts'
 import type { RestoredHead } from '../trace/states/decide-restore.ts'
@@ -245,9 +246,10 @@ function normaliseMapped(
     const { bytes, hash } = span
     const own: CallDetails = { ...callDetails, toolCallId, step: stepMark({ hints, bytes, hash }) }
     const priced = pricing && price(span, own, pricing)
-    if (priced == null) return Object.assign(span, { hints, callDetails: callDetailsText(own) })
+    const cutBytes = bytesWhenCut(span)
+    if (priced == null) return Object.assign(span, { hints, cutBytes, callDetails: callDetailsText(own) })
     const details = callDetailsText({ ...own, computedCost: priced.computedCost })
-    return Object.assign(span, { hints, callDetails: details, costUsd: priced.costUsd, costIsComputed: true })
+    return Object.assign(span, { hints, cutBytes, callDetails: details, costUsd: priced.costUsd, costIsComputed: true })
   })
   if (former === undefined) return spans
   return spansOf(former).map(({ hash }, i) => Object.assign(spans[i] as HintedSpan, { formerHash: hash }))
@@ -274,7 +276,8 @@ function readySpans(
   { environment, hurries, maxSpans = DEFAULT_MAX_SPANS }: ReadyTask,
   allocate: Allocate
 ): ReadySpans {
-  const operation = { operation: 'export' as const, traceId, spans, environment: null, maxSpans }
+  const maxBytes = Number.POSITIVE_INFINITY
+  const operation = { operation: 'export' as const, traceId, spans, environment: null, maxSpans, maxBytes }
   const { growth, added, refusals } = decideExport(undefined, operation)
   // `added` is a subset of `spans`.
   const storable = added as readonly HintedSpan[]

@@ -17,7 +17,8 @@ export interface SpansToGather {
 
 const FIELDS = [
   ...(['id', 'parentId', 'kind', 'status', 'startedAt', 'endedAt', 'provider', 'model'] as const),
-  ...(['inputTokens', 'outputTokens', 'totalTokens', 'costUsd', 'costIsComputed', 'hash', 'bytes'] as const)
+  ...(['inputTokens', 'outputTokens', 'totalTokens', 'costUsd', 'costIsComputed'] as const),
+  ...(['hash', 'bytes', 'cutBytes'] as const)
 ] as const
 const HINTS = [
   ...([

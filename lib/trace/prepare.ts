@@ -4,7 +4,7 @@
  */
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
-import { EndBody, IngestBody, MAX_JSON_DEPTH, SpansBody } from '../schema/input.ts'
+import { EndBody, ImportedBody, IngestBody, MAX_JSON_DEPTH, SpansBody } from '../schema/input.ts'
 import { mayHoldOddText, type ParsedBody, parseBody, readText } from './body.ts'
 import { compactText } from './json/compact.ts'
 import { CONTROL, holdsControls } from './json/exact-json.ts'
@@ -13,6 +13,7 @@ import { type Checked, normaliseEnd, normaliseSpans, normaliseTrace } from './no
 import type { Prepared, PreparedAppend, PreparedEnd, PreparedTrace } from './prepared.ts'
 
 const checks = { record: checker(IngestBody), append: checker(SpansBody), end: checker(EndBody) }
+const imported = checker(ImportedBody)
 const readers = { record: reader(IngestBody), append: reader(SpansBody), end: reader(EndBody) }
 
 export function prepare(operation: 'record', bytes: Uint8Array): PreparedTrace
@@ -33,9 +34,10 @@ export function prepare(operation: Prepared['operation'], bytes: Uint8Array): Pr
   }
 }
 
-/** Prepares the parsed body of a trace to record. */
-export function prepareTrace(body: ParsedBody): PreparedTrace {
-  return normaliseTrace(checkTrace(body))
+/** Prepares the parsed body of a trace to import. */
+export function prepareTrace({ value, exact, inexact, escapes }: ParsedBody): PreparedTrace {
+  if (!imported.check(value, exact)) throw new Refusal('invalid_trace', imported.explain(exact))
+  return normaliseTrace({ value: readers.record.adapt(value as never, exact, inexact), escapes })
 }
 
 /** Fast path for plain, valid bodies. Returns undefined for any other body. */

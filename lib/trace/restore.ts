@@ -6,7 +6,7 @@
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
 import { type ExportedScore, ExportLine } from '../schema/export-line.ts'
-import { MAX_JSON_DEPTH, VALUE_TYPES } from '../schema/input.ts'
+import { MAX_JSON_DEPTH, MAX_SPANS, VALUE_TYPES } from '../schema/input.ts'
 import { type ParsedBody, parseBody, readText } from './body.ts'
 import { type CallDetails, isCallDetails } from './call-details.ts'
 import { EnvironmentError, parseEnvironment, UNASSIGNED } from './environment.ts'
@@ -17,6 +17,7 @@ import { prepareTrace } from './prepare.ts'
 import type { Past, PastScore, RestoredTrace, UsageFields } from './prepared.ts'
 import type { PlacedMessages } from './span-messages.ts'
 import { countErrors } from './span-sums.ts'
+import { isCutText } from './states/cut-texts.ts'
 import { IDLE, isEndText } from './states/idle.ts'
 import { countFailed, isLeftOut, isLeftOutText, readLeftOut } from './states/left-out.ts'
 import { isPlain, isResponse, type Ranks } from './states/ranks.ts'
@@ -52,12 +53,21 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
   const trace = prepareTrace({ ...body, value, exact })
   const ranks = readRanks(line.recorded?.ranks)
   const computed = readComputedCosts(line, details)
+  const hashes = readHashes(line.recorded?.spanHashes)
+  if (ranks === undefined && trace.endedAt === null && trace.spans.length > MAX_SPANS) {
+    refuse(
+      'spans',
+      `must have at most ${MAX_SPANS} items, because the trace is running and OpenTelemetry did not record it`
+    )
+  }
   return {
     ...trace,
     spans: trace.spans.map(span => {
       const own = details.get(span.id)
-      if (own === undefined) return span
-      return { ...span, callDetails: JSON.stringify(own), costUsd: computed.get(span.id) ?? span.costUsd }
+      const hash = hashes.get(span.id)
+      const hashed = hash === undefined || !isCutText(span.attributes) ? span : { ...span, hash }
+      if (own === undefined) return hashed
+      return { ...hashed, callDetails: JSON.stringify(own), costUsd: computed.get(span.id) ?? span.costUsd }
     }),
     hash: line.trace.bodyHash ?? trace.hash,
     ranks: ranks === undefined ? null : JSON.stringify(ranks),
@@ -212,6 +222,16 @@ function readCallDetails(details: object | undefined): DetailsById {
     })
   )
 }
+
+/** Returns the hashes of spans whose texts were cut, by span id. The hash is that of the span as sent. */
+function readHashes(hashes: object | undefined): ReadonlyMap<string, string> {
+  const all = Object.entries(hashes ?? {})
+  const wrong = all.find(([, hash]) => typeof hash !== 'string' || !SHORT_HASH.test(hash))
+  if (wrong !== undefined) refuse(`recorded.spanHashes.${wrong[0]}`, 'must be 32 hexadecimal digits')
+  return new Map(all)
+}
+
+const SHORT_HASH = /^[0-9a-f]{32}$/
 
 /** Checks a gathered trace's ranks. Each rank is a grade, a time and a string, usually a span id. */
 function readRanks(ranks: object | undefined): Ranks | undefined {

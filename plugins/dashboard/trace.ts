@@ -14,8 +14,8 @@ import {
   TraceDeleted,
   TraceDetail
 } from '../../lib/schema/output.ts'
-import { readOutline, readSpan, readTraceBody, renderTexts } from '../../lib/store/answers/outline.ts'
-import { renderDetail } from '../../lib/store/answers/traces.ts'
+import { readOutline, readSpan, readTraceBody, TEXT_PARTS } from '../../lib/store/answers/outline.ts'
+import { DETAIL_PARTS } from '../../lib/store/answers/trace-json.ts'
 import type { Action, AuditEntry } from '../../lib/store/audit.ts'
 import { deleteTrace } from '../../lib/store/trace/deletion.ts'
 import { addScore, deleteScore, newScoreId, readAuthor } from '../../lib/store/trace/scores.ts'
@@ -42,7 +42,7 @@ export default function trace(app: App): void {
     replies: { 200: TraceDetail },
     async handler(request) {
       const { project, traceId, query } = request
-      const body = await readWhole(app, project.id, traceId, renderDetail, request)
+      const body = await readWhole(app, project.id, traceId, DETAIL_PARTS, request)
       const disposition = { 'Content-Disposition': `attachment; filename="trace-${traceId}.json"` }
       return { ...(query.download !== undefined && { headers: disposition }), body }
     }
@@ -95,7 +95,7 @@ export default function trace(app: App): void {
     replies: { 200: TraceTextsReply },
     async handler(request) {
       const { project, traceId } = request
-      return { body: await readWhole(app, project.id, traceId, renderTexts, request) }
+      return { body: await readWhole(app, project.id, traceId, TEXT_PARTS, request) }
     }
   })
 

@@ -70,8 +70,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     description:
       'Returns one trace with its spans and scores. A long trace comes as an outline, the tree of its spans with what ' +
       'they hold cut short, and says so: then call again with spanIds for the spans that matter, with field for the ' +
-      'input, output or metadata of the trace itself in parts, and with detail "full" only if everything is needed, ' +
-      'since a client may cut a long result.',
+      'input, output or metadata of the trace itself in parts, with after for more of a long tree, and with detail ' +
+      '"full" only if everything is needed, since a client may cut a long result.',
     annotations: READS,
     examples: [
       { traceId: TRACE_ID },

@@ -1,6 +1,6 @@
 import type { App } from '../../lib/app.ts'
 import { TraceDetail } from '../../lib/schema/output.ts'
-import { renderDetail } from '../../lib/store/answers/traces.ts'
+import { DETAIL_PARTS } from '../../lib/store/answers/trace-json.ts'
 import { readWhole } from './whole-trace.ts'
 
 export default function (app: App): void {
@@ -14,7 +14,7 @@ export default function (app: App): void {
     replies: { 200: TraceDetail },
     async handler(request) {
       const { key, traceId } = request
-      return { body: await readWhole(app, key.projectId, traceId, renderDetail, request) }
+      return { body: await readWhole(app, key.projectId, traceId, DETAIL_PARTS, request) }
     }
   })
 }

@@ -2,25 +2,51 @@
 import type { App } from '../../lib/app.ts'
 import type { Client } from '../../lib/database/pooled/cancellation.ts'
 import { found } from '../../lib/http/refuse.ts'
-import { JsonPieces } from '../../lib/http/route.ts'
-import { SMALL_READ_BYTES } from '../../lib/limits/large-reads.ts'
-import { type FetchedTrace, fetchTrace, measureTrace } from '../../lib/store/answers/traces.ts'
+import { JsonPieces, JsonStream } from '../../lib/http/route.ts'
+import { SMALL_READ_BYTES, STREAMED_BYTES } from '../../lib/limits/large-reads.ts'
+import type { PartTexts } from '../../lib/store/answers/trace-json.ts'
+import { fetchTrace, measureTrace, renderPieces, streamTrace } from '../../lib/store/answers/traces.ts'
 
 /** Rejects with `not_found` if the project has no such trace. */
 export async function readWhole(
-  { sql, largeReads }: App,
+  app: App,
   projectId: number,
   traceId: string,
-  render: (fetched: FetchedTrace) => Promise<readonly Uint8Array[]>,
+  parts: PartTexts,
   client: Client
-): Promise<JsonPieces> {
+): Promise<JsonPieces | JsonStream> {
+  const { sql, largeReads } = app
   const fetch = (most?: number) =>
     sql.readOf(projectId, (each, names) => fetchTrace(each, projectId, traceId, names, most), client)
   const small = await fetch(SMALL_READ_BYTES)
-  if (small !== undefined) return new JsonPieces(await render(small))
+  if (small !== undefined) return new JsonPieces(await renderPieces(small, parts))
   const weight = found(
     await sql.readOf(projectId, (each, names) => measureTrace(each, projectId, traceId, names), client)
   )
-  const read = async () => new JsonPieces(await render(found(await fetch())))
+  if (weight > STREAMED_BYTES) return streamWhole(app, projectId, traceId, parts, client)
+  const read = async () => new JsonPieces(await renderPieces(found(await fetch()), parts))
   return largeReads.run(projectId, read, { weight, client })
+}
+
+function streamWhole(
+  { sql, streams }: App,
+  projectId: number,
+  traceId: string,
+  parts: PartTexts,
+  client: Client
+): JsonStream {
+  return new JsonStream(write => {
+    let hasBegun = false
+    const read = () =>
+      sql.read(each => {
+        // A read is repeated on another connection after the first is lost, but what was sent cannot be taken back.
+        if (hasBegun) throw new Error('the connection was lost while a trace was sent')
+        return streamTrace(each, projectId, traceId, parts, part => {
+          hasBegun = true
+          return write(part)
+        })
+      }, client)
+    const send = async () => void found((await read()) || undefined)
+    return streams.run(projectId, send, { client })
+  })
 }

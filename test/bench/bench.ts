@@ -137,6 +137,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
   const latency = options.cases.includes('latency') ? await cases.latency(topRates) : undefined
   const mcp = options.cases.includes('mcp') ? await cases.mcp() : undefined
   const otlp = options.cases.includes('otlp') ? await cases.otlp() : undefined
+  const long = options.cases.includes('long') ? await cases.long() : undefined
   const stored = options.stored > 0 ? await cases.stored(options.stored, emptyRates.keys()) : undefined
   const beside = options.database === undefined ? undefined : await cases.beside(options.database, emptyRates.keys())
   return {
@@ -150,6 +151,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
     ...(latency && { latency }),
     ...(mcp && { mcp }),
     ...(otlp && { otlp }),
+    ...(long && { long }),
     ...(stored && { stored: Object.fromEntries(stored) }),
     ...(beside && { beside })
   }

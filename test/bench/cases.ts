@@ -6,6 +6,7 @@ import { fillByCopy } from './copy/copy-limit.ts'
 import { rowsUnderLoad } from './copy/copy-rows.ts'
 import { cutRankings, readFreeNumber, settle, skipUsedNumbers } from './copy/tables.ts'
 import type { LoadKind, LoadReport } from './load/load.ts'
+import { type LongCost, measureLongCost } from './long.ts'
 import { readCpuTimes } from './machine/cpu.ts'
 import { compareSettings } from './machine/machine.ts'
 import { type ListCost, measureListCost } from './mcp.ts'
@@ -110,6 +111,7 @@ const CATCH_UP_LOOK_MS = 100
 
 /** Exports of so many traces each, and the same traces recorded one by one. */
 const EXPORTS = { traces: 64, exports: 8, rounds: 5 }
+const LONG_ROUNDS = 5
 const RESENDS = [0, 0.03, 0.3, 1]
 /** Pages of the trace list, asked for by GET and by a tool. */
 const LISTINGS = { requests: 400, rounds: 3 }
@@ -279,6 +281,16 @@ export class Cases {
     if (readTimes() === undefined) return undefined
     this.#progress.step = 'exports in OTLP against the same traces recorded'
     return measureOtlpCost({ port: service.port, key: service.key, ...EXPORTS, readTimes: () => readTimes()! })
+  }
+
+  /** Compares an export that adds to a long trace with one that adds to a short one. */
+  async long(): Promise<LongCost | undefined> {
+    const { service } = this.#bench
+    const readTimes = () => readCpuTimes(service.pid, service.postmasterPid)
+    if (readTimes() === undefined) return undefined
+    this.#progress.step = 'spans added to long traces and to short ones'
+    const { port, key, sql } = service
+    return measureLongCost({ port, key, sql, rounds: LONG_ROUNDS, readTimes: () => readTimes()! })
   }
 
   /** Fills the tables of a server beside, and measures these kinds with both. */

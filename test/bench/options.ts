@@ -12,7 +12,8 @@ export const CASES = [
   'search',
   'latency',
   'mcp',
-  'otlp'
+  'otlp',
+  'long'
 ] as const
 export type Case = (typeof CASES)[number]
 

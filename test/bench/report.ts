@@ -12,6 +12,7 @@ import type {
   WholeResult
 } from './cases.ts'
 import type { LoadKind } from './load/load.ts'
+import type { GrowthCost, LongCost } from './long.ts'
 import type { Machine } from './machine/machine.ts'
 import type { ListCost } from './mcp.ts'
 import type { LoadFigures } from './measure.ts'
@@ -29,6 +30,7 @@ export interface Results {
   readonly latency?: readonly LatencyResult[]
   readonly mcp?: ListCost
   readonly otlp?: OtlpCost
+  readonly long?: LongCost
   readonly stored?: Partial<Record<LoadKind, StoredResult>>
   readonly beside?: BesideResult
 }
@@ -42,6 +44,7 @@ export function renderReport(results: Results): string {
     renderLatency(results),
     renderListCost(results),
     renderOtlpCost(results),
+    renderLongCost(results),
     renderStored(results),
     renderBeside(results),
     renderRefused(results)
@@ -274,6 +277,22 @@ function renderOtlpCost({ otlp }: Results): string {
     ])
   )
   return `${cpu}\n${speed}`
+}
+
+function renderLongCost({ long }: Results): string {
+  if (long === undefined) return ''
+  const { short, long: other, spansAdded } = long
+  const row = ({ spans, node, postgres, walBytes }: GrowthCost) => [
+    `a trace of ${round(spans)} spans`,
+    ...[node, postgres, walBytes].map(round)
+  ]
+  const ratios = (['node', 'postgres', 'walBytes'] as const).map(
+    name => `**${(other[name] / short[name]).toFixed(2)}**`
+  )
+  return table(
+    [`an export that adds ${spansAdded} spans to`, 'node µs', 'PostgreSQL µs', 'WAL bytes'],
+    [row(short), row(other), ['the long one to the short one', ...ratios]]
+  )
 }
 
 function renderStored({ stored }: Results): string {

@@ -30,6 +30,7 @@ export default command({
     const window = parseTimes(flags)
     let traces = 0
     let bytes = 0
+    const elements = new Elements()
     const writeAll = async (sql: Sql, signal: AbortSignal) => {
       // Loaded here because --help does not need it.
       const [{ exportPages }, { requireProject }] = await Promise.all([
@@ -39,7 +40,7 @@ export default command({
       const projectId = await requireProject(sql, flags.project)
       for await (const page of exportPages(sql, projectId, window)) {
         if (signal.aborted) throw new AdminError('interrupted: the output is not whole')
-        await stream(json ? asElements(page.lines, traces === 0) : page.lines)
+        await stream(json ? elements.of(page.lines) : page.lines)
         traces += page.traces
         bytes += page.lines.length
         progress.show(seconds => `${counted(traces, 'trace')}, ${size(bytes)}, ${rate(traces, bytes, seconds)}`)
@@ -51,8 +52,18 @@ export default command({
   }
 })
 
-/** Converts lines to the next elements of a JSON array, each after `[` or `,`. Omits the final line break. */
-function asElements(lines: Buffer, isFirst: boolean): Buffer {
-  const separated = lines.toString('latin1', 0, lines.length - 1).replaceAll('\n', ',\n')
-  return Buffer.from(`${isFirst ? '[' : ','}\n${separated}`, 'latin1')
+/** Converts lines, in pieces, to elements of an array that is not closed yet. */
+class Elements {
+  /** Separator before the next piece. */
+  #next = '[\n'
+
+  of(lines: Buffer): Buffer {
+    const isEnd = lines.at(-1) === LF
+    const text = lines.toString('latin1', 0, isEnd ? lines.length - 1 : lines.length)
+    const elements = `${this.#next}${text.replaceAll('\n', ',\n')}`
+    this.#next = isEnd ? ',\n' : ''
+    return Buffer.from(elements, 'latin1')
+  }
 }
+
+const LF = '\n'.charCodeAt(0)

@@ -60,7 +60,7 @@ export default command({
     if (follow) throw new UsageError(`--follow needs --format ${TRANSCRIPTS.join(' or ')}`)
     if (project === undefined) throw new UsageError('--project is missing')
     const result = await withDatabase(env, session =>
-      interruptible(signal => importFile(session, { file: parameters.PATH, project, format }, progress, signal))
+      interruptible(signal => importFile(session, parameters.PATH, project, format, progress, signal))
     )
     progress.clear()
     const { mapped, ...counts } = result

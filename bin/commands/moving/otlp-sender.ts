@@ -1,7 +1,8 @@
 /** Sends OpenTelemetry's exports to a server, and repeats those that it cannot take at the moment. */
 import { setTimeout } from 'node:timers/promises'
+import type { Settings } from '../../../clients/typescript/options.ts'
 import { judge, parseAnswer, waitMs } from '../../../clients/typescript/send/answer.ts'
-import { type SendTarget, Transport } from '../../../clients/typescript/send/transport.ts'
+import { Transport } from '../../../clients/typescript/send/transport.ts'
 import { AdminError } from '../../../lib/admin-error.ts'
 import { Refusal } from '../../../lib/errors.ts'
 import type { SentExport } from '../../../lib/moving/import-transcripts.ts'
@@ -22,7 +23,7 @@ export class OtlpSender {
   readonly #transport: Transport
   readonly #options: SenderOptions
 
-  constructor(target: SendTarget, options: SenderOptions) {
+  constructor(target: Pick<Settings, 'url' | 'key'>, options: SenderOptions) {
     this.#transport = new Transport(target)
     this.#options = options
   }

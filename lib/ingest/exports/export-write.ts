@@ -1,10 +1,16 @@
 /** Writes the spans that an export holds for one trace. */
 import { pickRows, type SpanRows } from '../../rows/copy-rows.ts'
-import { DEFAULT_MAX_SPANS } from '../../schema/otlp-limits.ts'
+import { DEFAULT_MAX_SPANS, DEFAULT_MAX_TRACE_BYTES } from '../../schema/otlp-limits.ts'
 import type { ReadyRecord, ReadySpans } from '../../threads/ready.ts'
 import { decodeSpans, type SpansToGather } from '../../threads/sent-spans.ts'
 import type { ExportOperation } from '../../trace/states/decide-export.ts'
 import type { GatheredSpan } from '../../trace/states/gathered.ts'
+
+export interface ExportLimits {
+  readonly maxSpans: number
+  readonly maxBytes: number
+}
+const DEFAULT_LIMITS: ExportLimits = { maxSpans: DEFAULT_MAX_SPANS, maxBytes: DEFAULT_MAX_TRACE_BYTES }
 
 /**
  * Most exports hold complete new traces, whose spans are already rows. The data for adding spans to a stored trace is
@@ -15,14 +21,16 @@ export class ExportWrite implements ExportOperation {
   readonly traceId: string
   readonly environment: string | null
   readonly maxSpans: number
+  readonly maxBytes: number
   readonly first: ReadyRecord | undefined
   readonly #bytes: Uint8Array
   #read: SpansToGather | undefined
 
-  constructor({ traceId, first, toGather }: ReadySpans, environment: string | null, maxSpans = DEFAULT_MAX_SPANS) {
+  constructor({ traceId, first, toGather }: ReadySpans, environment: string | null, limits = DEFAULT_LIMITS) {
     this.traceId = traceId
     this.environment = environment
-    this.maxSpans = maxSpans
+    this.maxSpans = limits.maxSpans
+    this.maxBytes = limits.maxBytes
     this.first = first
     this.#bytes = toGather
   }
@@ -31,8 +39,11 @@ export class ExportWrite implements ExportOperation {
     return this.#toGather.spans
   }
 
-  /** Returns the rows of `added`, a subset of `spans`. The writer rejects the export if a span has no row. */
-  rowsOf(added: readonly GatheredSpan[]): SpanRows | undefined {
+  /**
+   * Returns the rows of `added`, a subset of `spans`, without the texts of the spans in `cut`. The writer rejects the
+   * export if a span has no row.
+   */
+  rowsOf(added: readonly GatheredSpan[], cut: ReadonlySet<GatheredSpan> = new Set()): SpanRows | undefined {
     const { storable } = this.#toGather
     const wanted = new Set(added)
     return (
@@ -40,7 +51,8 @@ export class ExportWrite implements ExportOperation {
       pickRows(
         this.first.rows,
         storable,
-        storable.filter(span => wanted.has(span))
+        storable.filter(span => wanted.has(span)),
+        cut
       )
     )
   }

@@ -108,7 +108,7 @@ class Backup {
     yield this.#line('traces', { project })
     const hash = createHash('sha256')
     const sums = { traces: 0, spans: 0, scores: 0 }
-    for await (const { lines, traces, spans, scores } of exportPages(this.#sql, project)) {
+    for await (const { lines, traces, spans, scores } of exportPages(this.#sql, project, {}, true)) {
       hash.update(lines)
       this.#hash.update(lines)
       sums.traces += traces

@@ -1,6 +1,7 @@
 /** Converts a Langfuse trace, with its observations and scores, into an export line. */
 
-import { MAX_SCORES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
+import { MAX_SCORES, MAX_TAGS } from '../../schema/input.ts'
+import { MAX_IMPORTED_SPANS } from '../../schema/otlp-limits.ts'
 import { EnvironmentError, parseEnvironment } from '../../trace/environment.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { isBefore, parseTimestamp } from '../../trace/timestamp.ts'
@@ -34,7 +35,7 @@ export function convertTrace(object: LangfuseObject, mapping: Mapping): Langfuse
   }
   const observations = fields.list('observations', 'spans', WHOLE) ?? []
   if (observations.length === 0) fields.note('observations missing', 'no spans')
-  checkCount('observations', observations.length, MAX_SPANS)
+  checkCount('observations', observations.length, MAX_IMPORTED_SPANS)
   const observationIds = new Set(observations.map(observation => observation.id))
   const surroundings = { trace: object, observationIds, mapping }
   const spans = observations.map((observation, i) => convertObservation(observation, i, surroundings))

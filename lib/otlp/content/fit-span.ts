@@ -8,6 +8,7 @@
  */
 import { LosslessNumber } from 'lossless-json'
 import { MAX_DOCUMENT_BYTES, MAX_NAME, type SpanInput } from '../../schema/input.ts'
+import { TRUNCATED } from '../../schema/otlp.ts'
 import { sha256 } from '../../trace/document.ts'
 import { type Json, parseExact, stringifyExact } from '../../trace/json/exact-json.ts'
 import type { FreeJson } from '../../trace/json/free-json.ts'
@@ -15,8 +16,6 @@ import type { Reading } from '../../trace/json/reader.ts'
 import { byteLength, prefixWithin } from '../text.ts'
 import { freeObject, freeOf } from '../wire/attribute-values.ts'
 
-/** Name of the attribute that lists the cuts. */
-export const TRUNCATED = 'spoor.truncated'
 /** Bytes reserved for the `spoor.truncated` attribute and for fields that are neither free JSON nor events. */
 const RESERVE_BYTES = 64 * 1024
 /** Maximum size of an event without its attributes: the time, and a name with up to 6 bytes per character. */

@@ -5,12 +5,30 @@
  * and the characters that JSON escapes.
  */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES } from '../../database/tables.ts'
 import { unpackSpans } from '../../rows/packed-texts.ts'
 import { readMessages } from '../trace/messages.ts'
 import { bytewise, type RawRow, RowReader } from './byte-rows.ts'
-import { type ExportedRow, type ExportedSpan, renderExportLine } from './exported-trace.ts'
+import {
+  type ExportedRow,
+  type ExportedSpan,
+  factsOf,
+  renderExportLine,
+  renderLineFoot,
+  renderLineHead,
+  type SpanFacts
+} from './exported-trace.ts'
 import type { ScoreRow } from './score-json.ts'
-import { type Apart, DETAIL_COLUMNS, DETAIL_ORDER, hasMessages, type StoredSpanRow } from './traces.ts'
+import { readSpanPages } from './span-pages.ts'
+import { renderSpan } from './trace-json.ts'
+import {
+  type Apart,
+  DETAIL_COLUMNS,
+  DETAIL_ORDER,
+  hasMessages,
+  type StoredSpanRow,
+  selectTraceDetail
+} from './traces.ts'
 
 /** The trace after which an export's next page begins. Exports are ordered by startedAt, then id. */
 export interface ExportPlace {
@@ -24,8 +42,9 @@ export interface ExportWindow {
   readonly to?: string | undefined
 }
 
+/** A piece of an export, and what ends in it. */
 export interface ExportPage {
-  /** One line per trace, including the line break. */
+  /** One line per trace, including the line break. Of a long trace, a part of its line. */
   readonly lines: Buffer
   readonly traces: number
   readonly spans: number
@@ -35,6 +54,9 @@ export interface ExportPage {
 /** Maximum number of traces per page, and document bytes after which no further trace is added. */
 const PAGE_TRACES = 250
 const PAGE_BYTES = 4 * 1024 * 1024
+/** Bytes of a long trace, whose line is made in pieces, and least bytes of such a piece. */
+const LONG_BYTES = 2 * PAGE_BYTES
+const PIECE_BYTES = 1024 * 1024
 
 const LOWEST_ID = '0'.repeat(32)
 
@@ -45,6 +67,8 @@ export interface FetchedPage {
   readonly rows: readonly RawRow[]
   readonly reader: RowReader
   readonly last: ExportPlace
+  /** Whether the page is a single long trace, whose spans are not read yet. */
+  readonly isLong: boolean
 }
 
 /**
@@ -68,15 +92,16 @@ export async function fetchExportPage(
       order by started_at, id
       limit ${PAGE_TRACES}
     ), page as materialized (
-      select * from (
+      select *, ${isLong(sql, projectId)} as is_long from (
         select *, sum(estimated_bytes) over (order by started_at, id) - estimated_bytes as bytes_before from next
-      ) counted where bytes_before < ${PAGE_BYTES}
+      ) t where bytes_before = 0 or bytes_before < ${PAGE_BYTES} and not ${isLong(sql, projectId)}
     )
     select coalesce(t.seq, s.trace_seq, c.trace_seq) as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks,
-      ${hasMessages(sql, projectId)}, s.call_details as "callDetails", ${sql.unsafe(DETAIL_COLUMNS)}
+      t.is_long as "isLong", ${hasMessages(sql, projectId)}, s.call_details as "callDetails", s.hash, ${sql.unsafe(DETAIL_COLUMNS)}
     from page t
     full join (
-      select * from spans where project_id = ${projectId} and trace_seq = any (array(select seq from page))
+      select * from spans where project_id = ${projectId}
+        and trace_seq = any (array(select seq from page where not is_long))
     ) s on false
     full join (
       select * from scores where project_id = ${projectId} and trace_seq = any (array(select seq from page))
@@ -85,7 +110,50 @@ export async function fetchExportPage(
   const rows: readonly RawRow[] = found
   const reader = new RowReader(found.columns)
   const last = rows.findLast(row => reader.field(row, 'part') === ('trace' satisfies Part))
-  return last && { rows, reader, last: reader.row<ExportPlace>(last) }
+  return last && { rows, reader, last: reader.row<ExportPlace>(last), isLong: reader.field(last, 'isLong') === true }
+}
+
+/**
+ * SQL for whether a trace as t is long. Messages that came apart from the spans may belong to any of them, so a trace
+ * that has some is read at once.
+ */
+const isLong = (sql: Sql, projectId: number) => sql`(estimated_bytes > ${LONG_BYTES} and not exists (
+  select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id
+))`
+
+/** Makes the line of a long trace in pieces. The caller's transaction makes all statements see the same trace. */
+export async function* renderLongTrace(sql: Sql, projectId: number, traceId: string): AsyncGenerator<ExportPage, void> {
+  const found = await selectTraceDetail(sql, projectId, traceId, undefined, {
+    more: sql`, t.seq as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks`,
+    spans: sql`and false`
+  }).raw()
+  const reader = new RowReader(found.columns)
+  const rows: readonly RawRow[] = found
+  const [first, ...others] = rows
+  // The trace may have been deleted since its page was read.
+  if (first === undefined) return
+  const trace = reader.row<ExportedRow & { readonly traceSeq: number }>(first)
+  const scores = others.map(row => reader.row<ScoreRow>(row))
+  const facts: SpanFacts[] = []
+  let text = renderLineHead(trace, scores)
+  let spans = 0
+  const take = (more = { traces: 0, scores: 0 }): ExportPage => {
+    const page = { lines: Buffer.from(text, 'latin1'), spans, ...more }
+    text = ''
+    spans = 0
+    return page
+  }
+  const place = { projectId, traceSeq: trace.traceSeq, names: SCHEMA_NAMES }
+  for await (const page of readSpanPages<ExportedSpan>(sql, place, ', s.call_details as "callDetails", s.hash')) {
+    for (const span of page) {
+      text += `${facts.length === 0 ? '' : ','}${renderSpan(span, traceId)}`
+      facts.push(factsOf(span))
+      spans++
+      if (text.length >= PIECE_BYTES) yield take()
+    }
+  }
+  text += `${renderLineFoot(trace, facts, scores)}\n`
+  yield take({ traces: 1, scores: scores.length })
 }
 
 /** Renders a page's lines one trace at a time, to keep few strings in memory besides the rows. */

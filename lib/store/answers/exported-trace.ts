@@ -6,9 +6,10 @@
 import { usageDocument } from '../../trace/document.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
 import type { SpanMessages } from '../../trace/span-messages.ts'
+import { isCutText } from '../../trace/states/cut-texts.ts'
 import { plain } from './json-text.ts'
-import type { ScoreRow } from './score-json.ts'
-import { detailMembers, environmentMember, partMembers, type SpanRow, type StoredTraceRow } from './trace-json.ts'
+import { renderScore, type ScoreRow } from './score-json.ts'
+import { detailMembers, environmentMember, renderSpan, type SpanRow, type StoredTraceRow } from './trace-json.ts'
 
 export interface ExportedRow extends StoredTraceRow {
   readonly keyId: string | null
@@ -21,6 +22,8 @@ export interface ExportedRow extends StoredTraceRow {
 export interface ExportedSpan extends SpanRow {
   /** JSON text. */
   readonly callDetails: string | null
+  /** The stored hash, in hexadecimal. */
+  readonly hash: string
 }
 
 /** Renders one line, without the trailing line break. Free-form JSON is stored without line breaks. */
@@ -30,15 +33,46 @@ export function renderExportLine(
   scores: readonly ScoreRow[],
   messages: readonly SpanMessages[] = []
 ): string {
+  const rendered = spans.map(span => renderSpan(span, trace.id)).join(',')
+  return `${renderLineHead(trace, scores)}${rendered}${renderLineFoot(trace, spans.map(factsOf), scores, messages)}`
+}
+
+/** Renders the beginning of a line, up to its first span. */
+export function renderLineHead(trace: ExportedRow, scores: readonly ScoreRow[]): string {
   // The member is omitted if no environment was ever recorded. A restore can thus distinguish this case from
   // "unassigned", which responses also show as null.
   const environment = trace.environment === null ? '' : environmentMember(trace)
-  const members = `${detailMembers(trace, scores, environment)},"keyId":${plain(trace.keyId)}`
-  return `{"trace":{${members}},${partMembers(trace.id, spans, scores)}${recordedMember(trace, spans, messages)}}`
+  return `{"trace":{${detailMembers(trace, scores, environment)},"keyId":${plain(trace.keyId)}},"spans":[`
+}
+
+/** The fields of a span that a line has after all spans. */
+export interface SpanFacts extends UsageFields, Pick<ExportedSpan, 'id' | 'callDetails'> {
+  /** Set only if the span's texts were cut. Its hash cannot be computed from what is left. */
+  readonly hash: string | undefined
+}
+
+export const factsOf = ({ id, callDetails, hash, attributes, ...usage }: ExportedSpan): SpanFacts => ({
+  id,
+  callDetails,
+  hash: isCutText(attributes) ? hash : undefined,
+  inputTokens: usage.inputTokens,
+  outputTokens: usage.outputTokens,
+  totalTokens: usage.totalTokens
+})
+
+/** Renders the end of a line, after its last span. */
+export function renderLineFoot(
+  trace: ExportedRow,
+  spans: readonly SpanFacts[],
+  scores: readonly ScoreRow[],
+  messages: readonly SpanMessages[] = []
+): string {
+  const rendered = scores.map(score => renderScore(score, trace.id)).join(',')
+  return `],"scores":[${rendered}]${recordedMember(trace, spans, messages)}}`
 }
 
 /** Renders the member `recorded` with a leading comma; empty if the detail shows everything that was recorded. */
-function recordedMember(trace: ExportedRow, spans: readonly ExportedSpan[], messages: readonly SpanMessages[]): string {
+function recordedMember(trace: ExportedRow, spans: readonly SpanFacts[], messages: readonly SpanMessages[]): string {
   const members: string[] = []
   if (!isShownAsSent(trace)) members.push(`"usage":${usageDocument(trace)}`)
   const usage = spans.filter(span => !isAbsent(span) && !isShownAsSent(span))
@@ -49,6 +83,8 @@ function recordedMember(trace: ExportedRow, spans: readonly ExportedSpan[], mess
   if (trace.ranks !== null) members.push(`"ranks":${trace.ranks}`)
   const details = spans.flatMap(({ id, callDetails }) => (callDetails === null ? [] : [`"${id}":${callDetails}`]))
   if (details.length > 0) members.push(`"callDetails":{${details.join(',')}}`)
+  const hashes = spans.flatMap(({ id, hash }) => (hash === undefined ? [] : [`"${id}":"${hash}"`]))
+  if (hashes.length > 0) members.push(`"spanHashes":{${hashes.join(',')}}`)
   if (messages.length > 0) members.push(`"messages":[${messages.map(messagesMember).join(',')}]`)
   return members.length === 0 ? '' : `,"recorded":{${members.join(',')}}`
 }

@@ -7,16 +7,15 @@ import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { list, plain, raw, text } from './json-text.ts'
 import { renderScore, renderScoreMap } from './score-json.ts'
-import { renderSpan, renderSpanHead, renderSpanUsage, type SpanRow, summaryMembers } from './trace-json.ts'
 import {
-  type FetchedTrace,
-  readOwnTexts,
-  readShownSpan,
-  readSizedTrace,
-  renderPieces,
-  type ShownTrace,
-  type SizedSpan
-} from './traces.ts'
+  type PartTexts,
+  renderSpan,
+  renderSpanHead,
+  renderSpanUsage,
+  type SpanRow,
+  summaryMembers
+} from './trace-json.ts'
+import { readOwnTexts, readShownSpan, readSizedTrace, type ShownTrace, type SizedSpan } from './traces.ts'
 
 /** Response when the page already has the current version. */
 const UNCHANGED = '{"unchanged":true}'
@@ -75,13 +74,11 @@ export async function readTraceBody(
   return trace && `{${bodies(trace)},"metadata":${raw(trace.metadata, '{}')}}`
 }
 
-/** Renders the texts of the trace and all its spans, as pieces of JSON in UTF-8. */
-export function renderTexts(fetched: FetchedTrace): Promise<readonly Buffer[]> {
-  return renderPieces(fetched, {
-    head: ({ trace }) => `{"trace":{${bodies(trace)}},"spans":[`,
-    span: textsOf,
-    foot: () => ']}'
-  })
+/** Parts of a response with the texts of the trace and all its spans. */
+export const TEXT_PARTS: PartTexts = {
+  head: ({ trace }) => `{"trace":{${bodies(trace)}},"spans":[`,
+  span: span => textsOf(span),
+  foot: () => ']}'
 }
 
 const bodies = ({ input, output }: Pick<SpanRow, 'input' | 'output'>): string =>

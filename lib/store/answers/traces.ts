@@ -5,11 +5,13 @@
 import type { PendingQuery, Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
-import { unpackSpans } from '../../rows/packed-texts.ts'
+import { MAX_SLICED_BYTES, type SpanTexts, unpackSpans } from '../../rows/packed-texts.ts'
 import { joinMessages, type PlacedMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
+import { inSnapshot } from '../transactions.ts'
 import { bytewise, Pieces, type RawRow, RowReader } from './byte-rows.ts'
 import type { ScoreRow } from './score-json.ts'
+import { mapPacked, readSpanPages } from './span-pages.ts'
 import { DETAIL_PARTS, type PartTexts, type SpanRow, type StoredTraceRow } from './trace-json.ts'
 
 /** Whether messages were received separately from the trace's spans. */
@@ -173,6 +175,52 @@ export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Pro
   return pieces.end()
 }
 
+/** Takes the next part of a response: its beginning, a span, or its end. Each character is one byte. */
+export type WritePart = (part: string) => Promise<void>
+
+/**
+ * Writes a whole trace part by part, so that few of its spans are in memory at once. All parts show the trace as of one
+ * moment, because they are read in one transaction. Returns false, and writes nothing, if the project has no such trace.
+ */
+export function streamTrace(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  parts: PartTexts,
+  write: WritePart
+): Promise<boolean> {
+  return inSnapshot(sql, async () => {
+    const found = await selectTraceDetail(sql, projectId, traceId, SCHEMA_NAMES, {
+      more: sql`, t.seq as "traceSeq"`,
+      spans: sql`and false`
+    }).raw()
+    const reader = new RowReader(found.columns)
+    const [trace, ...scores] = (found as readonly RawRow[]).map(row => reader.row<SingleRow & Seq>(row))
+    if (trace?.part !== 'trace') return false
+    if (trace.hasMessages) {
+      // Messages may belong to any span, and the trace may take its own texts from them.
+      const whole = (await fetchTrace(sql, projectId, traceId))!
+      for (const piece of await renderPieces(whole, parts)) await write(piece.toString('latin1'))
+      return true
+    }
+    const shown = { trace, scores: scores.filter(row => row.part === 'score') }
+    await write(parts.head(shown))
+    let comma = ''
+    for await (const page of readSpanPages(sql, { projectId, traceSeq: trace.traceSeq, names: SCHEMA_NAMES })) {
+      for (const span of page) {
+        await write(`${comma}${parts.span(span, traceId)}`)
+        comma = ','
+      }
+    }
+    await write(parts.foot(shown, traceId))
+    return true
+  })
+}
+
+interface Seq {
+  readonly traceSeq: number
+}
+
 /** Returns a trace with its spans and scores, in response order; undefined if the project has no such trace. */
 export async function readShownTrace(
   sql: Sql,
@@ -183,7 +231,7 @@ export async function readShownTrace(
   return show(sql, projectId, traceId, names, await selectTraceDetail(sql, projectId, traceId, names))
 }
 
-/** Returns one span as the trace shows it. Other spans are read only if packed, possibly with this span. */
+/** Returns one span as the trace shows it. Other spans are read only if they may be packed with this span. */
 export async function readShownSpan(
   sql: Sql,
   projectId: number,
@@ -191,7 +239,11 @@ export async function readShownSpan(
   spanId: string,
   names: TableNames
 ): Promise<SpanRow | undefined> {
-  const which = sql`and (id = ${spanId} or packed is not null)`
+  const own = sql`select packed from ${sql.unsafe(names.spans)}
+    where project_id = ${projectId} and trace_seq = (select seq from trace) and id = ${spanId}`
+  // A row without a slice may belong to any group that is stored as a single slice.
+  const which = sql`and (id = ${spanId} or substr(packed, 3, 8) = (select substr(packed, 3, 8) from (${own}) own)
+    or octet_length(packed) > ${MAX_SLICED_BYTES} and (select packed is null from (${own}) own))`
   const rows = await selectTraceDetail(sql, projectId, traceId, names, { spans: which })
   const shown = await show(sql, projectId, traceId, names, rows)
   return shown?.spans.find(({ id }) => id === spanId)
@@ -228,6 +280,9 @@ export interface SizedTrace extends ShownTrace {
   readonly spans: readonly SizedSpan[]
 }
 
+/** A trace with more bytes has its packed texts unpacked one group after another. */
+const LONG_BYTES = 8 * 1024 * 1024
+
 /** Returns a trace with the sizes of its texts, most of which are not read. */
 export async function readSizedTrace(
   sql: Sql,
@@ -235,8 +290,14 @@ export async function readSizedTrace(
   traceId: string,
   names: TableNames = SCHEMA_NAMES
 ): Promise<SizedTrace | undefined> {
-  const rows = await selectTraceDetail(sql, projectId, traceId, names, { texts: sql.unsafe(SIZE_COLUMNS) })
-  const [first] = rows
+  const texts = sql.unsafe(SIZE_COLUMNS)
+  const columns = HEAD_COLUMNS.replace(
+    's.packed',
+    `case when (select estimated_bytes from trace) <= ${LONG_BYTES} then s.packed end as packed`
+  )
+  const more = sql`, t.seq as "traceSeq"`
+  const rows = await selectTraceDetail(sql, projectId, traceId, names, { texts, columns, more })
+  const [first]: readonly (SingleRow & Partial<Seq>)[] = rows
   // Messages are shown for spans without texts of their own. While texts are packed, their sizes do not reveal which
   // spans lack texts.
   const needsTexts = first?.part === 'trace' && first.hasMessages
@@ -245,9 +306,23 @@ export async function readSizedTrace(
     : await show(sql, projectId, traceId, names, rows)
   if (shown === undefined) return undefined
   const computed = new Map(rows.map(row => [row.id, 'computedCost' in row ? (row.computedCost as string) : null]))
-  const spans = shown.spans.map(span => ({ ...withSizes(span), computedCost: computed.get(span.id) ?? null }))
-  return { ...shown, trace: withSizes(shown.trace), spans }
+  const isLong = !needsTexts && shown.trace.estimatedBytes > LONG_BYTES
+  const place = { projectId, traceSeq: first?.traceSeq ?? 0, names }
+  const packed = isLong ? await mapPacked(sql, place, sizesOf) : new Map<string, Sizes>()
+  const sized = (span: SpanRow) => ({
+    ...withSizes({ ...span, ...packed.get(span.id) }),
+    computedCost: computed.get(span.id) ?? null
+  })
+  return { ...shown, trace: withSizes(shown.trace), spans: shown.spans.map(sized) }
 }
+
+/** Returns the sizes of texts that were read as bytes. */
+const sizesOf = ({ input, output, attributes, events }: SpanTexts): Sizes => ({
+  inputBytes: input?.length ?? 0,
+  outputBytes: output?.length ?? 0,
+  attributesBytes: attributes?.length ?? 0,
+  eventCount: countEvents(events)
+})
 
 type Sized = Pick<SpanRow, 'input' | 'output'> & Partial<Pick<SpanRow, 'attributes' | 'events'> & Sizes>
 
@@ -302,6 +377,9 @@ interface Choice {
   /** Further conditions on the trace as t, and on its spans, each with a leading `and`. */
   readonly which?: Fragment
   readonly spans?: Fragment
+  readonly columns?: string
+  /** Further columns, each with a leading comma. */
+  readonly more?: Fragment
 }
 
 /** Selects the rows of one trace: first the trace, then its spans, then its scores, in response order. */
@@ -310,13 +388,13 @@ export function selectTraceDetail(
   projectId: number,
   traceId: string,
   names: TableNames = SCHEMA_NAMES,
-  { texts = sql.unsafe(TEXT_COLUMNS), which = sql``, spans = sql`` }: Choice = {}
+  { texts = sql.unsafe(TEXT_COLUMNS), which = sql``, spans = sql``, columns = HEAD_COLUMNS, more = sql`` }: Choice = {}
 ): PendingQuery<SingleRow[]> {
   return sql<SingleRow[]>`
     with trace as materialized (
       select * from ${sql.unsafe(names.traces)} t where project_id = ${projectId} and id = ${traceId} ${which}
     )
-    select ${hasMessages(sql, projectId, names)}, ${sql.unsafe(HEAD_COLUMNS)}, ${texts}, c.author_id as "authorId"
+    select ${hasMessages(sql, projectId, names)}, ${sql.unsafe(columns)}, ${texts}, c.author_id as "authorId" ${more}
     from trace t
     full join (
       select * from ${sql.unsafe(names.spans)} where project_id = ${projectId} and trace_seq = (select seq from trace) ${spans}

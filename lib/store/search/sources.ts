@@ -1,7 +1,7 @@
 /** Reads the searchable texts of stored traces. */
 import type { Sql } from 'postgres'
 import { Slices } from '../../limits/slices.ts'
-import { unpackSpans } from '../../rows/packed-texts.ts'
+import { MAX_SLICED_BYTES, unpackSpans } from '../../rows/packed-texts.ts'
 import { SEARCHED, type SearchedText, searchedTexts } from '../../search/texts.ts'
 import { joinMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
@@ -45,8 +45,8 @@ export const inMs = (time: string): string => `floor(extract(epoch from ${time})
 
 /**
  * Reads the existing traces with these internal numbers, in no particular order. Only the beginning of a long text is
- * read. Texts packed together can only be read together, so if a trace's texts are packed, spans of other kinds are
- * read too.
+ * read. Texts packed together can only be read together, so all rows of the groups that have such a call are read. A row
+ * without texts may belong to any group that is stored as a single slice.
  */
 export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<TextSource[]> {
   if (seqs.length === 0) return []
@@ -56,16 +56,27 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
       exists (select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id) as "hasMessages"
     from traces t where project_id = ${projectId} and seq = any (${seqs as number[]}::bigint[])`
   const rows = await sql<SpanRow[]>`
-    select seq, id, kind = 'llm' as "isCall", input, output, packed
-    from (
-      select trace_seq as seq, id, kind, started_at, packed,
-        left(input::text, ${SEARCHED.json}) as input, left(output::text, ${SEARCHED.json}) as output,
-        row_number() over (partition by trace_seq, packed is null order by started_at, id) as place
-      from spans
-      where project_id = ${projectId} and trace_seq = any (${seqs as number[]}::bigint[]) and (kind = 'llm' or packed is not null)
-    ) s
-    where packed is not null or place <= ${SEARCHED.calls}
-    order by seq, started_at, id`
+    with calls as materialized (
+      select * from (
+        select trace_seq as seq, id, substr(packed, 3, 8) as group_id, num_nulls(input, output, packed) = 3 as is_bare,
+          row_number() over (partition by trace_seq order by started_at, id) as place
+        from spans
+        where project_id = ${projectId} and trace_seq = any (${seqs as number[]}::bigint[]) and kind = 'llm'
+      ) c where place <= ${SEARCHED.calls}
+    ), bare as materialized (
+      select distinct seq from calls where is_bare
+    ), groups as materialized (
+      select distinct seq, group_id from calls where group_id is not null
+    )
+    select s.trace_seq as seq, s.id, c.id is not null as "isCall", s.packed,
+      left(s.input::text, ${SEARCHED.json}) as input, left(s.output::text, ${SEARCHED.json}) as output
+    from spans s
+    left join calls c on c.seq = s.trace_seq and c.id = s.id
+    left join groups g on g.seq = s.trace_seq and g.group_id = substr(s.packed, 3, 8)
+    left join bare b on b.seq = s.trace_seq and octet_length(s.packed) > ${MAX_SLICED_BYTES}
+    where s.project_id = ${projectId} and s.trace_seq = any (${seqs as number[]}::bigint[])
+      and (c.id is not null or g.seq is not null or b.seq is not null)
+    order by s.trace_seq, s.started_at, s.id`
   const spans = new Map<number, SpanRow[]>(seqs.map(seq => [seq, []]))
   for (const row of rows) spans.get(row.seq)!.push(row)
   const sources: TextSource[] = []

@@ -32,15 +32,22 @@ interface Row extends WrongTrace {
   readonly ids: string[] | null
 }
 
-/** Bounds memory use, because a trace's ranks can reach a megabyte, although this is rare. */
-const AT_ONCE = 500
+/**
+ * Bounds of the traces checked at once. A trace's ranks can reach a megabyte, although this is rare, and the ids of its
+ * spans are read if it remembers spans that were left out.
+ */
+const AT_ONCE = { traces: 500, spans: 100_000 }
 
 /** Checks the next traces with numbers above `after`, in order. */
 export async function checkSpanCounts(sql: Sql, projectId: number, after: number): Promise<CheckedTraces> {
   const rows = await sql<(Row & { readonly last: number })[]>`
     with looked as materialized (
-      select seq, id, version, span_count, error_count, ranks::text like '%"leftOut.%' as remembers
-      from traces where project_id = ${projectId} and seq > ${after} order by seq limit ${AT_ONCE}
+      select seq, id, version, span_count, error_count, remembers from (
+        select *, sum(span_count) over (order by seq) - span_count as spans_before from (
+          select seq, id, version, span_count, error_count, ranks::text like '%"leftOut.%' as remembers
+          from traces where project_id = ${projectId} and seq > ${after} order by seq limit ${AT_ONCE.traces}
+        ) next
+      ) summed where spans_before < ${AT_ONCE.spans}
     ), counted as materialized (
       select l.*, c.spans, c.errors from looked l cross join lateral (
         select count(*)::int as spans, (count(*) filter (where s.status = 'error'))::int as errors

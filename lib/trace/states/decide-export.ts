@@ -4,7 +4,9 @@
  * stored. Other spans are counted and reported instead of failing the export, because no exporter would resend them in
  * another form.
  */
+
 import { isStoredAs, shortHash } from '../prepared.ts'
+import { cutBeyond } from './cut-texts.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
 import { takePlaces } from './kept-spans.ts'
 import type { CountedSpan } from './left-out.ts'
@@ -29,6 +31,8 @@ export interface ExportOperation {
   readonly environment: string | null
   /** Maximum number of spans in the trace. */
   readonly maxSpans: number
+  /** Size of a stored trace beyond which the texts of further spans are cut. */
+  readonly maxBytes: number
 }
 
 export interface ExportDecision {
@@ -38,6 +42,8 @@ export interface ExportDecision {
   readonly added: readonly GatheredSpan[]
   /** Stored steps to remove, because spans replace them. */
   readonly removed: readonly CountedSpan[]
+  /** The spans of `added` whose texts are cut. */
+  readonly cut: ReadonlySet<GatheredSpan>
   /** Spans without a slot. Their claims about the trace still count. */
   readonly leftOut: readonly GatheredSpan[]
   readonly duplicate: number
@@ -51,10 +57,33 @@ export function decideExport(state: ExportState | undefined, operation: ExportOp
   const replaced = findReplaced(state?.gathered?.spans, operation.spans)
   const { added, leftOut, duplicate, refused } = sortSpans(state, operation, replaced)
   const isSilent = added.length === 0 && leftOut.length === 0 && replaced.absorbed.length === 0
-  const growth = isSilent ? undefined : gather(operation.traceId, state?.gathered, added, leftOut, undefined, replaced)
+  const whole = isSilent ? undefined : gather(operation.traceId, state?.gathered, added, leftOut, undefined, replaced)
+  const { growth, cut } = withinBytes(whole, state?.gathered, added, operation.maxBytes)
   const writes = added.length > 0 || growth?.changed === true
   const refusals = sumRefusals(refused.map(([span, reason]) => refusalOf(operation, span, reason)))
-  return { growth: writes ? growth : undefined, added, removed: replaced.removed, leftOut, duplicate, refusals }
+  const { removed } = replaced
+  return { growth: writes ? growth : undefined, added, removed, cut, leftOut, duplicate, refusals }
+}
+
+const NOTHING_CUT: ReadonlySet<GatheredSpan> = new Set()
+
+/**
+ * Cuts the texts of spans that do not fit. The spans still speak for the trace, because its own document is limited
+ * separately. A new trace's first spans are not cut, because they come from one portion of an export
+ * (lib/otlp/wire/portion.ts).
+ */
+function withinBytes(
+  growth: Growth | undefined,
+  stored: GatheredState | undefined,
+  added: readonly GatheredSpan[],
+  maxBytes: number
+): { growth: Growth | undefined; cut: ReadonlySet<GatheredSpan> } {
+  if (growth === undefined || stored === undefined || growth.estimatedBytes <= maxBytes) {
+    return { growth, cut: NOTHING_CUT }
+  }
+  const { spans: cut, bytes } = cutBeyond(added, maxBytes - stored.estimatedBytes)
+  const { estimatedBytes, addedBytes } = growth
+  return { growth: { ...growth, estimatedBytes: estimatedBytes - bytes, addedBytes: addedBytes - bytes }, cut }
 }
 
 /** Returns why the trace accepts none of these spans, or undefined if it accepts spans. */
@@ -86,13 +115,14 @@ function sortSpans(
   return { added, leftOut, refused, duplicate: spans.length - added.length - refused.length }
 }
 
-const refusalOf = ({ traceId }: ExportOperation, { id }: GatheredSpan, reason: Reason): SpanRefusal => ({
+const refusalOf = ({ traceId }: ExportOperation, { id, kind }: GatheredSpan, reason: Reason): SpanRefusal => ({
   reason,
   count: 1,
-  example: `span ${id} of trace ${traceId}`
+  example: `span ${id} of trace ${traceId}`,
+  ...(reason === 'too_many' && { kinds: { [kind]: 1 } })
 })
 
 function refuseAll(operation: ExportOperation, reason: Reason): ExportDecision {
   const refusals = sumRefusals(operation.spans.map(span => refusalOf(operation, span, reason)))
-  return { growth: undefined, added: [], removed: [], leftOut: [], duplicate: 0, refusals }
+  return { growth: undefined, added: [], removed: [], cut: NOTHING_CUT, leftOut: [], duplicate: 0, refusals }
 }

@@ -126,6 +126,8 @@ interface GrowDecision {
   readonly added: readonly GatheredSpan[]
   /** Stored steps to remove (lib/trace/states/steps.ts). */
   readonly removed: readonly CountedSpan[]
+  /** The spans of `added` whose texts are cut. */
+  readonly cut: ReadonlySet<GatheredSpan>
   readonly refusals: readonly SpanRefusal[]
 }
 
@@ -331,9 +333,9 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
 function decideSpans(state: TraceState | undefined, operation: ExportOperation): Decision {
   // The new trace was prepared together with these spans (lib/threads/ready.ts).
   if (state === undefined) return { type: 'insert' }
-  const { growth, added, removed, duplicate, refusals } = decideExport(state, operation)
+  const { growth, added, removed, cut, duplicate, refusals } = decideExport(state, operation)
   if (growth === undefined) return { type: 'duplicate', spanCount: state.spanCount, duplicate, refusals }
-  return { type: 'grow', growth, added, removed, refusals }
+  return { type: 'grow', growth, added, removed, cut, refusals }
 }
 
 /** Ends an idle trace. Changes nothing if the trace has changed since, or no longer exists. */
@@ -341,7 +343,8 @@ function decideIdle(state: TraceState | undefined, { traceId, version, end }: Id
   if (state?.gathered === undefined || !state.running || state.version !== version) {
     return { type: 'duplicate', spanCount: state?.spanCount ?? 0, duplicate: 0 }
   }
-  return { type: 'grow', growth: gather(traceId, state.gathered, [], [], end), added: [], removed: [], refusals: [] }
+  const growth = gather(traceId, state.gathered, [], [], end)
+  return { type: 'grow', growth, added: [], removed: [], cut: new Set(), refusals: [] }
 }
 
 /** Decides an operation on a trace. `state` is undefined if the project has no trace with this id. */

@@ -21,6 +21,8 @@ export interface SpanRefusal {
   readonly reason: Reason
   readonly count: number
   readonly example: string
+  /** Numbers of these spans by kind, if the reason concerns spans that could have been stored. */
+  readonly kinds?: Readonly<Record<string, number>>
 }
 
 /** Sums refusals by reason and keeps the first example of each reason. */
@@ -28,13 +30,25 @@ export function sumRefusals(refusals: Iterable<SpanRefusal>): SpanRefusal[] {
   const sums = new Map<Reason, SpanRefusal>()
   for (const refusal of refusals) {
     const before = sums.get(refusal.reason)
-    sums.set(refusal.reason, before === undefined ? refusal : { ...before, count: before.count + refusal.count })
+    sums.set(refusal.reason, before === undefined ? refusal : together(before, refusal))
   }
   return [...sums.values()]
+}
+
+function together(before: SpanRefusal, { count, kinds }: SpanRefusal): SpanRefusal {
+  const sum = { ...before, count: before.count + count }
+  if (kinds === undefined) return sum
+  const all: Record<string, number> = { ...before.kinds }
+  for (const [kind, number] of Object.entries(kinds)) all[kind] = (all[kind] ?? 0) + number
+  return { ...sum, kinds: all }
 }
 
 /** Returns one sentence for the sender's log, or an empty string if nothing was rejected. */
 export const explainRefusals = (refusals: readonly SpanRefusal[]): string =>
   refusals
-    .map(({ reason, count, example }) => `${count} refused: spans ${REASONS[reason]} (such as ${example})`)
+    .map(({ reason, count, kinds, example }) => {
+      const each = Object.entries(kinds ?? {}).map(([kind, number]) => `${number} ${kind}`)
+      const which = [...(each.length === 0 ? [] : [each.join(', ')]), `such as ${example}`].join('; ')
+      return `${count} refused: spans ${REASONS[reason]} (${which})`
+    })
     .join('; ')

@@ -74,7 +74,7 @@ async function countsOfAll(t: Test, address: string, name: string, least: number
 async function processesOn({ pool }: TestDatabase): Promise<number[]> {
   const rows = await pool.run(
     sql => sql<{ pid: number }[]>`
-      select distinct substring(application_name from '^spoor\\[([0-9]+)\\]')::int as pid from pg_stat_activity
+      select distinct substring(application_name from '^spoor\\[([0-9]+)/1\\]')::int as pid from pg_stat_activity
       where datname = current_database() and application_name like 'spoor[%] key notices' order by pid`
   )
   return rows.map(row => row.pid).filter(isAlive)

@@ -10,8 +10,8 @@ import type { Shard } from '../../../lib/cluster/shards.ts'
 import { createSqlAccess, ELSEWHERE, type ProjectRead } from '../../../lib/database/sql-access.ts'
 import { PROJECT_TABLES, SCHEMA_NAMES, type TableNames } from '../../../lib/database/tables.ts'
 import { createLog } from '../../../lib/log.ts'
-import { readSpan, readTraceBody, renderTexts } from '../../../lib/store/answers/outline.ts'
-import { fetchTrace, measureTrace, readTraceDetail } from '../../../lib/store/answers/traces.ts'
+import { readSpan, readTraceBody, TEXT_PARTS } from '../../../lib/store/answers/outline.ts'
+import { fetchTrace, measureTrace, readTraceDetail, renderPieces } from '../../../lib/store/answers/traces.ts'
 import { readFacets, readScoreNames } from '../../../lib/store/lists/facets.ts'
 import { listScores } from '../../../lib/store/lists/score-list.ts'
 import { listTraces } from '../../../lib/store/lists/trace-list.ts'
@@ -114,7 +114,8 @@ t.test('whatever is read of a project is the same where the project is', async t
     (sql, names) => readTracesById(sql, PROJECT, [id], names),
     (sql, names) => readSpan(sql, PROJECT, id, span, names),
     (sql, names) => readTraceBody(sql, PROJECT, id, names),
-    async (sql, names) => Buffer.concat(await renderTexts((await fetchTrace(sql, PROJECT, id, names))!)).toString(),
+    async (sql, names) =>
+      Buffer.concat(await renderPieces((await fetchTrace(sql, PROJECT, id, names))!, TEXT_PARTS)).toString(),
     (sql, names) => readSearchState(sql, PROJECT, names),
     (sql, names) => measureTrace(sql, PROJECT, id, names),
     (sql, names) => readAuthor(sql, PROJECT, id, score, names)

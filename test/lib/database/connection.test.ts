@@ -99,7 +99,7 @@ t.test('opens one connection, in UTC, with its name and time limit', async t => 
   const [row] = await sql`
     select current_setting('TimeZone') as zone, current_setting('statement_timeout') as timeout,
       current_setting('application_name') as name`
-  t.strictSame({ ...row }, { zone: 'UTC', timeout: '1min', name: `spoor[${process.pid}] test` })
+  t.strictSame({ ...row }, { zone: 'UTC', timeout: '1min', name: `spoor[${process.pid}/1] test` })
   const pids = await Promise.all([1, 2, 3].map(async () => (await sql`select pg_backend_pid() as pid`)[0]?.pid))
   t.equal(new Set(pids).size, 1)
 })

@@ -2,6 +2,7 @@ import { cp, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { migrateSchema } from '../../../lib/cluster/distribution.ts'
 import type { Database } from '../../../lib/database/database.ts'
 import { Setup } from '../../../lib/health/setup.ts'
 import { createLog } from '../../../lib/log.ts'
@@ -102,4 +103,17 @@ t.test('what was well is looked at again where somebody doubts it', async t => {
   setup.lookAgain()
   await until(() => !isReady(setup))
   t.match(setup.lacking, /^KEY_DIGEST_SECRET is not the one/)
+})
+
+t.test('a server waits while one of a version before 1.0.0 is connected, and says which to stop', async t => {
+  const database = await testDatabase(t)
+  const old = database.connect()
+  await old.unsafe("set application_name = 'spoor[4711] reader'")
+  const setup = await setUp(t, database)
+  t.match(setup.lacking, /^a spoor before 1\.0\.0 is connected .* must be stopped first: process 4711 on \S+/)
+  await t.rejects(migrateSchema(database, createLog('silent')), { message: /process 4711/ })
+  await old.unsafe("set application_name = 'spoor[4711/1] reader'")
+  await until(() => isReady(setup))
+  t.same(await migrateSchema(database, createLog('silent')), [], 'servers of later versions go on')
+  await old.end()
 })

@@ -1,12 +1,19 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t, { type Test } from 'tap'
-import { outlineTrace, SHOWN_BYTES, TraceOutline } from '../../../lib/mcp/outline.ts'
+import {
+  inTreeOrder,
+  measureSpan,
+  outlineOf,
+  outlineTrace,
+  SHOWN_BYTES,
+  TraceOutline
+} from '../../../lib/mcp/outline.ts'
 import { parseInexact } from '../../../lib/trace/json/exact-json.ts'
 import { answer, DETAIL, type Values } from './trace-answer.ts'
 
 const isOutline = new Ajv2020({ strict: false, validateFormats: false }).compile(TraceOutline)
 
-function outlineOf(t: Test, values: Values) {
+function outlineTest(t: Test, values: Values) {
   const detail = answer(values)
   const text = outlineTrace(JSON.parse(detail), {
     inexact: false,
@@ -20,7 +27,7 @@ function outlineOf(t: Test, values: Values) {
 
 t.test('an outline keeps what is short as it is, and leaves out what is empty', async t => {
   const empty = { input: null, output: null, attributes: {}, events: [], model: null, usage: null, costUsd: null }
-  const { outline } = outlineOf(t, { spans: 2, span: i => (i === 0 ? {} : { name: 'bare', ...empty }) })
+  const { outline } = outlineTest(t, { spans: 2, span: i => (i === 0 ? {} : { name: 'bare', ...empty }) })
   const { scores, ...trace } = JSON.parse(answer({ spans: 2 })).trace
   t.same(outline.trace, { ...trace, scores })
   const { depth, bytes, ...fields } = outline.spans[0]
@@ -33,7 +40,7 @@ t.test('an outline keeps what is short as it is, and leaves out what is empty', 
 t.test('what is cut shows its beginning, and says how much is missing', async t => {
   const long = 'é'.repeat(1000)
   const values = { input: long, output: { text: long }, attributes: { long }, events: [] }
-  const { outline } = outlineOf(t, { trace: { input: 'y'.repeat(10_000), metadata: { long } }, span: () => values })
+  const { outline } = outlineTest(t, { trace: { input: 'y'.repeat(10_000), metadata: { long } }, span: () => values })
   const { input, output, attributes } = outline.spans[0]
   t.equal(input, `"${'é'.repeat(199)}… [1603 of 2002 bytes left out]`)
   t.match(output, /^\{"text":"é+… \[\d+ of 2011 bytes left out\]$/)
@@ -44,15 +51,15 @@ t.test('what is cut shows its beginning, and says how much is missing', async t 
 
 t.test('an outline says how many spans are not stored, whatever is cut of the metadata', async t => {
   const spoor = { spansLeftOut: { count: 126, kinds: { custom: 123, llm: 3 } } }
-  const { outline } = outlineOf(t, { trace: { metadata: { long: 'x'.repeat(10_000), spoor } } })
+  const { outline } = outlineTest(t, { trace: { metadata: { long: 'x'.repeat(10_000), spoor } } })
   t.match(outline.note, /The run had 126 more spans, which are not stored: 123 custom, 3 llm\.$/)
   for (const [said, note] of [
     [{ spansLeftOut: { count: 2, kinds: 'x' } }, / 2 more spans, which are not stored\.$/],
     [{ spansLeftOut: { count: 2, kinds: { llm: 'many' } } }, / not stored\.$/]
   ] as const)
-    t.match(outlineOf(t, { trace: { metadata: { spoor: said } } }).outline.note, note)
+    t.match(outlineTest(t, { trace: { metadata: { spoor: said } } }).outline.note, note)
   for (const said of [undefined, null, 1, 'x', [], { spansLeftOut: null }, { spansLeftOut: { count: '2' } }])
-    t.notMatch(outlineOf(t, { trace: { metadata: { spoor: said } } }).outline.note, /not stored/)
+    t.notMatch(outlineTest(t, { trace: { metadata: { spoor: said } } }).outline.note, /not stored/)
 })
 
 t.test('an outline of many spans says less of each, but is short enough', async t => {
@@ -64,7 +71,7 @@ t.test('an outline of many spans says less of each, but is short enough', async 
     [200, /events of all spans; startedAt, model, usage and costUsd of all spans/, false]
   ]
   for (const [spans, note, shows] of cases) {
-    const { text, outline } = outlineOf(t, { spans, scores: 100, span: () => large })
+    const { text, outline } = outlineTest(t, { spans, scores: 100, span: () => large })
     t.ok(Buffer.byteLength(text) < SHOWN_BYTES, `${spans} spans are ${Buffer.byteLength(text)} bytes`)
     t.match(outline.note, note)
     t.equal(outline.spans.length, spans)
@@ -75,7 +82,7 @@ t.test('an outline of many spans says less of each, but is short enough', async 
 })
 
 t.test('long names are cut where there are many', async t => {
-  const { text, outline } = outlineOf(t, {
+  const { text, outline } = outlineTest(t, {
     spans: 200,
     span: () => ({ name: 'n'.repeat(500), model: 'm'.repeat(200) })
   })
@@ -88,7 +95,7 @@ t.test('spans stand as a tree, each with its depth, in whatever order they were 
   const id = (index: number) => index.toString(16).padStart(16, '0')
   const parents = [2, undefined, 1, 1]
   const span = (i: number) => ({ parentSpanId: parents[i] === undefined ? null : id(parents[i]) })
-  const { outline } = outlineOf(t, { spans: 4, span })
+  const { outline } = outlineTest(t, { spans: 4, span })
   const places = outline.spans.map(({ id, depth }: { id: string; depth: number }) => [Number.parseInt(id, 16), depth])
   t.strictSame(places, [
     [1, 0],
@@ -99,10 +106,10 @@ t.test('spans stand as a tree, each with its depth, in whatever order they were 
 })
 
 t.test('what is cut ends with a whole character, and numbers that a double cannot hold stay as they are', async t => {
-  const { outline } = outlineOf(t, { span: () => ({ input: `x${'😀'.repeat(300)}` }) })
+  const { outline } = outlineTest(t, { span: () => ({ input: `x${'😀'.repeat(300)}` }) })
   t.match(outline.spans[0].input, /^"x(😀){99}… \[805 of 1203 bytes left out\]$/)
   const nearly = 'x'.repeat(440)
-  t.equal(outlineOf(t, { span: () => ({ input: nearly }) }).outline.spans[0].input, nearly, 'a mark would be as long')
+  t.equal(outlineTest(t, { span: () => ({ input: nearly }) }).outline.spans[0].input, nearly, 'a mark would be as long')
   const exact = answer({ span: () => ({ input: 'NUMBER' }) }).replace('"NUMBER"', '{"n":12345678901234567890}')
   const options = { inexact: true, bytes: 1 }
   t.match(outlineTrace(parseInexact(exact) as never, options), '"input":{"n":12345678901234567890}')
@@ -128,7 +135,7 @@ t.test('the way to the rest stands within the first 400 characters of the note',
 t.test('the note of an outline names all that it has less of than the trace', async t => {
   const whole = JSON.parse(answer({}))
   for (const spans of [1, 200]) {
-    const { outline } = outlineOf(t, { spans, span: () => ({ input: 'a'.repeat(2000), name: 'n'.repeat(600) }) })
+    const { outline } = outlineTest(t, { spans, span: () => ({ input: 'a'.repeat(2000), name: 'n'.repeat(600) }) })
     const same = JSON.parse(answer({ spans })).trace
     for (const name of Object.keys(same)) t.ok(name in outline.trace, name)
     for (const name of ['input', 'output', 'metadata'])
@@ -142,4 +149,34 @@ t.test('the note of an outline names all that it has less of than the trace', as
     t.match(outline.note, /scores, which are only counted/)
     t.match(outline.note, /names( and models)? of spans beyond about \d+ bytes/)
   }
+})
+
+t.test('an outline of a long trace comes in parts, which have each span once, in the order of the tree', async t => {
+  const id = (index: number) => index.toString(16).padStart(16, '0')
+  const span = (i: number) => ({ parentSpanId: i === 0 ? null : id(i % 7 === 1 ? 0 : i - 1), name: `step ${i}` })
+  const detail = JSON.parse(answer({ spans: 10_000, span }))
+  const spans = detail.spans.map((each: never) => measureSpan(each, false))
+  const source = { trace: detail.trace, spans, scoreCount: 0 }
+  const partOf = (after?: string) => outlineOf(source, { inexact: false, bytes: 1, after })
+  const ids: string[] = []
+  for (let after: string | undefined, text = partOf(); ; text = partOf(after)) {
+    if (Buffer.byteLength(text) > SHOWN_BYTES) t.fail('a part is too long')
+    const part = JSON.parse(text)
+    ids.push(...part.spans.map((each: { id: string }) => each.id))
+    after = part.nextAfter
+    if (after === undefined) break
+  }
+  t.same(
+    ids,
+    inTreeOrder(spans as { id: string; parentSpanId: string | null }[]).map(({ span }) => span.id)
+  )
+  t.ok(isOutline(JSON.parse(partOf(id(9)))))
+  t.throws(() => partOf('f'.repeat(16)), { code: 'invalid_request', message: /^after: is not the id of a span/ })
+})
+
+t.test('a single span or trace whose fields are as long as may be is shown in one part', async t => {
+  const name = '😀'.repeat(500)
+  const { outline, text } = outlineTest(t, { spans: 401, span: () => ({ name, model: 'm'.repeat(200) }) })
+  t.ok(outline.spans.length > 50)
+  t.ok(Buffer.byteLength(text) <= SHOWN_BYTES)
 })

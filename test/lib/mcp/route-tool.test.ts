@@ -87,6 +87,7 @@ t.test('takes the fields of its route as one object, and returns what that retur
     'detail',
     'spanIds',
     'field',
+    'after',
     'offset'
   ])
   const answers = traceView.outputs.flatMap(output => Object.keys((output as { properties: object }).properties))

@@ -5,6 +5,7 @@ import { ExportWrite } from '../../../lib/ingest/exports/export-write.ts'
 import { joinPortion } from '../../../lib/otlp/wire/portion.ts'
 import { textsOfRows } from '../../../lib/rows/copy-rows.ts'
 import { MAX_DOCUMENT_BYTES } from '../../../lib/schema/input.ts'
+import { TRUNCATED } from '../../../lib/schema/otlp.ts'
 import { makeReady, type ReadyExport, type ReadyTask, type TaskName } from '../../../lib/threads/ready.ts'
 import { decodeSpans } from '../../../lib/threads/sent-spans.ts'
 import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'
@@ -14,7 +15,7 @@ import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/
 import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { bytes } from '../../fixtures/database/write-path.ts'
 import { runs } from '../../torture/orders.ts'
-import { MAX_SPANS, Store } from '../trace/states/export-store.ts'
+import { MAX_BYTES, MAX_SPANS, Store } from '../trace/states/export-store.ts'
 
 const taskOf = (operation: TaskName, body: Uint8Array, over: Partial<ReadyTask> = {}): ReadyTask => ({
   ...{ operation, body, environment: null, hurries: false },
@@ -110,18 +111,29 @@ t.test('whatever is stored, an export has the rows of the spans that find a plac
       ...(hasRoot ? [root] : [])
     ])
   fc.assert(
-    fc.property(fc.array(part, { minLength: 2, maxLength: 4 }), fc.boolean(), (parts, hurries) => {
-      const store = new Store()
-      for (const spans of parts) {
-        if (spans.length === 0) continue
-        const [trace] = ready('export-json', exportOf(...spans), { hurries, maxSpans: MAX_SPANS }).traces
-        const write = new ExportWrite(trace, null, MAX_SPANS)
-        const isNew = store.state === undefined
-        const { added } = store.export(write.spans)
-        const rows = isNew ? trace.first.rows : write.rowsOf(added)
-        assert.deepEqual([...textsOfRows(rows).keys()].sort(), added.map(({ id }) => id).sort())
+    fc.property(
+      fc.array(part, { minLength: 2, maxLength: 4 }),
+      fc.boolean(),
+      fc.boolean(),
+      (parts, hurries, isSmall) => {
+        const maxBytes = isSmall ? 20_000 : MAX_BYTES
+        const store = new Store(maxBytes)
+        for (const spans of parts) {
+          if (spans.length === 0) continue
+          const [trace] = ready('export-json', exportOf(...spans), { hurries, maxSpans: MAX_SPANS }).traces
+          const write = new ExportWrite(trace, null, { maxSpans: MAX_SPANS, maxBytes })
+          const isNew = store.state === undefined
+          const { added, cut } = store.export(write.spans)
+          const rows = isNew ? trace.first.rows : write.rowsOf(added, cut)
+          const texts = textsOfRows(rows)
+          assert.deepEqual([...texts.keys()].sort(), added.map(({ id }) => id).sort())
+          for (const span of added) {
+            const isCut = texts.get(span.id)?.attributes?.includes(TRUNCATED) === true
+            assert.equal(isCut, cut.has(span))
+          }
+        }
       }
-    }),
+    ),
     { ...runs(6), endOnFailure: true }
   )
 })

@@ -3,6 +3,7 @@ import { Refusal } from '../../../lib/errors.ts'
 import { readBody } from '../../../lib/trace/body.ts'
 import { prepareTrace } from '../../../lib/trace/prepare.ts'
 import { prepareRestore } from '../../../lib/trace/restore.ts'
+import { cutTexts } from '../../../lib/trace/states/cut-texts.ts'
 import { AT, ingestBody, LATER, span, spanId, startBody } from '../../fixtures/bodies/bodies.ts'
 
 const restore = (line: unknown) => prepareRestore(Buffer.from(typeof line === 'string' ? line : JSON.stringify(line)))
@@ -13,6 +14,26 @@ const MESSAGES = {
   ...{ spanId: 'a'.repeat(16), micros: 1_780_000_000_000_001, place: 3, digest: 'd'.repeat(32) },
   ...{ input: null, output: ['hi', 1.5] }
 }
+
+const manySpans = (count: number) => Array.from({ length: count }, () => span())
+
+t.test('a complete trace may have more spans than may be recorded, and so may one that was gathered', t => {
+  t.equal(restore({ trace, spans: manySpans(201) }).spans.length, 201)
+  const running = { trace: startBody().trace, spans: manySpans(201), recorded: { ranks: {} } }
+  t.equal(restore(running).spans.length, 201)
+  t.end()
+})
+
+t.test('a span keeps the hash that a line has for it only if its texts were cut', t => {
+  const sent = { input: 'x'.repeat(1000), output: null, attributes: null, events: null }
+  const cut = span({ attributes: JSON.parse(cutTexts(sent).attributes as string) })
+  const [kept, other] = [cut, span()].map(({ id }) => id)
+  const spanHashes = { [kept as string]: 'a'.repeat(32), [other as string]: 'b'.repeat(32) }
+  const { spans } = restore({ trace, spans: [cut, span({ id: other as string })], recorded: { spanHashes } })
+  t.equal(spans[0]?.hash, 'a'.repeat(32))
+  t.equal(spans[1]?.hash.length, 64)
+  t.end()
+})
 
 t.test('a line that says no more than a recording is restored as that recording', async t => {
   const body = ingestBody({ spans: [span()], usage: { inputTokens: 1 }, tags: ['a'], metadata: { b: [1] } })
@@ -136,7 +157,12 @@ t.test('refuses what cannot be restored, and says why', async t => {
     [{ trace, spans: [span({ events: 1 })] }, /trace.spans\[0\].events: must be an array/],
     [{ trace, spans: [span({ events: [1] })] }, /trace.spans\[0\].events\[0\]: must be an object/],
     [{ trace, spans: [1] }, /spans\[0\]: must be an object/],
-    [{ trace, spans: new Array(201).fill({}) }, /spans: must have at most 200 items/],
+    [{ trace, spans: new Array(100_001).fill({}) }, /spans: must have at most 100000 items/],
+    [
+      { trace: startBody().trace, spans: manySpans(201) },
+      /spans: must have at most 200 items, because the trace is run/
+    ],
+    [{ trace, recorded: { spanHashes: { a: 'b' } } }, /recorded.spanHashes.a: must be 32 hex/],
     [{ trace: { ...trace, environment: 'all' } }, /trace.environment: .*reserved/],
     [{ trace: { ...trace, environment: 'a b' } }, /trace.environment: .*must be/],
     [{ trace: { ...trace, environment: 7 } }, /trace.environment: must be a string/],

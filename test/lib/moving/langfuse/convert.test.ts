@@ -314,9 +314,11 @@ t.test('refuses what cannot be a trace, one by one, and says why', async t => {
     [trace({ timestamp: 'soon' }), /trace: timestamp is not an ISO 8601/],
     [trace({ observations: ['id1', 'id2'] }), /trace: observations must be objects: export each trace whole/],
     [trace({ observations: [observation({ startTime: null })] }), /observation 1: startTime is missing/],
-    [trace({ observations: many(201, observation) }), /has 201 observations, and at most 200/],
+    [trace({ observations: new Array(100_001).fill({ id: '1' }) }), /has 100001 observations, and at most 100000/],
     [trace({ scores: many(101, score) }), /has 101 scores, and at most 100/]
   ]
+  const long = one({ observations: many(201, observation) })
+  t.equal(long.spans.length, 201, 'a trace may have more steps than one that is recorded natively')
   for (const [value, message] of refused) t.match(convert(value), [{ refusal: message }], String(message))
   t.throws(() => convert('{"id":'), { code: 'invalid_json' })
   t.match(

@@ -8,7 +8,7 @@ import { FAILED, MOST_LEFT_OUT, ranksOfLeftOut } from '../../../../lib/trace/sta
 import type { Rank } from '../../../../lib/trace/states/ranks.ts'
 import { explainRefusals } from '../../../../lib/trace/states/span-refusals.ts'
 import { runs } from '../../../torture/orders.ts'
-import { at, exported, hashOf, idOf, MAX_SPANS, span, TRACE } from './export-store.ts'
+import { at, exported, hashOf, idOf, MAX_BYTES, MAX_SPANS, Store, span, TRACE } from './export-store.ts'
 
 t.test('what is sent again is nothing new, and what differs under an id that is stored is refused', async t => {
   const spans = [span(1, 0, 9, { hints: { level: ROOT } }), span(2, 1, 2)]
@@ -274,7 +274,14 @@ t.test('a client that patched `spoor` to something of its own keeps it', async t
 t.test('takes no spans for a trace of another route, or another environment', async t => {
   const spans = [span(1, 0, 1), span(2, 0, 1)]
   const native: ExportState = { gathered: undefined, environment: 'unassigned', spanHashes: new Map() }
-  const operation = { operation: 'export' as const, traceId: TRACE, spans, environment: null, maxSpans: MAX_SPANS }
+  const operation = {
+    operation: 'export' as const,
+    traceId: TRACE,
+    spans,
+    environment: null,
+    maxSpans: MAX_SPANS,
+    maxBytes: MAX_BYTES
+  }
   t.match(decideExport(native, operation), {
     growth: undefined,
     refusals: [{ count: 2, reason: 'other_route' }]
@@ -284,4 +291,50 @@ t.test('takes no spans for a trace of another route, or another environment', as
     growth: undefined,
     refusals: [{ count: 2, reason: 'other_environment' }]
   })
+})
+
+t.test('beyond the bytes of a trace, the texts of further spans are cut, and the sums count what is stored', t => {
+  const large = (id: number) => span(id, id, id + 1, { bytes: 1000, cutBytes: 300, input: `"${id}"` })
+  const store = new Store(5000)
+  t.equal(store.export([large(1), large(2)]).cut.size, 0)
+  const before = store.gathered.estimatedBytes
+  const small = span(6, 6, 7, { bytes: 100, cutBytes: 120 })
+  const { added, cut, growth } = store.export([large(3), large(4), large(5), small])
+  t.same(
+    [...cut].map(({ id }) => id),
+    [idOf(5)],
+    'a cut that would save nothing is not made'
+  )
+  t.equal(added.length, 4, 'the steps stay')
+  const documents = store.gathered.documentBytes
+  t.equal(growth?.estimatedBytes, documents + 4 * 1000 + 300 + 100)
+  t.equal(growth?.addedBytes, store.gathered.estimatedBytes - before)
+  t.same(store.export([large(5)]), { ...store.export([large(5)]), duplicate: 1 }, 'a resend is a duplicate')
+  t.end()
+})
+
+t.test('whatever comes in whatever portions, a stored trace grows beyond its bytes by cut spans alone', t => {
+  const arbitrary = fc.array(fc.array(fc.integer({ min: 310, max: 3000 }), { minLength: 1, maxLength: 6 }), {
+    minLength: 1,
+    maxLength: 6
+  })
+  fc.assert(
+    fc.property(arbitrary, exports => {
+      const store = new Store(6000)
+      let id = 0
+      let wanted = 0
+      for (const sizes of exports) {
+        const isFirst = store.state === undefined
+        const left = 6000 - (isFirst ? 0 : store.gathered.estimatedBytes)
+        const { cut, added, growth } = store.export(
+          sizes.map(bytes => span(++id, id, id + 1, { bytes, cutBytes: 300 }))
+        )
+        for (const each of added) wanted += cut.has(each) ? 300 : each.bytes
+        t.equal(growth?.estimatedBytes, store.gathered.documentBytes + wanted)
+        const whole = added.filter(each => !cut.has(each)).reduce((sum, { bytes }) => sum + bytes, 0)
+        t.ok(isFirst || whole <= Math.max(0, left))
+      }
+    })
+  )
+  t.end()
 })

@@ -17,6 +17,7 @@ import { endOf } from '../../../../lib/trace/states/idle.ts'
 
 /** Small enough to test what happens beyond it. */
 export const MAX_SPANS = 200
+export const MAX_BYTES = 100_000_000
 export const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const BASE = Date.parse('2026-11-21T12:00:00Z')
 export const at = (second: number) => new Date(BASE + second * 1000).toISOString()
@@ -71,10 +72,15 @@ export function span(id: number, start: number, end: number, { hints, ...over }:
 
 /** A store that holds one trace, and takes exports as the service does. */
 export class Store {
+  readonly #maxBytes: number
   state: ExportState | undefined
   input: string | null = null
   output: string | null = null
   readonly spans = new Map<string, GatheredSpan>()
+
+  constructor(maxBytes = MAX_BYTES) {
+    this.#maxBytes = maxBytes
+  }
 
   export(spans: readonly GatheredSpan[], environment: string | null = null) {
     const asked = new Set(spans.map(({ id }) => id))
@@ -85,7 +91,8 @@ export class Store {
       traceId: TRACE,
       spans,
       environment,
-      maxSpans: MAX_SPANS
+      maxSpans: MAX_SPANS,
+      maxBytes: this.#maxBytes
     })
     const { growth, added, removed } = decision
     for (const each of removed) this.spans.delete(each.id)

@@ -1,0 +1,18 @@
+/**
+ * Detects servers of versions before 1.0.0 that are connected to the database. They would read and write traces of more
+ * than 200 spans by their own rules, so no other server may run beside them. Later versions can run beside each other.
+ */
+import type { Sql } from 'postgres'
+
+/** Describes the servers to stop; undefined if there are none. Sees the connections of the same role. */
+export async function findOldServers(sql: Sql): Promise<string | undefined> {
+  const rows = await sql<{ process: string; host: string }[]>`
+    select distinct substring(application_name from '[0-9]+') as process,
+      coalesce(host(client_addr), 'this host') as host
+    from pg_stat_activity
+    where datname = current_database() and application_name ~ '^spoor\\[[0-9]+\\]' and pid <> pg_backend_pid()
+    order by host, process`
+  if (rows.length === 0) return undefined
+  const which = rows.map(({ process, host }) => `process ${process} on ${host}`).join(', ')
+  return `a spoor before 1.0.0 is connected to the database, and must be stopped first: ${which}`
+}

@@ -1,0 +1,187 @@
+/**
+ * Reads the spans of a long trace in pages, in response order, so that no more than a few megabytes of its texts are in
+ * memory. First all spans are listed with their sizes, then each page is read by the ids of its spans. The caller's
+ * transaction makes all statements see the same spans.
+ *
+ * Texts that were packed together (lib/rows/packed-texts.ts) can only be read together, but their spans may be on
+ * several pages. Some groups therefore stay in memory.
+ */
+import type { Sql } from 'postgres'
+import type { TableNames } from '../../database/tables.ts'
+import { MAX_PACKED_LENGTH, MAX_SLICED_BYTES, type SpanTexts, unpackGroup } from '../../rows/packed-texts.ts'
+import { type RawRow, RowReader } from './byte-rows.ts'
+import type { SpanRow } from './trace-json.ts'
+
+/** Maximum bytes of texts on a page, unless a single span has more, and maximum number of spans. */
+const PAGE = { bytes: 512 * 1024, spans: 500 }
+/** Maximum number of unpacked groups in memory. */
+const MAX_GROUPS = 12
+
+/** A span before its page is read. */
+export interface ListedSpan {
+  readonly id: string
+  /** Bytes of the texts that are not packed. */
+  readonly bytes: number
+  /** Whether all text columns are null. The texts may still be packed in another span's row. */
+  readonly isBare: boolean
+  /** Bytes of the slice in this row; 0 if it has none. */
+  readonly sliceBytes: number
+  /** Id of the first span of the group with which the row's slice was packed; null if the row has no slice. */
+  readonly groupId: string | null
+}
+
+export interface SpanPlace {
+  readonly projectId: number
+  readonly traceSeq: number
+  readonly names: TableNames
+}
+
+/** Splits spans into pages by the bytes that must be in memory for each. */
+export function* pagesOf(
+  spans: readonly ListedSpan[],
+  groupOf: (span: ListedSpan) => string | null = ({ groupId }) => groupId,
+  { bytes: maxBytes, spans: maxSpans } = PAGE
+): Generator<readonly ListedSpan[]> {
+  let page: ListedSpan[] = []
+  let groups = new Set<string>()
+  let bytes = 0
+  for (const span of spans) {
+    const group = groupOf(span)
+    const own = span.bytes + (group === null || groups.has(group) ? 0 : MAX_PACKED_LENGTH)
+    if (page.length > 0 && (page.length === maxSpans || bytes + own > maxBytes)) {
+      yield page
+      page = []
+      groups = new Set()
+      bytes = 0
+    }
+    page.push(span)
+    bytes += span.bytes + (group === null || groups.has(group) ? 0 : MAX_PACKED_LENGTH)
+    if (group !== null) groups.add(group)
+  }
+  if (page.length > 0) yield page
+}
+
+/**
+ * Yields pages of a trace's spans with their texts. Each character of a string is one byte (byte-rows.ts). `more` is SQL
+ * for fields of T that SpanRow lacks, over spans as s.
+ */
+export async function* readSpanPages<T extends SpanRow = SpanRow>(
+  sql: Sql,
+  place: SpanPlace,
+  more = ''
+): AsyncGenerator<readonly T[], void> {
+  const listed = await listSpans(sql, place)
+  const groups = new Groups(sql, place, listed)
+  await groups.findMembers()
+  for (const page of pagesOf(listed, span => groups.of(span))) {
+    const texts = new Map<string, SpanTexts>()
+    for (const span of page) {
+      const group = groups.of(span)
+      const own = group === null ? undefined : (await groups.texts(group)).get(span.id)
+      if (own !== undefined) texts.set(span.id, own)
+    }
+    const found = await sql`
+      select ${sql.unsafe(SPAN_COLUMNS + more)}, s.input, s.output, s.attributes, s.events
+      from ${sql.unsafe(place.names.spans)} s
+      where s.project_id = ${place.projectId} and s.trace_seq = ${place.traceSeq}
+        and s.id = any (${page.map(({ id }) => id)}::bytea[])
+      order by s.started_at, s.id`.raw()
+    const rows: readonly RawRow[] = found
+    const reader = new RowReader(found.columns)
+    yield rows.map(row => {
+      const span = reader.row<T>(row)
+      return { ...span, ...texts.get(span.id) }
+    })
+  }
+}
+
+/** Reads the texts of all packed spans of a trace, group by group, and keeps what `of` makes of them, by span id. */
+export async function mapPacked<T>(sql: Sql, place: SpanPlace, of: (texts: SpanTexts) => T): Promise<Map<string, T>> {
+  const groups = new Groups(sql, place, await listSpans(sql, place))
+  const found = new Map<string, T>()
+  for (const group of groups.ids) for (const [id, texts] of await groups.texts(group)) found.set(id, of(texts))
+  return found
+}
+
+const SPAN_COLUMNS = `
+  s.id, s.parent_id as "parentSpanId", s.name, s.kind, s.status, s.started_at as "startedAt", s.ended_at as "endedAt",
+  round(extract(epoch from s.ended_at - s.started_at) * 1000)::bigint as "durationMs", s.provider, s.model,
+  s.input_tokens as "inputTokens", s.output_tokens as "outputTokens", s.total_tokens as "totalTokens",
+  s.cost_usd as "costUsd"`
+
+/** Lists a trace's spans in response order. PostgreSQL knows the sizes without reading the texts. */
+function listSpans(sql: Sql, { projectId, traceSeq, names }: SpanPlace): Promise<ListedSpan[]> {
+  return sql<ListedSpan[]>`
+    select id, (coalesce(octet_length(input::text), 0) + coalesce(octet_length(output::text), 0)
+        + coalesce(octet_length(attributes::text), 0) + coalesce(octet_length(events::text), 0))::int as bytes,
+      num_nulls(input, output, attributes, events) = 4 as "isBare",
+      coalesce(octet_length(packed), 0) as "sliceBytes", substr(packed, 3, 8) as "groupId"
+    from ${sql.unsafe(names.spans)} where project_id = ${projectId} and trace_seq = ${traceSeq}
+    order by started_at, id`
+}
+
+/** Groups of packed texts of one trace. The most recently used ones are kept unpacked. */
+class Groups {
+  readonly #sql: Sql
+  readonly #place: SpanPlace
+  readonly #listed: readonly ListedSpan[]
+  /** Ids of the spans whose rows have a group's slices. */
+  readonly #slices = new Map<string, string[]>()
+  /** Group of each span whose row has no slice, because its group is stored as a single slice. */
+  readonly #members = new Map<string, string>()
+  readonly #unpacked = new Map<string, ReadonlyMap<string, SpanTexts>>()
+
+  constructor(sql: Sql, place: SpanPlace, listed: readonly ListedSpan[]) {
+    this.#sql = sql
+    this.#place = place
+    this.#listed = listed
+    for (const { id, groupId } of listed) {
+      if (groupId === null) continue
+      const ids = this.#slices.get(groupId)
+      if (ids === undefined) this.#slices.set(groupId, [id])
+      else ids.push(id)
+    }
+  }
+
+  get ids(): readonly string[] {
+    return [...this.#slices.keys()]
+  }
+
+  of({ id, groupId }: ListedSpan): string | null {
+    return groupId ?? this.#members.get(id) ?? null
+  }
+
+  /** A row without a slice does not name its group. A group in a single slice is unpacked once to learn its spans. */
+  async findMembers(): Promise<void> {
+    const bare = new Set(this.#listed.flatMap(({ id, isBare, groupId }) => (isBare && groupId === null ? [id] : [])))
+    if (bare.size === 0) return
+    for (const { groupId, sliceBytes } of this.#listed) {
+      if (groupId === null || sliceBytes <= MAX_SLICED_BYTES) continue
+      for (const id of (await this.texts(groupId)).keys()) if (bare.has(id)) this.#members.set(id, groupId)
+    }
+  }
+
+  async texts(group: string): Promise<ReadonlyMap<string, SpanTexts>> {
+    const known = this.#unpacked.get(group)
+    const texts = known ?? (await this.#unpack(group))
+    this.#unpacked.delete(group)
+    this.#unpacked.set(group, texts)
+    for (const oldest of this.#unpacked.keys()) {
+      if (this.#unpacked.size <= MAX_GROUPS) break
+      this.#unpacked.delete(oldest)
+    }
+    return texts
+  }
+
+  async #unpack(group: string): Promise<ReadonlyMap<string, SpanTexts>> {
+    const { projectId, traceSeq, names } = this.#place
+    const rows = await this.#sql<{ packed: string }[]>`
+      select packed from ${this.#sql.unsafe(names.spans)}
+      where project_id = ${projectId} and trace_seq = ${traceSeq}
+        and id = any (${this.#slices.get(group) ?? []}::bytea[])`
+    return unpackGroup(
+      rows.map(({ packed }) => Buffer.from(packed, 'hex')),
+      'latin1'
+    )
+  }
+}

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { type ListedSpan, pagesOf } from '../../../../lib/store/answers/span-pages.ts'
+import { DETAIL_PARTS } from '../../../../lib/store/answers/trace-json.ts'
+import { readTraceDetail, streamTrace } from '../../../../lib/store/answers/traces.ts'
+import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
+import { freshId } from '../../../fixtures/database/seed.ts'
+import { testService } from '../../../fixtures/service/service.ts'
+import { runs } from '../../../torture/orders.ts'
+
+const spans = fc.array(fc.record({ bytes: fc.nat(100), group: fc.option(fc.constantFrom('a', 'b', 'c')) }), {
+  maxLength: 40
+})
+
+t.test('pages have all spans in order, and no more than fits, unless a single span is larger', t => {
+  fc.assert(
+    fc.property(spans, given => {
+      const listed = given.map(({ bytes, group }, i): ListedSpan => {
+        return { id: String(i), bytes, isBare: false, sliceBytes: 0, groupId: group }
+      })
+      const pages = [...pagesOf(listed, undefined, { bytes: 300_000, spans: 7 })]
+      assert.deepEqual(pages.flat(), listed)
+      for (const page of pages) {
+        assert.ok(page.length > 0 && page.length <= 7)
+        const groups = new Set(page.flatMap(({ groupId }) => groupId ?? []))
+        assert.ok(groups.size <= 1, 'each group may be unpacked to as much as nearly fills a page')
+      }
+    })
+  )
+  t.end()
+})
+
+/** Texts that are packed in slices, packed in a single slice, and not packed. */
+const TEXTS = [
+  (n: number) => `${n} ${'all work and no play '.repeat(60)}é😀`,
+  (n: number) => `${n} ${Array.from({ length: 2500 }, (_, i) => ((i * n * 7919) % 65521).toString(36)).join('')}`,
+  (n: number) => `short ${n}`
+]
+
+t.test('a trace that is read in pages is the same, whatever was packed together', async t => {
+  const { call, database } = await testService(t)
+  const span = fc.record({ start: fc.nat(30), kind: fc.nat(TEXTS.length - 1), isBare: fc.boolean() })
+  const exports = fc.array(fc.array(span, { minLength: 1, maxLength: 20 }), { minLength: 1, maxLength: 5 })
+  await fc.assert(
+    fc.asyncProperty(exports, async portions => {
+      const traceId = freshId(32)
+      for (const [i, portion] of portions.entries()) {
+        const sent = portion.map(({ start, kind, isBare }, n) =>
+          otlpSpan({ traceId, start, attributes: isBare ? {} : { text: TEXTS[kind]!(n * 31 + i) } })
+        )
+        await call('POST', '/api/v1/otlp/v1/traces', { body: exportOf(...sent) })
+      }
+      await database.pool.run(async sql => {
+        const parts: string[] = []
+        const write = async (part: string) => void parts.push(part)
+        assert.equal(await streamTrace(sql, 1, traceId, DETAIL_PARTS, write), true)
+        assert.equal(Buffer.from(parts.join(''), 'latin1').toString(), await readTraceDetail(sql, 1, traceId))
+      })
+    }),
+    { ...runs(12), endOnFailure: true }
+  )
+  const write = async () => {}
+  t.equal(await database.pool.run(sql => streamTrace(sql, 1, freshId(32), DETAIL_PARTS, write)), false)
+})
