@@ -1,6 +1,6 @@
 /**
- * Stores log records with the spans that they name or whose calls they describe. Other records are accepted and counted,
- * because libraries send all log records to the address of their spans.
+ * Stores log records with the spans that they name or whose calls they describe. Other records are accepted and
+ * counted, because libraries send all log records to the address of their spans.
  */
 import type { App } from '../../lib/app.ts'
 import { LogsReply, LogsRequest } from '../../lib/schema/otlp.ts'
@@ -16,11 +16,11 @@ export default function logs(app: App) {
       summary: 'Record messages, events and calls of coding agents from log records of OpenTelemetry',
       description:
         'Records that carry the messages of a model call (`gen_ai.user.message`, `gen_ai.choice`, ' +
-        '`gen_ai.client.inference.operation.details` and their like) are shown as input and output of the span that they ' +
-        'name, if it has none of its own. Other records that name a span become its events. Records of coding agents ' +
-        '(Claude Code, Codex, Gemini CLI, Qwen Code) fill the spans of their calls, or make the trace. The order of ' +
-        'arrival does not matter, but a record whose span has not come after ten minutes is dropped. Records that are not ' +
-        'kept are counted in `partialSuccess` once an hour for each name.',
+        '`gen_ai.client.inference.operation.details` and their like) are shown as input and output of the span that ' +
+        'they name, if it has none of its own. Other records that name a span become its events. Records of coding ' +
+        'agents (Claude Code, Codex, Gemini CLI, Qwen Code) fill the spans of their calls, or make the trace. The ' +
+        'order of arrival does not matter, but a record whose span has not come after ten minutes is dropped. Records ' +
+        'that are not kept are counted in `partialSuccess` once an hour for each name.',
       request: 'ExportLogsServiceRequest',
       reply: 'ExportLogsServiceResponse',
       body: LogsRequest,

@@ -15,9 +15,9 @@ export default function metrics(app: App) {
       grpc: '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export',
       summary: 'Accept metrics that OpenTelemetry sends, and store none',
       description:
-        'Libraries that send metrics to where they send their spans get a success. Nothing is stored, because tokens and ' +
-        'costs of traces come from spans. The project counts the metrics by name. `OTEL_METRICS_EXPORTER=none` saves the ' +
-        'traffic.',
+        'Libraries that send metrics to where they send their spans get a success. Nothing is stored, because tokens ' +
+        'and costs of traces come from spans. The project counts the metrics by name. `OTEL_METRICS_EXPORTER=none` ' +
+        'saves the traffic.',
       request: 'ExportMetricsServiceRequest',
       reply: 'ExportMetricsServiceResponse',
       body: MetricsRequest,

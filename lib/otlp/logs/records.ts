@@ -1,4 +1,4 @@
-/** Reads an export of log records: what records add to spans, steps of coding agents, and the names of other records. */
+/** Reads an export of log records: additions to spans, steps of coding agents, and the names of other records. */
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import { nameOfAgentEvent } from '../agents/agent-events.ts'
 import { type AgentRecord, namesSpan, readAgentRecords, type Step } from '../agents/agent-records.ts'

@@ -9,7 +9,7 @@ import { isStoredAs, shortHash } from '../prepared.ts'
 import { cutBeyond } from './cut-texts.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
 import { takePlaces } from './kept-spans.ts'
-import type { CountedSpan } from './left-out.ts'
+import { type CountedSpan, readLeftOut } from './left-out.ts'
 import { type Reason, type SpanRefusal, sumRefusals } from './span-refusals.ts'
 import { findReplaced, type Replaced } from './steps.ts'
 
@@ -54,7 +54,7 @@ export interface ExportDecision {
 export function decideExport(state: ExportState | undefined, operation: ExportOperation): ExportDecision {
   const reason = state && closedTo(state, operation)
   if (reason !== undefined) return refuseAll(operation, reason)
-  const replaced = findReplaced(state?.gathered?.spans, operation.spans)
+  const replaced = findReplaced(knownSpans(state?.gathered), operation.spans)
   const { added, leftOut, duplicate, refused } = sortSpans(state, operation, replaced)
   const isSilent = added.length === 0 && leftOut.length === 0 && replaced.absorbed.length === 0
   const whole = isSilent ? undefined : gather(operation.traceId, state?.gathered, added, leftOut, undefined, replaced)
@@ -84,6 +84,13 @@ function withinBytes(
   const { spans: cut, bytes } = cutBeyond(added, maxBytes - stored.estimatedBytes)
   const { estimatedBytes, addedBytes } = growth
   return { growth: { ...growth, estimatedBytes: estimatedBytes - bytes, addedBytes: addedBytes - bytes }, cut }
+}
+
+/** Returns the spans whose usage counts. */
+function knownSpans(gathered: GatheredState | undefined): Iterable<CountedSpan> {
+  if (gathered === undefined) return []
+  const leftOut = readLeftOut(gathered.ranks, gathered.spans)
+  return leftOut.length === 0 ? gathered.spans : [...gathered.spans, ...leftOut]
 }
 
 /** Returns why the trace accepts none of these spans, or undefined if it accepts spans. */

@@ -45,14 +45,17 @@ export interface Replaced {
 }
 export const NOTHING_REPLACED: Replaced = { absorbed: [], removed: [] }
 
-/** Finds the steps that spans replace, among the stored spans and the new ones. */
-export function findReplaced(stored: Iterable<CountedSpan> | undefined, fresh: readonly GatheredSpan[]): Replaced {
-  const before = stored === undefined ? [] : [...stored]
-  const storedSteps = before.filter(({ step }) => step !== undefined)
+/**
+ * Finds the steps that spans replace, among the known spans and the new ones. Spans without a slot replace steps too,
+ * because their usage counts.
+ */
+export function findReplaced(known: Iterable<CountedSpan>, fresh: readonly GatheredSpan[]): Replaced {
+  const storedSteps: CountedSpan[] = []
+  for (const span of known) if (span.step !== undefined) storedSteps.push(span)
   const isStep = (span: GatheredSpan) => span.hints.callSpanId !== undefined
   if (storedSteps.length === 0 && !fresh.some(isStep)) return NOTHING_REPLACED
   const spans = fresh.filter(span => !isStep(span)).map(gatheredUsage)
-  const all = [...before.filter(({ step }) => step === undefined), ...spans]
+  const all = [...[...known].filter(({ step }) => step === undefined), ...spans]
   return {
     absorbed: fresh.filter(span => {
       if (!isStep(span)) return false

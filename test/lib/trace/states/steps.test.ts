@@ -134,3 +134,16 @@ t.test('only a serialised step is one', t => {
   }
   t.end()
 })
+
+t.test('a span without a slot replaces its step as well', t => {
+  const fill = Array.from({ length: 200 }, (_, i) => span(1000 + i, 0, 1))
+  const root = span(999, 0, 90, { hints: { level: ROOT } })
+  const failed = Array.from({ length: 30 }, (_, i) => span(2000 + i, 0, 1, { status: 'error' }))
+  for (const order of [
+    [[root, ...failed, ...fill], [request(1, 50, 'r', USAGE)], [requestStep(1, 50, 'r')]],
+    [[root, ...failed, ...fill], [requestStep(1, 50, 'r')], [request(1, 50, 'r', USAGE)]]
+  ]) {
+    t.match(exported(...order).trace, { inputTokens: 100, costUsd: 0.25 })
+  }
+  t.end()
+})
