@@ -4,8 +4,8 @@ import { type AddressInfo, connect, createServer as createSocketServer } from 'n
 import t, { type Test } from 'tap'
 import { Refusal } from '../../../lib/errors.ts'
 import { Exchange } from '../../../lib/http/exchange.ts'
-import { end, envelope, sendRawRefusal, sendRefusal, sendReply } from '../../../lib/http/reply.ts'
-import { Content, JsonPieces, JsonText } from '../../../lib/http/route.ts'
+import { end, envelope, sendRawRefusal, sendRefusal, sendReply, sendStream } from '../../../lib/http/reply.ts'
+import { Content, JsonPieces, JsonStream, JsonText } from '../../../lib/http/route.ts'
 import { MAX_BODY_BYTES } from '../../../lib/schema/input.ts'
 
 /** The address of a server that answers every request in this way. */
@@ -59,6 +59,36 @@ t.test('pieces go out in order, whatever their sizes, and a client that leaves h
   await once(socket, 'data')
   socket.destroy()
   t.equal((await fetch(url)).headers.get('content-length'), String(sizes.reduce((sum, size) => sum + size)))
+})
+
+t.test('a response that is sent while it is made comes whole, or is cut off where the client notices', async t => {
+  const failures: unknown[] = []
+  const streamOf = (parts: readonly string[], fails: boolean) =>
+    new JsonStream(async write => {
+      for (const part of parts) await write(part)
+      if (fails) throw new Refusal('unavailable', 'away')
+    })
+  const long = Array.from({ length: 40 }, (_, i) => String(i % 10).repeat(10_000))
+  const serveStream = (stream: JsonStream) =>
+    serve(t, exchange => {
+      void sendStream(exchange, {}, stream, () => {}).catch(error => {
+        failures.push(error.message)
+        if (!exchange.response.headersSent) sendRefusal(exchange, error)
+      })
+    })
+  const whole = await fetch((await serveStream(streamOf(['{"a":"', 'Ã©', '"}'], false))).url)
+  t.equal(whole.headers.get('content-length'), null)
+  t.equal(await whole.text(), '{"a":"é"}', 'each character is a byte')
+  const { url } = await serveStream(streamOf(long, false))
+  t.equal(await (await fetch(url)).text(), long.join(''))
+  t.equal(await (await fetch(url, { method: 'HEAD' })).text(), '')
+
+  const early = await fetch((await serveStream(streamOf(['{'], true))).url)
+  t.equal(early.status, 503, 'nothing was sent yet')
+  const late = await fetch((await serveStream(streamOf(long, true))).url)
+  t.equal(late.status, 200)
+  await t.rejects(late.text())
+  t.same(failures, ['away', 'away'])
 })
 
 t.test('a reply and the guard of its route add headers, and may say what is kept', async t => {
