@@ -1,6 +1,6 @@
 /**
- * Compares what it costs to add spans to a long trace and to a short one: the CPU time of node and PostgreSQL, and the WAL,
- * of an export of OpenTelemetry. They take turns, so that other work of the machine affects both.
+ * Compares the cost of adding spans to a long trace and to a short one: the CPU time of node and PostgreSQL, and the
+ * WAL, of an OTLP export. The two take turns, so that other work on the machine affects both.
  */
 import type { Sql } from 'postgres'
 import { Pool } from 'undici'

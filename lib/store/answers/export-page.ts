@@ -97,7 +97,8 @@ export async function fetchExportPage(
       ) t where bytes_before = 0 or bytes_before < ${PAGE_BYTES} and not ${isLong(sql, projectId)}
     )
     select coalesce(t.seq, s.trace_seq, c.trace_seq) as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks,
-      t.is_long as "isLong", ${hasMessages(sql, projectId)}, s.call_details as "callDetails", s.hash, ${sql.unsafe(DETAIL_COLUMNS)}
+      t.is_long as "isLong", ${hasMessages(sql, projectId)}, s.call_details as "callDetails", s.hash,
+      ${sql.unsafe(DETAIL_COLUMNS)}
     from page t
     full join (
       select * from spans where project_id = ${projectId}

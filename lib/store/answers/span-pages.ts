@@ -62,8 +62,8 @@ export function* pagesOf(
 }
 
 /**
- * Yields pages of a trace's spans with their texts. Each character of a string is one byte (byte-rows.ts). `more` is SQL
- * for fields of T that SpanRow lacks, over spans as s.
+ * Yields pages of a trace's spans with their texts. Each character of a string is one byte (byte-rows.ts). `more` is
+ * SQL for fields of T that SpanRow lacks, over spans as s.
  */
 export async function* readSpanPages<T extends SpanRow = SpanRow>(
   sql: Sql,

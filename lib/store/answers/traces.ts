@@ -180,7 +180,7 @@ export type WritePart = (part: string) => Promise<void>
 
 /**
  * Writes a whole trace part by part, so that few of its spans are in memory at once. All parts show the trace as of one
- * moment, because they are read in one transaction. Returns false, and writes nothing, if the project has no such trace.
+ * moment, because one transaction reads them. Returns false, and writes nothing, if the project has no such trace.
  */
 export function streamTrace(
   sql: Sql,

@@ -50,7 +50,8 @@ export async function forgetUnkept(sql: Sql): Promise<void> {
 export function readUnkept(sql: Sql, projectId?: number): Promise<UnkeptRow[]> {
   return sql<UnkeptRow[]>`
     select project_id as "projectId", signal, name, count,
-      (extract(epoch from first_at) * 1000)::bigint as "firstAt", (extract(epoch from last_at) * 1000)::bigint as "lastAt"
+      (extract(epoch from first_at) * 1000)::bigint as "firstAt",
+      (extract(epoch from last_at) * 1000)::bigint as "lastAt"
     from unkept_records where ${projectId === undefined ? sql`true` : sql`project_id = ${projectId}`}
     order by project_id, signal, count desc, name`
 }

@@ -45,8 +45,8 @@ export const inMs = (time: string): string => `floor(extract(epoch from ${time})
 
 /**
  * Reads the existing traces with these internal numbers, in no particular order. Only the beginning of a long text is
- * read. Texts packed together can only be read together, so all rows of the groups that have such a call are read. A row
- * without texts may belong to any group that is stored as a single slice.
+ * read. Texts packed together can only be read together, so all rows of the groups that have such a call are read. A
+ * row without texts may belong to any group that is stored as a single slice.
  */
 export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<TextSource[]> {
   if (seqs.length === 0) return []

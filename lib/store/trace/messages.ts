@@ -121,7 +121,10 @@ interface WaitingMessage {
 /** Name under which messages of model calls are counted. */
 const MESSAGES = 'messages of model calls'
 
-/** Marks messages whose span, or whose call's trace, has arrived, and deletes the rest. Returns their numbers by name. */
+/**
+ * Marks messages whose span, or whose call's trace, has arrived, and deletes the rest. Returns how many messages were
+ * deleted, by name.
+ */
 async function sweepProject(
   sql: Sql,
   projectId: number,

@@ -77,7 +77,8 @@ const SET_COST = `cost_usd = c.cost_usd, ranked = ${RANKED_IN_ALL}`
 const newsOfCosts = (projectId: number) =>
   newsAsJson(
     [
-      `select ${newsInSql('old', -1)} from changed c join traces old on old.project_id = ${projectId} and old.seq = c.seq
+      `select ${newsInSql('old', -1)} from changed c
+        join traces old on old.project_id = ${projectId} and old.seq = c.seq
         where old.ended_at is not null`,
       `select ${newsInSql('c', 1)} from changed c where c.ended_at is not null`
     ].join(' union all ')

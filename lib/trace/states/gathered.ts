@@ -89,8 +89,8 @@ const EMPTY_SPANS = '"spans":[],'
 /**
  * Returns the trace with these spans added. `before` is undefined if no spans are stored. `leftOut` contains spans
  * without a slot, whose claims, usage and failures still count. `end` completes a trace without a root
- * (lib/trace/states/idle.ts). `replaced` has the steps that
- * spans replace: their claims and usage count, but they are not among the trace's spans. Span and error counts are computed from the spans, not from stored counts.
+ * (lib/trace/states/idle.ts). `replaced` contains the steps that spans replace: their claims and usage count, but the
+ * steps are not among the trace's spans. Span and error counts are computed from the spans, not from stored counts.
  */
 export function gather(
   traceId: string,
