@@ -53,7 +53,7 @@ export interface IngestOptions {
   readonly heapMiB?: number
   /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
   readonly maxSpans?: number
-  /** Where calls without a cost get one from; without it, they get none. */
+  /** Prices for calls that state no cost. If undefined, such calls get none. */
   readonly prices?: PriceSource
   /** Size beyond which texts of an OpenTelemetry trace are cut; DEFAULT_MAX_TRACE_BYTES by default. */
   readonly maxTraceBytes?: number

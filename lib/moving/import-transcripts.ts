@@ -14,8 +14,8 @@ import { CodexTranscript } from './transcripts/codex.ts'
 import { otlpRequest } from './transcripts/otlp-request.ts'
 import {
   type AgentStep,
+  idIn,
   readFields,
-  readId,
   readJson,
   SHORT_QUIET_MS,
   type Transcript
@@ -334,7 +334,7 @@ class TranscriptFile {
     const text = await readFile(this.#path.replace(/jsonl$/, 'meta.json'), 'utf8').catch(() => undefined)
     if (text === undefined) return
     const { toolUseId, agentType, finished } = readFields(readJson(text))
-    transcript.subagent = { toolUseId: readId(toolUseId), type: readId(agentType), isFinished: finished === true }
+    transcript.subagent = { toolUseId: idIn(toolUseId), type: idIn(agentType), isFinished: finished === true }
   }
 }
 

@@ -7,7 +7,7 @@ import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import { plant, readTree, type Tree } from './attribute-tree.ts'
 import type { Fields } from './fields.ts'
-import { type DialectKind, kindOf } from './kind-names.ts'
+import { type DialectKind, kindByName } from './kind-names.ts'
 import { freeForm, freeOf, readForm, type TextForm } from './wire/attribute-values.ts'
 import type { OtlpEvent } from './wire/request.ts'
 
@@ -110,7 +110,7 @@ export const composed =
 export function kindBy(name: string, form: TextForm = 'text'): (fields: Fields) => DialectKind | undefined {
   return fields => {
     const value = readForm(fields.get(name), form)
-    return typeof value === 'string' ? kindOf(value) : undefined
+    return typeof value === 'string' ? kindByName(value) : undefined
   }
 }
 

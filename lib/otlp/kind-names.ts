@@ -42,7 +42,7 @@ const UNKNOWN = 'unknown'
 const kindOrUnknown = remembering(name => KINDS.get(plainOf(name)) ?? UNKNOWN)
 
 /** Returns the kind of an operation; undefined if its name says nothing. */
-export function kindOf(name: string): DialectKind | undefined {
+export function kindByName(name: string): DialectKind | undefined {
   const kind = kindOrUnknown(name)
   return kind === UNKNOWN ? undefined : kind
 }

@@ -17,9 +17,9 @@ import { dialects, namesOf, unquoted } from './dialects.ts'
 import { Fields, groupOf } from './fields.ts'
 import { readKind } from './kind.ts'
 import type { DialectKind } from './kind-names.ts'
-import { readStatus } from './status.ts'
+import { readSpanStatus } from './status.ts'
 import { cutAttribute, replaceNul, textOfAttribute } from './text.ts'
-import { readHints, readLevel, readSender, type Sender } from './trace-hints.ts'
+import { type ResourceClaims, readHints, readLevel, readSender } from './trace-hints.ts'
 import { readCost, readTokens } from './usage.ts'
 import { freeObject, freeOf, type Member } from './wire/attribute-values.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './wire/request.ts'
@@ -34,7 +34,7 @@ export interface MappedSpan {
 export interface DescribedOrigin {
   readonly members: readonly Member[]
   readonly resource: FreeJson | undefined
-  readonly sender: Sender
+  readonly sender: ResourceClaims
 }
 
 const MODELS = namesOf(dialect => dialect.model)
@@ -67,7 +67,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     parentSpanId,
     name,
     kind,
-    status: readStatus(span, fields),
+    status: readSpanStatus(span, fields),
     startedAt,
     // The end can precede the start if the clock was set back or the span never ended.
     endedAt: endMicros < startMicros ? startedAt : timestampOf(endMicros),
@@ -146,7 +146,7 @@ export function readNeed(span: OtlpSpan, { sender }: DescribedOrigin): Needed {
   const level = readLevel(span, fields, parentId)
   return {
     isRoot: parentId === null,
-    failed: readStatus(span, fields) === 'error' || level === PROCESS_ROOT,
+    failed: readSpanStatus(span, fields) === 'error' || level === PROCESS_ROOT,
     kind: readKind(fields, span.kind)
   }
 }

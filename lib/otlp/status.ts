@@ -10,7 +10,7 @@ const HTTP_STATUSES = ['http.response.status_code', 'http.status_code']
 const FINISH_REASONS = ['gen_ai.response.finish_reasons', 'ai.response.finishReason', 'gen_ai.response.finish_reason']
 const FAILURES = groupOf(['error.type', 'success', ...FINISH_REASONS, ...HTTP_STATUSES])
 
-export function readStatus({ statusCode }: OtlpSpan, fields: Fields): Status {
+export function readSpanStatus({ statusCode }: OtlpSpan, fields: Fields): Status {
   if (fields.get('langfuse.observation.level') === 'ERROR') return 'error'
   const status = STATUSES[statusCode] ?? 'unset'
   return status === 'unset' && fields.mentions(FAILURES) && saysFailed(fields) ? 'error' : status

@@ -64,7 +64,7 @@ export function readHints(
   name: string,
   kind: DialectKind,
   parentId: string | null,
-  { resource, sender }: { readonly resource: FreeJson | undefined; readonly sender: Sender }
+  { resource, sender }: { readonly resource: FreeJson | undefined; readonly sender: ResourceClaims }
 ): SpanHints {
   const { startMicros, endMicros } = span
   const identifies = fields.mentions(IDENTITIES)
@@ -95,7 +95,7 @@ function findOwnSession(fields: Fields): string | undefined {
 }
 
 /** The claims of a resource about the traces of its spans. */
-export interface Sender {
+export interface ResourceClaims {
   readonly serviceName: string | undefined
   readonly sessionId: string | undefined
   readonly userId: string | undefined
@@ -103,7 +103,7 @@ export interface Sender {
   readonly isCodex: boolean
 }
 
-export function readSender({ resource, scopeName }: Origin): Sender {
+export function readSender({ resource, scopeName }: Origin): ResourceClaims {
   const service = textOfAttribute(resource.get('service.name'), MAX_NAME)
   return {
     // SDKs send `unknown_service:` and the program if no name is configured.

@@ -16,15 +16,15 @@ import { agentRun, type Frame, modelCall, NO_RESULT, toolCall } from './steps.ts
 import {
   type AgentStep,
   type ContentPart,
+  idIn,
   LONG_QUIET_MS,
   type ModelMessage,
   NO_STEPS,
   readCount,
   readFields,
-  readId,
   readMs,
-  readString,
   SHORT_QUIET_MS,
+  stringIn,
   type Transcript
 } from './transcript.ts'
 
@@ -117,7 +117,7 @@ export class ClaudeCodeTranscript implements Transcript {
     const fields = readFields(line)
     const timeMs = readMs(fields.timestamp)
     if (fields.type === 'queue-operation' && this.#streams.size === 0) this.#beganMs ??= timeMs
-    if (fields.type === 'api-request' && timeMs !== undefined) this.#requests.set(readString(fields.id), timeMs)
+    if (fields.type === 'api-request' && timeMs !== undefined) this.#requests.set(stringIn(fields.id), timeMs)
     if (fields.type === 'attachment') this.#readAttachment(fields)
     if (fields.type === 'cost-state') for (const stream of this.#streams.values()) this.#endOf(stream)
     const isStep = fields.type === 'user' || fields.type === 'assistant' || fields.type === 'system'
@@ -151,7 +151,7 @@ export class ClaudeCodeTranscript implements Transcript {
 
   /** Returns the stream of a line: the session's, or that of a subagent. */
   #streamOf(line: Line): Stream {
-    const name = line.isSidechain === true ? (readId(line.agentId) ?? this.#asideOf(line)) : MAIN
+    const name = line.isSidechain === true ? (idIn(line.agentId) ?? this.#asideOf(line)) : MAIN
     const known = this.#streams.get(name)
     if (known !== undefined) return known
     const stream = { turn: undefined, open: undefined }
@@ -161,8 +161,8 @@ export class ClaudeCodeTranscript implements Transcript {
 
   /** Old transcripts name no subagents. The lines of one refer to each other. */
   #asideOf({ uuid, parentUuid }: Line): string {
-    const aside = this.#asides.get(readString(parentUuid)) ?? `aside ${readString(uuid)}`
-    this.#asides.set(readString(uuid), aside)
+    const aside = this.#asides.get(stringIn(parentUuid)) ?? `aside ${stringIn(uuid)}`
+    this.#asides.set(stringIn(uuid), aside)
     return aside
   }
 
@@ -198,11 +198,11 @@ export class ClaudeCodeTranscript implements Transcript {
   }
 
   #begin(line: Line, timeMs: number, input: ModelMessage | undefined, text: string): Turn {
-    const session = readString(line.sessionId)
+    const session = stringIn(line.sessionId)
     const isAside = line.isSidechain === true
-    const uuid = readString(line.uuid)
+    const uuid = stringIn(line.uuid)
     const own = this.#streams.get(MAIN)?.turn
-    const named = readId(line.promptId) ?? (isAside ? own?.promptId : undefined)
+    const named = idIn(line.promptId) ?? (isAside ? own?.promptId : undefined)
     // A forked session has rewritten the prompt ids of copied lines, so several prompts may have the same.
     const isTaken = named === undefined || (!isAside && this.#prompts.has(named))
     const promptId = isTaken ? uuid : named
@@ -214,21 +214,21 @@ export class ClaudeCodeTranscript implements Transcript {
     return {
       traceId: traceIdOf(session, promptId),
       session,
-      program: { name: PROGRAM, version: readString(line.version) },
+      program: { name: PROGRAM, version: stringIn(line.version) },
       spanId: isRoot ? promptSpanId : stepIdOf(session, 'prompt', uuid),
       promptId: input === undefined ? undefined : promptId,
       promptSpanId: isRoot ? undefined : promptSpanId,
       toolSpanId: isRoot || caller === undefined ? undefined : stepIdOf(session, 'tool', caller.id),
       agent: isAside ? (caller?.agent ?? 'subagent') : undefined,
-      agentId: isAside ? readId(line.agentId) : undefined,
+      agentId: isAside ? idIn(line.agentId) : undefined,
       startMs: timeMs,
       input,
       text,
       metadata: {
-        cwd: readId(line.cwd),
-        gitBranch: readId(line.gitBranch),
-        version: readId(line.version),
-        entrypoint: readId(line.entrypoint)
+        cwd: idIn(line.cwd),
+        gitBranch: idIn(line.gitBranch),
+        version: idIn(line.version),
+        entrypoint: idIn(line.entrypoint)
       },
       tools: new Map(),
       returned: new Set(),
@@ -251,12 +251,12 @@ export class ClaudeCodeTranscript implements Transcript {
       if (line.isApiErrorMessage === true) this.#fail(turn, line, parts, timeMs)
       return
     }
-    const id = readId(message.id) ?? readString(line.uuid)
+    const id = idIn(message.id) ?? stringIn(line.uuid)
     if (stream.open !== undefined && stream.open.id !== id) this.#complete(stream)
     for (const part of parts) {
       if (part.type !== 'tool_call') continue
       const { id, name, arguments: input } = part
-      turn.tools.set(readString(id), { name: readString(name), input, startMs: timeMs })
+      turn.tools.set(stringIn(id), { name: stringIn(name), input, startMs: timeMs })
     }
     // A line that comes too late. Its message was complete by all that its transcript said.
     if (turn.returned.has(id)) return
@@ -264,8 +264,8 @@ export class ClaudeCodeTranscript implements Transcript {
     const { open } = stream
     open.parts.push(...parts)
     open.endMs = timeMs
-    open.stopReason = readId(message.stop_reason) ?? open.stopReason
-    open.model = readId(message.model) ?? open.model
+    open.stopReason = idIn(message.stop_reason) ?? open.stopReason
+    open.model = idIn(message.model) ?? open.model
     // Each line repeats the usage so far.
     for (const [name, value] of Object.entries(readFields(message.usage))) {
       const count = readCount(value)
@@ -275,14 +275,14 @@ export class ClaudeCodeTranscript implements Transcript {
   }
 
   #open(turn: Turn, line: Line, id: string, timeMs: number): OpenMessage {
-    const reference = readId(line.requestRef)
+    const reference = idIn(line.requestRef)
     const beganMs = reference === undefined ? undefined : this.#requests.get(reference)
     // The request of a copied message is in the transcript of the original.
     if (reference !== undefined && beganMs === undefined && turn.returned.size === 0) {
       turn.isCopy = true
       this.#prompts.delete(turn.promptId ?? '')
     }
-    const requestId = readId(line.requestId)
+    const requestId = idIn(line.requestId)
     const isOwn = requestId !== undefined && (this.#messages.get(requestId) ?? id) === id
     if (isOwn) this.#messages.set(requestId, id)
     const news = turn.news
@@ -291,7 +291,7 @@ export class ClaudeCodeTranscript implements Transcript {
       id,
       callId: isOwn ? requestId : id,
       requestId,
-      requestModel: readId(line.requestedModel),
+      requestModel: idIn(line.requestedModel),
       startMs: Math.min(beganMs ?? turn.readyMs, timeMs),
       news,
       parts: [],
@@ -345,9 +345,9 @@ export class ClaudeCodeTranscript implements Transcript {
 
   /** Ends the turn with a model call that failed for good. */
   #fail(turn: Turn, line: Line, parts: ContentPart[], timeMs: number): void {
-    const error = parts.map(({ content }) => readString(content)).join('\n')
-    const requestId = readId(line.requestId)
-    const uuid = readString(line.uuid)
+    const error = parts.map(({ content }) => stringIn(content)).join('\n')
+    const requestId = idIn(line.requestId)
+    const uuid = stringIn(line.uuid)
     const isOwn = requestId !== undefined && !this.#messages.has(requestId)
     if (isOwn) this.#messages.set(requestId, uuid)
     this.#emit(
@@ -366,13 +366,13 @@ export class ClaudeCodeTranscript implements Transcript {
 
   #finishTool(stream: Stream, result: Line, timeMs: number): void {
     const { turn } = stream
-    const id = readString(result.tool_use_id)
+    const id = stringIn(result.tool_use_id)
     const tool = turn?.tools.get(id)
     if (turn === undefined || tool === undefined) return
     const output = readResult(result.content)
     const failed = result.is_error === true
     turn.tools.delete(id)
-    this.#emit(turn, this.#toolStep(turn, id, tool, timeMs, output, failed ? readString(output) : undefined))
+    this.#emit(turn, this.#toolStep(turn, id, tool, timeMs, output, failed ? stringIn(output) : undefined))
     turn.news.push({ role: 'tool', parts: [{ type: 'tool_call_response', id, response: output }] })
     turn.readyMs = timeMs
     turn.endMs = Math.max(turn.endMs, timeMs)
@@ -450,7 +450,7 @@ const hasText = ({ parts }: Pick<OpenMessage, 'parts'>): boolean => parts.some((
 function callerOf(turn: Turn | undefined, task: string): { id: string; agent: string | undefined } | undefined {
   for (const [id, { input }] of turn?.tools ?? []) {
     const { prompt, subagent_type } = readFields(input)
-    if (prompt === task) return { id, agent: readId(subagent_type) }
+    if (prompt === task) return { id, agent: idIn(subagent_type) }
   }
   return undefined
 }

@@ -1,6 +1,6 @@
 /** Reads the content of Anthropic's messages as OpenTelemetry's parts. */
 import type { Json } from '../../trace/json/exact-json.ts'
-import { type ContentPart, type ModelMessage, readFields, readList, readString } from './transcript.ts'
+import { type ContentPart, type ModelMessage, readFields, readList, stringIn } from './transcript.ts'
 
 /** A model's message, of whose lines more may follow. */
 export interface OpenMessage {
@@ -27,7 +27,7 @@ export function contentOf(content: Json): {
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : readList(content)
   const results = blocks.filter(block => readFields(block).type === 'tool_result')
   const parts = partsOf(blocks.filter(block => !results.includes(block)))
-  const text = parts.flatMap(({ type, content }) => (type === 'text' ? [readString(content)] : [])).join('\n')
+  const text = parts.flatMap(({ type, content }) => (type === 'text' ? [stringIn(content)] : [])).join('\n')
   return { results, parts, text }
 }
 
@@ -42,14 +42,14 @@ function partOf(block: Json): ContentPart {
   if (type === 'image' || type === 'document') {
     const { media_type, data } = readFields(source)
     if (typeof data === 'string')
-      return { type: 'blob', modality: readString(type), mime_type: media_type, content: data }
+      return { type: 'blob', modality: stringIn(type), mime_type: media_type, content: data }
   }
-  return { ...fields, type: readString(type) }
+  return { ...fields, type: stringIn(type) }
 }
 
 /** Returns a tool's result: its text, or its blocks if it has others than text. */
 export function readResult(content: Json): Json {
   if (!Array.isArray(content)) return content
   const blocks = content.map(readFields)
-  return blocks.every(({ type }) => type === 'text') ? blocks.map(({ text }) => readString(text)).join('\n') : content
+  return blocks.every(({ type }) => type === 'text') ? blocks.map(({ text }) => stringIn(text)).join('\n') : content
 }

@@ -1,6 +1,6 @@
 /** Reads the items and events of Codex's transcripts. */
 import type { Json } from '../../trace/json/exact-json.ts'
-import { readFields, readJson, readList, readString } from './transcript.ts'
+import { readFields, readJson, readList, stringIn } from './transcript.ts'
 
 type Fields = Readonly<Record<string, Json>>
 
@@ -12,7 +12,7 @@ export function textOfItem({ content, summary }: Fields): string {
 
 /** Returns what a tool was called with: JSON as text, a string, or an action. */
 export function inputOf({ arguments: text, input, action }: Fields): Json {
-  return text === undefined ? (input ?? action) : (readJson(readString(text)) ?? text)
+  return text === undefined ? (input ?? action) : (readJson(stringIn(text)) ?? text)
 }
 
 /** Matches the exit code that precedes the output of a command. */
@@ -35,14 +35,14 @@ export function readOutput(value: Json): { readonly output: Json; readonly failu
 
 /** Returns why a call failed, from the event or item that says how it ended. */
 export function readFailure({ type, status, exit_code, result, error }: Fields): string | undefined {
-  const isEnd = readString(type).endsWith('_end') || /^[A-Z]/.test(readString(type))
+  const isEnd = stringIn(type).endsWith('_end') || /^[A-Z]/.test(stringIn(type))
   if (!isEnd) return undefined
   if (exit_code !== undefined && exit_code !== 0) return exitOf(exit_code)
   const { Err, Ok } = readFields(result)
-  if (Err !== undefined) return readString(Err) || 'the tool failed'
+  if (Err !== undefined) return stringIn(Err) || 'the tool failed'
   if (readFields(Ok).isError === true || readFields(Ok).is_error === true) return 'the tool answered with an error'
   if (status !== 'failed' && status !== 'declined') return undefined
-  return readString(readFields(error).message) || `the call was ${status === 'failed' ? 'unsuccessful' : 'declined'}`
+  return stringIn(readFields(error).message) || `the call was ${status === 'failed' ? 'unsuccessful' : 'declined'}`
 }
 
 const exitOf = (code: Json): string => `exit code ${code}`

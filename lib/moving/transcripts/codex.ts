@@ -16,14 +16,14 @@ import { agentRun, type CallUsage, type Frame, modelCall, NO_RESULT, toolCall } 
 import {
   type AgentStep,
   type ContentPart,
+  idIn,
   LONG_QUIET_MS,
   type ModelMessage,
   NO_STEPS,
   readCount,
   readFields,
-  readId,
   readMs,
-  readString,
+  stringIn,
   type Transcript
 } from './transcript.ts'
 
@@ -124,38 +124,38 @@ export class CodexTranscript implements Transcript {
     }
     const turn = this.#turn
     if (turn === undefined) return
-    if (type === 'user_message') turn.prompt ??= readString(event.message)
+    if (type === 'user_message') turn.prompt ??= stringIn(event.message)
     else if (type === 'item_completed') this.#readCompleted(turn, readFields(event.item))
     else if (type === 'token_count') this.#readCount(turn, readFields(event.info), timeMs)
-    else if (type === 'error') turn.error = readString(event.message)
+    else if (type === 'error') turn.error = stringIn(event.message)
     else if (type === 'task_complete') {
-      turn.answer = readId(event.last_agent_message) ?? turn.answer
+      turn.answer = idIn(event.last_agent_message) ?? turn.answer
       this.#close(turn, timeMs, turn.error === undefined)
     } else if (type === 'turn_aborted') this.#close(turn, timeMs, false)
     else {
       const failure = readFailure(event)
-      if (failure !== undefined) turn.failures.set(readString(event.call_id), failure)
+      if (failure !== undefined) turn.failures.set(stringIn(event.call_id), failure)
     }
   }
 
   #readCompleted(turn: Turn, item: Fields): void {
     if (item.type === 'UserMessage') turn.prompt ??= textOfItem(item)
     const failure = readFailure(item)
-    if (failure !== undefined) turn.failures.set(readString(item.id), failure)
+    if (failure !== undefined) turn.failures.set(stringIn(item.id), failure)
   }
 
   #readContext({ model, turn_id }: Fields): void {
     const turn = this.#turn
-    if (turn === undefined || (readId(turn_id) ?? turn.id) !== turn.id) return
-    turn.model = readId(model) ?? turn.model
+    if (turn === undefined || (idIn(turn_id) ?? turn.id) !== turn.id) return
+    turn.model = idIn(model) ?? turn.model
   }
 
   #begin(thread: Thread, event: Fields, timeMs: number): void {
     if (this.#turn !== undefined) this.#close(this.#turn, this.#turn.endMs, this.#turn.answer !== undefined)
     this.#turns++
-    const id = readId(event.turn_id) ?? `turn ${this.#turns}`
-    const root = readId(event.root_turn_id) ?? id
-    const parent = readId(readFields(event.turn_attribution).parent_turn_id)
+    const id = idIn(event.turn_id) ?? `turn ${this.#turns}`
+    const root = idIn(event.root_turn_id) ?? id
+    const parent = idIn(readFields(event.turn_attribution).parent_turn_id)
     const { session, version } = thread
     this.#turn = {
       id,
@@ -191,20 +191,20 @@ export class CodexTranscript implements Transcript {
     }
     if (type === 'message' && role !== 'assistant') return
     turn.endMs = timeMs
-    const id = readId(call_id)
+    const id = idIn(call_id)
     if (type === 'message') {
       turn.answer = textOfItem(item)
       turn.parts.push({ type: 'text', content: turn.answer })
     } else if (type === 'reasoning') {
       const text = textOfItem(item)
       if (text !== '') turn.parts.push({ type: 'reasoning', content: text })
-    } else if (id !== undefined && readString(type).endsWith('_output')) this.#finishTool(turn, id, item, timeMs)
-    else if (id !== undefined && readString(type).endsWith('_call')) {
+    } else if (id !== undefined && stringIn(type).endsWith('_output')) this.#finishTool(turn, id, item, timeMs)
+    else if (id !== undefined && stringIn(type).endsWith('_call')) {
       const name = nameOf(item)
       const input = inputOf(item)
       turn.tools.set(id, { name, input, startMs: timeMs })
       turn.parts.push({ type: 'tool_call', id, name, arguments: input })
-    } else if (readString(type).endsWith('_call')) turn.parts.push({ ...item, type: readString(type) })
+    } else if (stringIn(type).endsWith('_call')) turn.parts.push({ ...item, type: stringIn(type) })
   }
 
   #finishTool(turn: Turn, id: string, item: Fields, timeMs: number): void {
@@ -232,8 +232,8 @@ export class CodexTranscript implements Transcript {
     this.#hasUsage = true
     const turn = this.#turn
     // A forked thread has the records of the original.
-    if (turn === undefined || (readId(record.thread_id) ?? thread.id) !== thread.id) return
-    this.#finishCall(turn, readId(record.response_id), usageOf(readFields(record.usage)), timeMs)
+    if (turn === undefined || (idIn(record.thread_id) ?? thread.id) !== thread.id) return
+    this.#finishCall(turn, idIn(record.response_id), usageOf(readFields(record.usage)), timeMs)
   }
 
   #readCount(turn: Turn, info: Fields, timeMs: number): void {
@@ -290,23 +290,23 @@ export class CodexTranscript implements Transcript {
 }
 
 function threadOf(meta: Fields): Thread {
-  const id = readString(meta.id)
+  const id = stringIn(meta.id)
   const spawn = readFields(readFields(readFields(meta.source).subagent).thread_spawn)
   const isSubagent = meta.parent_thread_id !== undefined || Object.keys(spawn).length > 0
-  const name = readId(meta.agent_role) ?? readId(spawn.agent_role) ?? readId(meta.agent_nickname) ?? 'subagent'
+  const name = idIn(meta.agent_role) ?? idIn(spawn.agent_role) ?? idIn(meta.agent_nickname) ?? 'subagent'
   return {
     id,
-    session: readId(meta.session_id) ?? id,
-    version: readString(meta.cli_version),
-    provider: readId(meta.model_provider) ?? 'openai',
+    session: idIn(meta.session_id) ?? id,
+    version: stringIn(meta.cli_version),
+    provider: idIn(meta.model_provider) ?? 'openai',
     agent: isSubagent ? name : undefined,
     isFork: meta.forked_from_id !== undefined,
     metadata: {
-      cwd: readId(meta.cwd),
-      gitBranch: readId(readFields(meta.git).branch),
-      gitCommit: readId(readFields(meta.git).commit_hash),
-      version: readId(meta.cli_version),
-      originator: readId(meta.originator)
+      cwd: idIn(meta.cwd),
+      gitBranch: idIn(readFields(meta.git).branch),
+      gitCommit: idIn(readFields(meta.git).commit_hash),
+      version: idIn(meta.cli_version),
+      originator: idIn(meta.originator)
     }
   }
 }
@@ -316,8 +316,8 @@ const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7/
 const isBefore = (id: string, other: string): boolean => UUID_7.test(id) && UUID_7.test(other) && id < other
 
 function nameOf({ type, name, namespace }: Fields): string {
-  const own = readId(name) ?? readString(type).replace(/_call$/, '')
-  return readId(namespace) === undefined ? own : `${namespace}.${own}`
+  const own = idIn(name) ?? stringIn(type).replace(/_call$/, '')
+  return idIn(namespace) === undefined ? own : `${namespace}.${own}`
 }
 
 function usageOf(usage: Fields): CallUsage {

@@ -70,9 +70,8 @@ const NOTHING: Fields = {}
 export const readFields = (value: Json): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : NOTHING
 export const readList = (value: Json): readonly Json[] => (Array.isArray(value) ? value : [])
-export const readString = (value: Json): string => (typeof value === 'string' ? value : '')
-export const readId = (value: Json): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : undefined
+export const stringIn = (value: Json): string => (typeof value === 'string' ? value : '')
+export const idIn = (value: Json): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
 export function readCount(value: Json): number | undefined {
   const count = plainNumber(value)

@@ -15,7 +15,7 @@ import { stepIdOf, traceIdOf } from './ids.ts'
 export interface AgentRecord {
   /** The row for the span of the call; undefined if the record says nothing about it. */
   readonly row: PlacedMessages | undefined
-  readonly step: Step | undefined
+  readonly step: RecordStep | undefined
   readonly taken: ReadonlySet<string>
   /** The span that the call belongs to, for records that name none. */
   readonly traceId: string
@@ -24,7 +24,7 @@ export interface AgentRecord {
 }
 
 /** A span that a record makes. Its attributes have the names of OpenTelemetry's GenAI conventions. */
-export interface Step {
+export interface RecordStep {
   readonly traceId: string
   readonly id: string
   /** The id that a span of this call has if it was made from a transcript. */
@@ -127,7 +127,7 @@ interface StepPlace {
 
 const OPERATIONS = { prompt: 'invoke_agent', request: 'chat', tool: 'execute_tool' } as const
 
-function stepOf(record: LogRecord, event: AgentEvent, { traceId, callSpanId, target, named }: StepPlace): Step {
+function stepOf(record: LogRecord, event: AgentEvent, { traceId, callSpanId, target, named }: StepPlace): RecordStep {
   const { kind, session, prompt, model, tool, usage } = event
   const { micros, origin } = record
   const agent = origin.resource.get('service.name')

@@ -1,12 +1,12 @@
 /** Writes steps as an export in OTLP's JSON encoding, and reads them, so that steps are mapped as other spans are. */
 import { LosslessNumber } from 'lossless-json'
 import type { Json } from '../../trace/json/exact-json.ts'
-import type { Step } from './agent-records.ts'
+import type { RecordStep } from './agent-records.ts'
 
 /** Attribute of a step that only this module and the reader of steps know. */
 export const CALL_SPAN = 'spoor.step.call_span_id'
 
-export function encodeSteps(steps: readonly Step[]): Uint8Array {
+export function encodeSteps(steps: readonly RecordStep[]): Uint8Array {
   const resourceSpans = steps.map(step => ({
     resource: { attributes: attributesOf(step.resource) },
     scopeSpans: [{ spans: [spanOf(step)] }]
@@ -14,7 +14,7 @@ export function encodeSteps(steps: readonly Step[]): Uint8Array {
   return Buffer.from(JSON.stringify({ resourceSpans }))
 }
 
-function spanOf({ attributes, failure, ...step }: Step) {
+function spanOf({ attributes, failure, ...step }: RecordStep) {
   return {
     traceId: step.traceId,
     spanId: step.id,

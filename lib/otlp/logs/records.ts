@@ -1,7 +1,7 @@
 /** Reads an export of log records: additions to spans, steps of coding agents, and the names of other records. */
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import { nameOfAgentEvent } from '../agents/agent-events.ts'
-import { type AgentRecord, namesSpan, readAgentRecords, type Step } from '../agents/agent-records.ts'
+import { type AgentRecord, namesSpan, type RecordStep, readAgentRecords } from '../agents/agent-records.ts'
 import { encodeSteps } from '../agents/steps.ts'
 import type { OtlpEncoding } from '../wire/request.ts'
 import { decodeLogs, type LogRecord } from './decode.ts'
@@ -26,7 +26,7 @@ export interface Logs {
 export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
   const messages: PlacedMessages[] = []
   const events: PlacedMessages[] = []
-  const steps: Step[] = []
+  const steps: RecordStep[] = []
   const unkept = new Map<string, number>()
   let unplaced = 0
   let others = 0

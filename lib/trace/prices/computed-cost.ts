@@ -7,7 +7,7 @@ import type { PreparedSpan } from '../prepared.ts'
 import { isCall } from '../span-usage.ts'
 import { BUNDLED_PRICES, findBundled, pricesAt } from './bundled.ts'
 import { findOwn, type OwnPrice } from './own.ts'
-import { type CallTokens, costOf } from './token-prices.ts'
+import { type CallTokens, priceTokens } from './token-prices.ts'
 
 /** The span fields from which a cost is computed. */
 export type PricedCall = Pick<
@@ -39,10 +39,10 @@ export function priceCall(
   const tokens = tokensOf(call, details)
   if (tokens === undefined) return undefined
   const price = findOwn(own, model, startedAt)
-  if (price !== undefined) return { costUsd: costOf(price, tokens), computedCost: { model, prices: 'own' } }
+  if (price !== undefined) return { costUsd: priceTokens(price, tokens), computedCost: { model, prices: 'own' } }
   const bundled = findBundled(provider, model, mayLoad)
   if (bundled === null) return null
-  const costUsd = costOf(pricesAt(bundled, startedAt), tokens)
+  const costUsd = priceTokens(pricesAt(bundled, startedAt), tokens)
   return { costUsd, computedCost: { model: bundled.id, prices: BUNDLED_PRICES.date } }
 }
 

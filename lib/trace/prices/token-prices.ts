@@ -30,7 +30,7 @@ export interface CallTokens {
 /** Digits of a cost that mean something. More would show that prices have no exact binary form. */
 const DIGITS = 12
 
-export function costOf(prices: TokenPrices, tokens: CallTokens): number {
+export function priceTokens(prices: TokenPrices, tokens: CallTokens): number {
   const { output, cacheRead, cacheWrite } = tokens
   // A part larger than its whole was counted beside it.
   const input = Math.max(tokens.input, cacheRead + cacheWrite)

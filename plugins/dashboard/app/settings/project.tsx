@@ -103,7 +103,7 @@ function Unkept({ unkept, zone }: { unkept: ProjectAnswer['unkept']; zone: Zone 
     <section class="short">
       <h2>Received and not kept</h2>
       <p>
-        A log record is kept if it names a span, or a session and a call of a coding agent. Metrics are not kept. Set{' '}
+        Log records are kept if they name a span, or a session and a coding agent's call. Metrics are not kept. Set{' '}
         <code>OTEL_LOGS_EXPORTER=none</code> or <code>OTEL_METRICS_EXPORTER=none</code> in the program to stop them.
       </p>
       <dl class="plain-facts">

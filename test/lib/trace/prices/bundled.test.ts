@@ -5,7 +5,7 @@ import { calcPrice, findProvider, type ModelInfo } from '@pydantic/genai-prices'
 import fc from 'fast-check'
 import t from 'tap'
 import { BUNDLED_PRICES, findBundled, learnModels, pricesAt } from '../../../../lib/trace/prices/bundled.ts'
-import { costOf } from '../../../../lib/trace/prices/token-prices.ts'
+import { priceTokens } from '../../../../lib/trace/prices/token-prices.ts'
 import { runs } from '../../../torture/orders.ts'
 
 const PROVIDERS = ['openai', 'anthropic', 'google', 'azure', 'aws', 'mistral', 'groq', 'deepseek', 'x-ai', 'perplexity']
@@ -56,7 +56,13 @@ t.test('each cost is that of the package, at any time and for any tokens', async
         if (wanted === null || !hasTokens(wanted.model)) return assert.equal(found, null)
         assert.ok(found)
         assert.equal(found.id, `${wanted.provider.id}/${wanted.model.id}`)
-        const cost = costOf(pricesAt(found, time.toISOString()), { input, cacheRead, cacheWrite, output, reasoning })
+        const cost = priceTokens(pricesAt(found, time.toISOString()), {
+          input,
+          cacheRead,
+          cacheWrite,
+          output,
+          reasoning
+        })
         assert.ok(Math.abs(cost - wanted.total_price) <= 1e-9 * wanted.total_price, `${cost} for ${wanted.total_price}`)
       }
     ),

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { type PricedCall, priceCall } from '../../../../lib/trace/prices/computed-cost.ts'
 import { findOwn, type OwnPrice } from '../../../../lib/trace/prices/own.ts'
-import { costOf } from '../../../../lib/trace/prices/token-prices.ts'
+import { priceTokens } from '../../../../lib/trace/prices/token-prices.ts'
 
 const call = (over: Partial<PricedCall> = {}): PricedCall => ({
   ...{ kind: 'llm', provider: null, model: 'm', startedAt: '2026-11-21T12:00:00.000Z' },
@@ -74,7 +74,11 @@ t.test('a tier applies to all tokens of a call', async t => {
     ]
   }
   const none = { output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 }
-  const cost = (input: number) => costOf({ input: tiered }, { ...none, input })
+  const cost = (input: number) => priceTokens({ input: tiered }, { ...none, input })
   t.strictSame([100, 101, 200, 201].map(cost), [100, 202, 400, 603])
-  t.equal(costOf({ input: 0.1e6, call: 0.25 }, { ...none, input: 3 }), 0.55, 'without the noise of binary fractions')
+  t.equal(
+    priceTokens({ input: 0.1e6, call: 0.25 }, { ...none, input: 3 }),
+    0.55,
+    'without the noise of binary fractions'
+  )
 })
