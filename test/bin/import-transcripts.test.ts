@@ -137,6 +137,27 @@ t.test('transcripts of Codex come through a server, forks and subagents included
   t.equal(traces[3].usage.inputTokens, 17_007 + 17_011 + 17_021 + 17_015 + 17_018)
 })
 
+t.test('the transcript and the log records of a session are one trace, whichever comes first', async t => {
+  const folder = join(TRANSCRIPTS, '..', 'both-ways', 'claude-code-2.1.332')
+  const { requests } = JSON.parse(await readFile(join(folder, 'logs.json'), 'utf8'))
+  const seen: string[][] = []
+  for (const order of ['records', 'transcript']) {
+    const service = await testService(t)
+    const sendRecords = async () => {
+      for (const body of requests) t.equal((await service.call('POST', '/api/v1/otlp/v1/logs', { body })).status, 200)
+    }
+    if (order === 'records') await sendRecords()
+    const counts = await jsonHere(['import', '--format', 'claude-code', join(folder, 'session.jsonl')], remote(service))
+    t.match(counts, { prompts: 1, steps: 7, refused: 0 })
+    if (order === 'transcript') await sendRecords()
+    const traces = await tracesOf(service)
+    t.match(traces, [{ status: 'ok', spanCount: 7, costUsd: 0.028503 }], order)
+    t.match(traces[0].usage, { inputTokens: 3 * 18_900 + 46, outputTokens: 136 })
+    seen.push(outline(traces[0]))
+  }
+  t.same(seen[0], seen[1])
+})
+
 t.test('a transcript that has grown adds the rest, and is complete at the end', async t => {
   const service = await testService(t)
   const env = configurationFor(service.database)
