@@ -8,7 +8,7 @@ import type { OtlpEncoding } from '../../lib/otlp/wire/request.ts'
 import { MAX_MESSAGE_BYTES, PROTOBUF_TYPE } from '../../lib/schema/otlp.ts'
 import { readExporterAuthorization } from './authorization.ts'
 
-export interface Signal {
+export interface SignalRoute {
   readonly path: string
   readonly operation: string
   /** Path of the gRPC method. */
@@ -39,7 +39,7 @@ export interface SignalOutcome {
 }
 
 /** Returns the route of a signal. Responses use the request's encoding. */
-export function signalRoute(signal: Signal): RouteOptions {
+export function signalRoute(signal: SignalRoute): RouteOptions {
   const { path, operation, grpc, summary, description, request, reply, body, replyBody, outcome, errors } = signal
   const { maxBodyBytes = MAX_MESSAGE_BYTES } = signal
   return {

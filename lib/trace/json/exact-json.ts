@@ -88,7 +88,8 @@ export function inspectText(text: string): TextFacts {
   for (let i = 0; i < text.length; ) {
     const code = text.charCodeAt(i)
     if (code === QUOTE) {
-      i = pastString(text, i)
+      // Text that is not valid JSON may end inside a string.
+      i = pastString(text, i) || text.length
     } else if (code === 45 || (code >= 48 && code <= 57)) {
       const start = i
       let hasOnlyDigits = code !== 45

@@ -1,6 +1,6 @@
 /** The horizontal axis of a chart: time steps or other slots, all of equal width. */
 import type { SeriesAnswer, Step } from '../contract.ts'
-import { clockTime, fieldsOf, MONTHS, offsetName, type Zone, zoneName } from '../ui/time.ts'
+import { clockTime, timeFieldsOf, MONTHS, offsetName, type Zone, zoneName } from '../ui/time.ts'
 
 export interface Tick {
   /** Index of the slot where the tick is drawn. */
@@ -61,7 +61,7 @@ export function timeAxis({ starts, to, step, offset: days }: TimeSteps, zone: Zo
 
 function momentOf(iso: string, zone: Zone, stepMinutes: number): Moment {
   const at = new Date(iso)
-  const { year, month, day, hour, minute } = fieldsOf(at, zone)
+  const { year, month, day, hour, minute } = timeFieldsOf(at, zone)
   const ofDay = hour * 60 + minute
   const minutes = ofDay - (ofDay % stepMinutes)
   return { iso, year, month, day, minutes, weekday: zone === 'utc' ? at.getUTCDay() : at.getDay() }

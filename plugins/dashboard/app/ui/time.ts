@@ -13,7 +13,7 @@ export interface TimeFields {
   readonly ms: number
 }
 
-export function fieldsOf(at: Date, zone: Zone): TimeFields {
+export function timeFieldsOf(at: Date, zone: Zone): TimeFields {
   return zone === 'utc'
     ? {
         year: at.getUTCFullYear(),
@@ -40,14 +40,14 @@ const two = (value: number) => String(value).padStart(2, '0')
 
 /** Returns `09:41:07`. */
 export function clockTime(iso: string, zone: Zone, withMs = false): string {
-  const { hour, minute, second, ms } = fieldsOf(new Date(iso), zone)
+  const { hour, minute, second, ms } = timeFieldsOf(new Date(iso), zone)
   return `${two(hour)}:${two(minute)}:${two(second)}${withMs ? `.${String(ms).padStart(3, '0')}` : ''}`
 }
 
 /** Returns `09:41:07` for a time today, otherwise adds as much of the date as needed. */
 export function shortTime(iso: string, zone: Zone, now: Date): string {
-  const at = fieldsOf(new Date(iso), zone)
-  const today = fieldsOf(now, zone)
+  const at = timeFieldsOf(new Date(iso), zone)
+  const today = timeFieldsOf(now, zone)
   const clock = clockTime(iso, zone)
   if (at.year !== today.year) return `${at.day} ${MONTHS[at.month]} ${at.year}, ${clock.slice(0, 5)}`
   if (at.month !== today.month || at.day !== today.day) return `${at.day} ${MONTHS[at.month]} ${clock}`
@@ -56,14 +56,14 @@ export function shortTime(iso: string, zone: Zone, now: Date): string {
 
 /** Returns a UTC day: `25 Nov 2026`. */
 export function dayName(iso: string): string {
-  const { day, month, year } = fieldsOf(new Date(iso), 'utc')
+  const { day, month, year } = timeFieldsOf(new Date(iso), 'utc')
   return `${day} ${MONTHS[month]} ${year}`
 }
 
 /** Returns the full time: `2026-11-25 09:41:07.123 UTC`, or with the offset of the visitor's zone. */
 export function fullTime(iso: string, zone: Zone): string {
   const date = new Date(iso)
-  const { year, month, day } = fieldsOf(date, zone)
+  const { year, month, day } = timeFieldsOf(date, zone)
   // Microseconds, if the server sent them.
   const [, micro = ''] = /\.\d{3}(\d{3})Z$/.exec(iso) ?? []
   return `${year}-${two(month + 1)}-${two(day)} ${clockTime(iso, zone, true)}${micro} ${zone === 'utc' ? 'UTC' : offsetName(date)}`
@@ -86,7 +86,7 @@ export function zoneName(minutes: number): string {
 
 /** Converts an instant to the value of an `<input type=datetime-local>`. */
 export function toInput(iso: string, zone: Zone): string {
-  const { year, month, day, hour, minute } = fieldsOf(new Date(iso), zone)
+  const { year, month, day, hour, minute } = timeFieldsOf(new Date(iso), zone)
   return `${String(year).padStart(4, '0')}-${two(month + 1)}-${two(day)}T${two(hour)}:${two(minute)}`
 }
 

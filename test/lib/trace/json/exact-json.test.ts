@@ -116,3 +116,7 @@ t.test('decodes UTF-8 and drops a byte-order mark', async t => {
   t.equal(decodeText(Buffer.from([0xc3])), undefined)
   t.equal(decodeText(Buffer.from([0xed, 0xa0, 0x80])), undefined)
 })
+
+t.test('text that ends inside a string ends', async t => {
+  for (const text of ['"', '{"a', '["\\"', '{"a":"b\\\\\\']) t.match(inspectText(text), { inexact: false }, text)
+})
