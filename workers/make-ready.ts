@@ -1,8 +1,7 @@
 /** The worker threads' task: prepares a group of bodies with the same function as the main thread. */
 import type { BodyGroup, GroupResult } from '../lib/threads/body-threads.ts'
-import { makeReady } from '../lib/threads/ready.ts'
+import { makeReady, takeFoundModels } from '../lib/threads/ready.ts'
 import { tellHeap } from '../lib/threads/thread-heaps.ts'
-import { takeFoundModels } from '../lib/trace/prices/bundled.ts'
 
 export default function prepareGroup(group: BodyGroup): GroupResult {
   const { operations, environments, hurries, maxSpans, prices, lengths, bytes } = group

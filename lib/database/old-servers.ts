@@ -7,7 +7,7 @@ import type { Sql } from 'postgres'
 /** Describes the servers to stop; undefined if there are none. Sees the connections of the same role. */
 export async function findOldServers(sql: Sql): Promise<string | undefined> {
   const rows = await sql<{ process: string; host: string }[]>`
-    select distinct substring(application_name from '[0-9]+') as process,
+    select distinct substring(application_name, '[0-9]+') as process,
       coalesce(host(client_addr), 'this host') as host
     from pg_stat_activity
     where datname = current_database() and application_name ~ '^spoor\\[[0-9]+\\]' and pid <> pg_backend_pid()

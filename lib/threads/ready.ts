@@ -28,6 +28,8 @@ import { type StartedState, startedState } from '../trace/states/state-after.ts'
 import { isParsedName, type Parsed, type ParsedName, parse } from './parsing.ts'
 import { encodeSpans } from './sent-spans.ts'
 
+export { takeFoundModels } from '../trace/prices/bundled.ts'
+
 export type TaskName =
   | 'record'
   | 'append'

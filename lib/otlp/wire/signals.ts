@@ -44,16 +44,21 @@ const LENGTH_DELIMITED = 2
 const LOG_TIMES = [1, 11]
 const SPAN_TIMES = [7, 8]
 const METRIC_DATA = [5, 7, 9, 10, 11]
+/** Lengths of a span's first two fields, its ids. */
+const TRACE_ID_BYTES = 16
+const SPAN_ID_BYTES = 8
 
 /** Returns the signal of the first item; undefined if the body is empty or its item fits several signals. */
 function signalOf(bytes: Uint8Array): Signal | undefined {
   try {
     const item = firstItem(bytes)
     if (item === undefined) return undefined
-    const types = wireTypesOf(item)
-    const has = (fields: readonly number[], type: number) => fields.some(field => types.get(field) === type)
+    const found = readItem(item)
+    const has = (fields: readonly number[], type: number) => fields.some(field => found.get(field)?.type === type)
     if (has(LOG_TIMES, FIXED64)) return 'logs'
     if (has(SPAN_TIMES, FIXED64)) return 'traces'
+    // Protobuf omits times that are 0. A span is then recognised by the lengths of its ids.
+    if (found.get(1)?.length === TRACE_ID_BYTES && found.get(2)?.length === SPAN_ID_BYTES) return 'traces'
     return has([1], LENGTH_DELIMITED) && has(METRIC_DATA, LENGTH_DELIMITED) ? 'metrics' : undefined
   } catch {
     // The decoder says what is wrong with the bytes.
@@ -80,13 +85,19 @@ function firstItem(bytes: Uint8Array, path: readonly number[] = TO_ITEM): Uint8A
   return undefined
 }
 
-function wireTypesOf(item: Uint8Array): ReadonlyMap<number, number> {
-  const types = new Map<number, number>()
+/** Returns the wire type of each field, and the length of its value in bytes. */
+function readItem(item: Uint8Array): ReadonlyMap<number, { readonly type: number; readonly length: number }> {
+  const fields = new Map<number, { type: number; length: number }>()
   const reader = protobuf.Reader.create(item)
   while (reader.pos < reader.len) {
     const tag = reader.uint32()
-    types.set(tag >>> 3, tag & 7)
-    reader.skipType(tag & 7)
+    const type = tag & 7
+    if (type === LENGTH_DELIMITED) fields.set(tag >>> 3, { type, length: reader.bytes().length })
+    else {
+      const from = reader.pos
+      reader.skipType(type)
+      fields.set(tag >>> 3, { type, length: reader.pos - from })
+    }
   }
-  return types
+  return fields
 }

@@ -47,6 +47,7 @@ t.test('a line that says no more than a recording is restored as that recording'
     metadataUpdatedAt: null,
     endHash: null,
     estimatedBytes: undefined,
+    hasComputedCosts: false,
     scores: [],
     messages: []
   })
@@ -112,6 +113,7 @@ t.test('keeps what the service knew of the trace', async t => {
       estimatedBytes: 12345
     },
     metadataUpdatedAt: '2026-11-21T12:00:00.000001Z',
+    hasComputedCosts: false,
     messages: [],
     scores: [
       {

@@ -172,7 +172,7 @@ t.test('a session of OpenCode in three exports, in any order', async t => {
 })
 
 t.test('cached tokens are kept with their span, and go through an export', async t => {
-  const service = await testService(t)
+  const service = await testService(t, { config: { computesCosts: false } })
   await send(service, 'C01')
   const detailsOf = async (project: string) => {
     const lines = await exportLines(service.database, project)

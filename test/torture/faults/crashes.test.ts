@@ -27,7 +27,7 @@ const SHORT = 1
 
 t.test('kill -9 of whatever runs, under load, loses nothing and leaves nothing in pieces', async t => {
   const folder = await dataFolder(t)
-  const env = { DATA_DIR: folder, PROCESSES: '2' }
+  const env = { DATA_DIR: folder, PROCESSES: '2', OTLP_MAX_SPANS: '200' }
   let server = await serve(t, env)
   const witness = new Witness(() => server.address, server.key!)
   const killed = new Map<string, number>()

@@ -188,7 +188,7 @@ t.test('whatever is sent to the dashboard, it answers as it should, and goes on'
       else checkAnswer(request, answer)
       assert.deepEqual(lines.filter(isWarning), [], 'nothing to warn of in the log')
     }),
-    runs(150)
+    runs(300)
   )
   t.ok(
     [200, 400, 401, 403, 404].every(status => seen.has(status)),

@@ -55,7 +55,8 @@ t.test('every field is read, what was not sent is nothing, and what nobody knows
     ...{ scopeName: 'lib', scopeVersion: '1.2', scopeAttributes: new Map([['k', 'scope']]) }
   })
   t.match(groups[1], { spans: [], origin: { scopeName: '', resourceSchemaUrl: 'resource schema' } })
-  t.strictSame(decodeJson(bytes({})), [])
+  t.strictSame(decodeJson(bytes({ resourceSpans: [] })), [])
+  t.throws(() => decodeJson(bytes({})), { code: 'invalid_request' })
 })
 
 t.test('values are the JSON that they stand for, exactly', async t => {
@@ -152,7 +153,11 @@ t.test('a request is the same whether its spans are parsed at once or one at a t
         maxLength: 3
       })
       .map(members => ({ members }))
-  const request = message('resourceSpans', list(message('scopeSpans', list(message('spans', list(span))))))
+  const resources = list(message('scopeSpans', list(message('spans', list(span)))))
+  // A body without any resourceSpans is refused.
+  const request = fc
+    .tuple(message('resourceSpans', resources), fc.oneof({ weight: 4, arbitrary: resources }, odd))
+    .map(([{ members }, own]) => ({ members: [...members, ['resourceSpans', own]] }))
   const space = fc.constantFrom('', '', ' ', '\n\t', '\r ')
   const damage = fc.option(
     fc.tuple(fc.nat(), fc.constantFrom('', ',', '[', ']', '{', '}', '"', '\\', ':', 'x', '\u00ff'))
@@ -254,11 +259,11 @@ t.test('the head of a span says what the span says', async t => {
 })
 
 t.test('a large body of too many values is refused before it is parsed', async t => {
-  const large = (value: string, times: number) => bytes(`{"later":[${`${value},`.repeat(times)}0]}`)
+  const large = (value: string, times: number) => bytes(`{"resourceSpans":[],"later":[${`${value},`.repeat(times)}0]}`)
   const tooMany = { code: 'payload_too_large', message: `body: must have at most ${MAX_EXPORT_VALUES} values in JSON` }
-  // The body, its list, and each value.
+  // The body, its two lists, each value, and the comma between the lists.
   t.throws(() => decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 1)), tooMany)
-  t.same(decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 3)), [])
+  t.same(decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 5)), [])
   t.throws(() => decodeLargeJson(bytes('['.repeat(LARGE_BODY_BYTES + 1))), tooMany)
   t.same(decodeLargeJson(large(`"${','.repeat(LARGE_BODY_BYTES)}"`, 1)), [], 'commas of texts are no values')
   t.throws(() => decodeLargeJson(bytes('{"a":"')), { code: 'invalid_json', message: /ends within a string/ })
