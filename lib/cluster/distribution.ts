@@ -114,7 +114,10 @@ async function nameRows(sql: Sql, table: string): Promise<void> {
   if (key === undefined) await sql`alter table ${sql(table)} replica identity full`
 }
 
-/** Returns tables that are not distributed although their traces are; empty on a single PostgreSQL server. */
+/**
+ * Returns tables of trace data that are not distributed although traces are distributed; empty on a single PostgreSQL
+ * server.
+ */
 export async function readLeftBehind(sql: Sql): Promise<string[]> {
   if (!(await isSpread(sql))) return []
   return (await readTables(sql, PROJECT_TABLES)).filter(({ column }) => column === null).map(({ name }) => name)
@@ -140,9 +143,9 @@ export async function distributeNew(sql: Sql, text: string): Promise<void> {
 }
 
 /**
- * Describes tables that were left on the coordinator when others were distributed, and the remedy; undefined if there
- * are no such tables, or on a single PostgreSQL server. No spoor server may run in this state: charts would be wrong,
- * and a write to both kinds of table would be committed on the node before it is committed on the coordinator.
+ * Describes tables that were left on the coordinator when other tables were distributed, and the remedy; undefined if
+ * there are no such tables, or on a single PostgreSQL server. No spoor server may run in this state: charts would be
+ * wrong, and a write to both kinds of table would be committed on the node before it is committed on the coordinator.
  */
 export const findLeftBehind = async (sql: Sql): Promise<string | undefined> =>
   describeLeftBehind(await readLeftBehind(sql))

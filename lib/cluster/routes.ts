@@ -53,7 +53,7 @@ const FIRST_SHARD_GROUP = 2 ** 32
 /** Maximum number of projects held in memory. If it is exceeded, all projects are discarded. */
 const MAX_PROJECTS = 100_000
 
-/** The check runs after the lock, because a move may end while the lock is awaited. */
+/** Shards are checked after they are locked, because a shard's move may end while the lock is awaited. */
 export const GUARDS: Homes['guards'] = [
   { name: 'hold_shards', text: HOLD_SHARDS },
   { name: 'check_shards', text: CHECK_SHARDS }
@@ -72,7 +72,9 @@ export class Routes implements RouteNews {
   #projects = new Map<number, number>()
   /** Projects whose shards are unknown and must be looked up. */
   readonly #strange = new Set<number>()
-  /** For each node, `open` if it accepts batches; otherwise when to try it again, from performance.now(). */
+  /**
+   * For each node, `open` if the node accepts batches; otherwise when to try the node again, from performance.now().
+   */
   readonly #reached = new Map<string, 'open' | number>()
   readonly #told = new Set<string>()
   /** Shards that were being moved, and when operations on each may share batches again. */

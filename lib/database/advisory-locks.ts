@@ -5,7 +5,10 @@
 export const ADVISORY_LOCK = {
   /** Limits migration to one process at a time. */
   migration: 5_700_100,
-  /** Shared by each process that uses an embedded cluster; an exclusive holder may stop the cluster. */
+  /**
+   * Held in shared mode by every process that uses an embedded cluster. A process that holds the lock exclusively may
+   * stop the cluster.
+   */
   embeddedUsers: 5_700_101,
   /** Serializes changes to memberships, links and passwords. */
   people: 5_700_102,

@@ -29,8 +29,8 @@ export interface SocketTarget {
 /** Prefix of every connection's name in pg_stat_activity. The process id follows. */
 export const APPLICATION = 'spoor'
 /**
- * Number after the process id. Versions before 1.0.0 have none (old-servers.ts). It changes when a version cannot work
- * beside the version before.
+ * Number that follows the process id in a connection's name. Versions before 1.0.0 add no number (old-servers.ts). The
+ * number changes when a version cannot run beside the previous version.
  */
 const GENERATION = 1
 
@@ -77,8 +77,8 @@ export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
 }
 
 /**
- * Calls `make` with an environment variable unset. Otherwise the driver would read PGTARGETSESSIONATTRS, reject values
- * that libpq accepts, and repeat the server selection of sockets/attempts.ts.
+ * Calls the `make` callback while an environment variable is unset. Otherwise the driver would read
+ * PGTARGETSESSIONATTRS, reject values that libpq accepts, and repeat the server selection of sockets/attempts.ts.
  */
 function unnoticed<T>(variable: string, make: () => T): T {
   const value = process.env[variable]

@@ -27,7 +27,7 @@ export const SQLSTATE = {
   lockNotAvailable: '55P03',
   /** A statement time-out, or pg_cancel_backend. */
   queryCanceled: '57014',
-  /** pg_terminate_backend, or a server that shuts down. */
+  /** pg_terminate_backend, or a server that is shutting down. */
   adminShutdown: '57P01',
   crashShutdown: '57P02',
   /** The server is starting, recovering or shutting down. */
@@ -67,7 +67,7 @@ const REFUSING: readonly string[] = [
   SQLSTATE.queryCanceled,
   SQLSTATE.cannotConnectNow
 ]
-/** The backend is ending, or a backend that it queried on another server is ending. */
+/** The backend, or another server's backend that this backend queried, is ending. */
 const ENDING: readonly string[] = [SQLSTATE.adminShutdown, SQLSTATE.crashShutdown]
 const REFUSING_CLASSES: readonly string[] = [
   SQLSTATE_CLASS.invalidAuthorization,
@@ -104,7 +104,7 @@ export function classifyFailure(error: unknown): DatabaseFailure {
   return LOST.test(code) ? 'lost' : 'bug'
 }
 
-/** Returns whether the database rejects writes. A retry within seconds would not succeed either. */
+/** Returns whether the database rejects writes. A retry a few seconds later would fail too. */
 export function isReadOnlyRefusal(error: unknown): boolean {
   return describe(error).code === SQLSTATE.readOnlyTransaction
 }
@@ -119,7 +119,7 @@ export function isUniqueViolation(error: unknown): boolean {
 }
 
 /**
- * Division by zero is raised deliberately if a trace has changed since a change to it was decided
+ * Statements divide by zero deliberately if a trace has changed since an update of that trace was decided
  * (lib/store/write/changes.ts), or if a charge exceeds a trial account's allowance (lib/store/write/charge.ts).
  */
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero

@@ -117,7 +117,7 @@ export function isBehind({ state }: SchemaState): boolean {
   return state === 'missing' || state === 'older'
 }
 
-/** Reports a database migrated by a newer version of spoor, for the log, `status` and `migrate`. */
+/** Describes a database migrated by a newer version of spoor, for the log and the commands `status` and `migrate`. */
 export const describeNewer = ({ version, latest }: SchemaState): string =>
   `the schema is at version ${version}, newer than the ${latest} that this spoor knows: it is served all the same. ` +
   'Update spoor on this machine'

@@ -64,7 +64,7 @@ export class Pool implements Holder {
     }, TICK_MS).unref()
   }
 
-  /** Number of jobs that wait for a connection, not counting those for which a connection is being opened. */
+  /** Number of jobs waiting for a connection, not counting jobs for which a connection is being opened. */
   get waiting(): number {
     return Math.max(0, this.#waiting.length - this.#opening)
   }
@@ -255,14 +255,14 @@ export class Pool implements Holder {
     this.#drop(lease)
   }
 
-  /** Opens a connection if work waits and no connections are left. */
+  /** Opens a connection if work is waiting and no connection is open or being opened. */
   #growIfBare(): void {
     if (this.#waiting.length > 0 && this.#leases.size + this.#opening === 0) void this.#grow()
   }
 
   /**
-   * Rejects waiting work when no connection can be opened, so that the jobs do not each repeat the failed attempt. If
-   * other connections remain, the work waits for them.
+   * Rejects waiting work when no connection can be opened, so that the waiting jobs do not each repeat the failed
+   * attempt. If other connections remain, the work keeps waiting for a free connection.
    */
   #failWaiting(error: unknown): void {
     if (this.#opening > 0 || [...this.#leases].some(lease => !lease.dead)) return
@@ -272,7 +272,7 @@ export class Pool implements Holder {
     this.#noteQuiet()
   }
 
-  /** Rejects all waiting work except the first `but` jobs. */
+  /** Keeps the first `but` waiting jobs and rejects all others. */
   #refuseWaiting(error: Error, but = 0): void {
     for (const waiter of this.#waiting.splice(but)) waiter.reject(error)
   }
@@ -284,7 +284,7 @@ export class Pool implements Holder {
     this.#limit.leave()
   }
 
-  /** Closes a free connection, so that another caller can open one in its place. */
+  /** Closes a free connection, so that another caller can open a connection instead. */
   #giveUp(lease: Lease, graceMs = GRACE_MS): Promise<void> {
     this.#leases.delete(lease)
     lease.dead = true
@@ -292,8 +292,8 @@ export class Pool implements Holder {
   }
 
   /**
-   * Passes a connection to the work that has waited longest, so that the lease stays busy. If no work waits, frees the
-   * connection.
+   * Passes a connection to the work that has waited longest, so that the lease stays busy. If no work is waiting, frees
+   * the connection.
    */
   #release(lease: Lease): void {
     lease.asked = []

@@ -51,7 +51,7 @@ export interface SqlAccess {
   write<T>(work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T>
 }
 
-/** Returned if nothing was read and the read must use the database's own address. */
+/** Returned by Near.read if nothing was read and the caller must read from the database's own address instead. */
 export const ELSEWHERE = Symbol('elsewhere')
 
 /** Access for reading one project on the server that stores the project's traces. */
@@ -64,7 +64,7 @@ export interface Near {
 const READ_ATTEMPTS = 2
 const WRITE_ATTEMPTS = 4
 const RETRY_DELAY_MS = 5
-/** How long to try to determine the outcome of a lost write before leaving that to the client. */
+/** How long to try to determine the outcome of a lost write before telling the client to retry. */
 const LOST_LIMIT_MS = 5000
 const LOST_PAUSE_MS = 50
 

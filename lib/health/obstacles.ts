@@ -5,7 +5,7 @@ import { causeOf } from '../failure-log.ts'
 export const AWAY = 'the database cannot be reached'
 export const READ_ONLY = 'the database takes no writes'
 export const STUCK = 'the database does not get a write done'
-/** PostgreSQL reports the same error for all three states. Recovery after a crash takes seconds. */
+/** PostgreSQL reports the same error while starting, recovering and stopping. Recovery after a crash takes seconds. */
 const RECOVERING = 'the database is starting, recovering or stopping'
 
 /** Descriptions by SQLSTATE. Other refusals and lost connections are described as an unreachable database. */

@@ -199,7 +199,7 @@ export class Outage {
   #told = ''
   readonly #toldAt = new Map<string, number>()
 
-  /** Whether an outage has begun whose end has not been reported. */
+  /** Whether an outage has begun and its end has not been reported yet. */
   get isOpen(): boolean {
     return this.#since !== undefined
   }

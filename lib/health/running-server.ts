@@ -41,7 +41,7 @@ export async function withdrawServer(dataDir: string): Promise<void> {
 /** The result of contacting the expected address. */
 export type FoundServer =
   | { readonly is: 'ours'; readonly server: RunningServer }
-  /** A server that has not reached its database or is not configured, so that its database is unknown. */
+  /** A server that has not reached its database or is not configured, so its database is unknown. */
   | { readonly is: 'nameless'; readonly server: RunningServer }
   /** An embedded database's server process exists, or something accepts connections, but no response arrives. */
   | { readonly is: 'silent'; readonly address: string; readonly pid: number | undefined }

@@ -54,7 +54,7 @@ export class Setup {
     this.#migrations = migrations
   }
 
-  /** Describes what is missing; undefined if nothing is. An unreachable database does not count as missing. */
+  /** Describes what is missing; undefined if nothing is missing. An unreachable database does not count as missing. */
   get lacking(): string | undefined {
     return this.#state.is === 'lacking' ? this.#state.what : undefined
   }

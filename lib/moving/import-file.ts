@@ -183,7 +183,7 @@ class Import {
   }
 }
 
-/** Returns a failed write's outcome. A refusal concerns one trace, unless the database takes no writes at all. */
+/** Returns a failed write's outcome. A refusal concerns one trace, unless the database accepts no writes at all. */
 function outcomeOf(error: unknown): Outcome {
   if (error instanceof Refusal && error.code !== 'quota_exhausted') return { type: 'refused', reason: error.message }
   // The write path has already retried this trace alone, and PostgreSQL rejected it.

@@ -14,7 +14,7 @@ const UPGRADED = /^postgresql-(\d{2,3})$/
 
 export const folderOfMajor = (major: number): string => `postgresql-${major}`
 
-/** Returns the folder's rank; the highest rank is in use. Undefined if the name is not that of a data folder. */
+/** Returns the folder's rank; the highest rank is in use. Undefined if the name is not a data folder's name. */
 const rankOf = (name: string): number | undefined => (name === FIRST ? 0 : toNumber(UPGRADED.exec(name)?.[1]))
 const toNumber = (digits: string | undefined) => (digits === undefined ? undefined : Number(digits))
 
@@ -37,7 +37,7 @@ export function readFolderMajor(pgData: string): number | undefined {
 /** Returns the major version of a release, such as 18 for `18.4.0-beta.17`. */
 export const majorOf = (release: string): number => Number.parseInt(release, 10)
 
-/** Throws a ConfigError if the data folder's major version differs from that of the programs. */
+/** Throws a ConfigError if the data folder and the programs have different major versions. */
 export function requireMajor(dataDir: string, pgData: string, programs: number): void {
   const major = readFolderMajor(pgData)
   if (major === undefined || major === programs) return

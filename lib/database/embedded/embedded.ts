@@ -64,8 +64,9 @@ const REOPEN_DELAY_MS = 1000
 const LEFTOVER = /lock file|shared memory block/
 
 /**
- * Opens the cluster of `dataDir`, creating it on first use. Returns early if PostgreSQL is still recovering
- * `patienceMs` after it was started or found. Throws a ConfigError for faults that the user can correct.
+ * Opens the cluster of `dataDir`, creating it on first use. Returns before recovery ends if recovery takes longer than
+ * `patienceMs` milliseconds from when PostgreSQL was started or found. Throws a ConfigError for faults that the user
+ * can correct.
  */
 export async function openEmbedded(
   dataDir: string,
@@ -129,8 +130,7 @@ class Cluster {
     this.#noteTry = resolve
   })
   /**
-   * The connection that holds this process's lock, by which other processes can tell that this process uses the
-   * cluster.
+   * The connection that holds this process's lock. The lock tells other processes that this process uses the cluster.
    */
   #presence: Sql | undefined
   #closing = false
@@ -157,7 +157,10 @@ class Cluster {
     return this.#targetIn(this.#socketDir!)
   }
 
-  /** Resolves `patienceMs` after PostgreSQL is first started or found; never if `patienceMs` is undefined. */
+  /**
+   * Resolves once `patienceMs` milliseconds have passed since PostgreSQL was first started or found. Never resolves if
+   * `patienceMs` is undefined.
+   */
   async endOfPatience(patienceMs?: number): Promise<void> {
     await this.#tried
     return patienceMs === undefined ? new Promise(() => {}) : delay(patienceMs, undefined, { ref: false })

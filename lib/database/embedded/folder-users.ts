@@ -71,7 +71,8 @@ class SocketFolder {
   /** Gives the socket its final name only after listening, so that no process finds the socket without a listener. */
   async listen(name: string): Promise<Server> {
     const draft = `new-${randomUUID().slice(0, 8)}`
-    // `exclusive`, because node:cluster would listen in the primary process, where the path has another meaning.
+    // `exclusive`, because node:cluster would otherwise listen in the primary process, where the path refers to a
+    // different file.
     const server = createServer(socket => socket.destroy()).listen({ path: this.#at(draft), exclusive: true })
     await once(server, 'listening')
     server.unref()

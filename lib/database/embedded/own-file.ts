@@ -24,7 +24,7 @@ export function createFile(path: string): Promise<FileHandle> {
   return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, OWNER_ONLY)
 }
 
-/** Replaces the path's file with one that contains `text`. The file appears only when complete. */
+/** Replaces the file at the path with a file that contains `text`. The new file appears only when complete. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}-${randomUUID()}`
   const file = await createFile(draft)

@@ -1,4 +1,4 @@
-/** The client that waits for a piece of work, if any. */
+/** A client that is waiting for a piece of work. */
 export interface Client {
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
@@ -6,7 +6,7 @@ export interface Client {
   readonly party?: number | undefined
 }
 
-/** Work that ends sooner is not watched, because creating a signal costs more than most queries. */
+/** Work that ends sooner is not watched for disconnects, because creating a signal costs more than most queries. */
 const WATCH_AFTER_MS = 100
 
 /** Calls `act` if the client disconnects during the work. Returns a function that stops watching. */

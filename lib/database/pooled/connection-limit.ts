@@ -9,7 +9,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isTooManyConnections } from '../failure.ts'
 
-/** An owner of connections that it can temporarily do without. */
+/** An owner of connections that can close idle connections to free their slots. */
 export interface Holder {
   /** When the holder's longest-idle connection became idle, from performance.now(); undefined if all are busy. */
   readonly idleSince: number | undefined
@@ -17,7 +17,7 @@ export interface Holder {
   closeIdle(): Promise<void>
 }
 
-/** The number of connections that a process was allowed, and the number that it tried to open. */
+/** Number of connections that PostgreSQL allows a process, and number of connections that the process wants. */
 export interface Shortage {
   readonly allowed: number
   readonly wanted: number
@@ -45,13 +45,13 @@ export class ConnectionLimit {
   /** Number of slots that holders keep permanently. */
   #kept = 0
   #closing = 0
-  /** Whether one connection more than currently allowed is being tried. */
+  /** Whether an attempt to open one connection above the current limit is in progress. */
   #isRaising = false
   #raiseMs = FIRST_RAISE_MS
   #raiseAt = 0
-  /** Runs while a caller waits. */
+  /** Runs while a caller is waiting. */
   #clock: NodeJS.Timeout | undefined
-  /** Lowest number reported since connections last sufficed. */
+  /** Lowest limit reported since PostgreSQL last allowed all requested connections. */
   #told = Number.POSITIVE_INFINITY
 
   /** Calls `onShortage` when PostgreSQL allows fewer connections than previously reported. */
@@ -67,8 +67,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * Whether a caller waits for a slot that no closing connection will free. The next connection to become idle should
-   * then be closed.
+   * Whether a caller is waiting for a slot that no closing connection will free. The next connection to become idle
+   * should then be closed.
    */
   get isWanted(): boolean {
     return this.#waiting.length > this.#closing

@@ -20,7 +20,7 @@ export interface Lease {
 
 /** Private fields of a driver query. */
 export interface Query {
-  /** Whether the connection waits for this query. */
+  /** Whether the connection is waiting for this query's response. */
   readonly active: boolean
   /** Null if the query has not been sent. */
   readonly state: object | null

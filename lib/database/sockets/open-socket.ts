@@ -245,8 +245,9 @@ export function describeTransport(address: Address, { mode }: Tls): string {
   return mode === 'prefer' ? 'TCP, with TLS where the server offers it (sslmode=prefer)' : `TLS (sslmode=${mode})`
 }
 
-// Inspection of a login before the driver reads the server's responses: if the server is of the wrong kind, or rejects
-// the login while attempts remain, the socket is closed without an error, so that the driver requests another socket.
+// The code below inspects a login before the driver reads the server's responses. If the server is of the wrong kind,
+// or rejects the login while attempts remain, the socket is closed without an error, so that the driver requests
+// another socket.
 
 /** The outcome of a login: the server is ready, rejects the login with an SQLSTATE, or closes the connection first. */
 type LoginOutcome = { readonly state: ServerState } | { readonly refused: string } | 'closed'

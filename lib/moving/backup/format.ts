@@ -96,7 +96,7 @@ const Manifest = closed({
   format: Type.Integer({ minimum: 1 }),
   /** Random. Identifies the backup when an interrupted restore is resumed. */
   id: hex(32),
-  /** Versions of spoor and of the schema with which the backup was made. */
+  /** Versions of spoor and of the database schema when the backup was made. */
   spoor: Text,
   schema: Count,
   takenAt: Timestamp,

@@ -22,7 +22,7 @@ import { ConnectionLimit } from '../../database/pooled/connection-limit.ts'
 import { nodesOf } from '../../database/pooled/nodes.ts'
 
 const POLL_MS = 100
-/** More connections than a restore's lanes open. Nothing else connects. */
+/** More than the number of connections that a restore's lanes open. Nothing else connects. */
 const CONNECTIONS = 50
 
 export interface ClusterSecrets {
