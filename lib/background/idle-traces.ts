@@ -28,7 +28,9 @@ const MOST_AT_ONCE = 100
 const LONGEST_PAUSE_MS = 60_000
 const ROUNDS = 10
 
-/** Each running trace's version, and when this process first saw it, in milliseconds from performance.now(). */
+/**
+ * Each running trace's version, and when this process first saw that version, in milliseconds from performance.now().
+ */
 export type Watched = ReadonlyMap<number, { readonly version: number; readonly since: number }>
 
 /**

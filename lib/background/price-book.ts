@@ -62,7 +62,7 @@ export class PriceBook implements PriceSource {
     }
   }
 
-  /** Rereads the prices. If the read fails, the next round repeats it. */
+  /** Rereads the prices. If the read fails, the next round retries. */
   async refresh(): Promise<void> {
     await this.#read().catch(() => {})
   }

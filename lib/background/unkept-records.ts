@@ -1,6 +1,6 @@
 /**
- * Counts log records and metrics that are not kept, and writes the counts every few seconds, so that no export waits
- * for them. A process that crashes loses its counts since the last write.
+ * Counts log records and metrics that are not kept, and writes the counts every few seconds, so that no export has to
+ * wait for a count to be written. A process that crashes loses its counts since the last write.
  */
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Logger } from '../log.ts'

@@ -14,7 +14,7 @@ export const ADVISORY_LOCK = {
   people: 5_700_102,
   /** Limits search indexing to one process at a time. */
   searchIndex: 5_700_103,
-  /** Limits restores to one at a time. */
+  /** Limits the number of concurrent restores to one. */
   restore: 0x726573,
   /** With a project id: only one process at a time changes the project's rollups. */
   rollups: 0x666f6c64,

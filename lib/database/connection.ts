@@ -18,7 +18,7 @@ import { TYPES } from './types.ts'
 /** A postgres:// address, or a server's Unix socket. */
 export type DatabaseTarget = string | SocketTarget
 export interface SocketTarget {
-  /** The folder of the socket, which is named `.s.PGSQL.<port>`. */
+  /** The folder that contains the socket `.s.PGSQL.<port>`. */
   readonly socketDir: string
   readonly port: number
   readonly user: string
@@ -42,9 +42,9 @@ export function connectTo(target: DatabaseTarget, options: ConnectOptions = {}, 
 }
 
 /**
- * Returns a function that creates a driver instance for one connection, which opens at the first query. `onSocket`
- * receives each socket of the connection before the driver does. `host` selects another server with the same database
- * and login. Throws a ConfigError if the target contradicts itself.
+ * Returns a function that creates a driver instance for one connection. The connection opens at the first query.
+ * `onSocket` receives each socket of the connection before the driver does. `host` selects another server with the same
+ * database and login. Throws a ConfigError if the target contradicts itself.
  */
 export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
   const address = host === undefined ? addressOf(target) : atHost(addressOf(target), host)

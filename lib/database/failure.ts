@@ -147,7 +147,7 @@ export function endsConnection(error: unknown): boolean {
   return failure === 'lost' || failure === 'refused'
 }
 
-/** Returns whether no connection could be opened. Other waiting work would also fail. */
+/** Returns whether no connection could be opened. If so, other waiting work would also fail. */
 export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
 }

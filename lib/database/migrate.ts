@@ -157,7 +157,7 @@ async function checkServerVersion(sql: Sql): Promise<void> {
 }
 
 /**
- * Takes the lock, which the connection holds until it closes; a server that starts in the meantime waits for the lock.
+ * Takes the lock, which is held until the connection closes. A server that starts in the meantime waits for the lock.
  * Polls, because waiting in pg_advisory_lock deadlocks with `create index concurrently`.
  */
 export async function acquireLock(sql: Sql, log: Logger): Promise<void> {

@@ -21,7 +21,7 @@ import { SCHEMA_NAMES, type TableNames } from './tables.ts'
 export interface Attempts {
   /**
    * Set while a writing statement is in flight. If set when an attempt begins, the response to an earlier attempt was
-   * lost with its connection. If the work then turns out to be done, the earlier attempt did it.
+   * lost when the connection broke. If this attempt then finds the work already done, the earlier attempt did the work.
    */
   sent: boolean
 }

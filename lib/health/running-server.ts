@@ -1,7 +1,7 @@
 /**
  * Locates the spoor server that uses a command's database. For an embedded database, the data folder's server.json
  * holds the server's address. For any other database, HOST and PORT are tried; the server found there may use a
- * different database, so its reported database id is compared.
+ * different database, so the database id that the server reports is checked.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'

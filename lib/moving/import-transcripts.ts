@@ -59,7 +59,7 @@ export interface TranscriptOptions {
   readonly onProgress?: (counts: Readonly<TranscriptCounts>, totalBytes: number) => void
 }
 
-/** Imports transcripts. Throws an AdminError if nothing can be read or sent, or if `signal` aborts an import. */
+/** Imports transcripts. Throws an AdminError if nothing can be read or sent, or if the import is aborted. */
 export async function importTranscripts(options: TranscriptOptions): Promise<TranscriptCounts> {
   return new TranscriptImport(options).run()
 }

@@ -9,7 +9,7 @@ export interface SplitValue {
   readonly place: string
   /** The value's bytes, which may not be JSON. */
   readonly bytes: Uint8Array
-  /** Reason why the value cannot be used; undefined if it must be parsed. */
+  /** Reason why the value cannot be used; undefined if the value is to be parsed. */
   readonly fault?: string
 }
 

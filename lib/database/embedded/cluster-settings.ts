@@ -1,4 +1,7 @@
-/** Settings of the embedded PostgreSQL, chosen for one machine, one service and many inserts, without data loss. */
+/**
+ * Settings of the embedded PostgreSQL, chosen for one machine, one service and many inserts. No setting risks data
+ * loss.
+ */
 import { totalmem } from 'node:os'
 
 const MIB = 1024 ** 2
@@ -27,9 +30,9 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     shared_buffers: megabytes(1 / 8, 128 * MIB, 2 * GIB),
     effective_cache_size: megabytes(1 / 2, 256 * MIB, 64 * GIB),
     maintenance_work_mem: megabytes(1 / 32, 64 * MIB, 512 * MIB),
-    // Recovery from a crash replays at most about this much log, which takes seconds. The first change to a page after
-    // a checkpoint logs the whole page, so a larger value would reduce the number of checkpoints, the amount of log and
-    // CPU use (test/bench/RESULTS.md).
+    // Recovery from a crash takes seconds, because it replays at most about this amount of log. The first change to a
+    // page after a checkpoint logs the whole page, so a larger value would reduce the number of checkpoints, the amount
+    // of log and CPU use (test/bench/RESULTS.md).
     max_wal_size: '512MB',
     // Amount of log space to keep for reuse. Otherwise PostgreSQL would create new files while commits wait
     // (WAL_SEGMENT_MIB).

@@ -1,5 +1,5 @@
 /**
- * Safe access to data folder files for a root process, even if other users have planted files there. Does not follow
+ * Lets a root process access data folder files safely, even if other users have planted files there. Does not follow
  * links, and accepts only files that belong to this user or the folder's owner.
  */
 import { randomUUID } from 'node:crypto'

@@ -144,7 +144,7 @@ class Series implements SocketSeries {
     breakAtEnd(socket)
     watchLogin(socket, outcome => this.#judge(outcome, socket, attempt))
     setImmediate(() => {
-      // Without this event, the driver would wait forever for a socket that closed before the driver listened.
+      // Without this event, the driver would wait forever for a socket that closed before the driver began to listen.
       if (socket.closed && socket.listenerCount('close') > 0) socket.emit('close', false)
     })
     return socket

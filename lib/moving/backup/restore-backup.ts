@@ -35,7 +35,8 @@ export interface RestoreOptions {
   /** Adds the backup's rows to the existing rows, under new ids. */
   readonly into: boolean
   /**
-   * Restores keys as revoked. This is required if the keys were made with a different secret from the existing keys.
+   * Restores keys as revoked. This option is required if the backup's keys and the existing keys were made with
+   * different secrets.
    */
   readonly revokeKeys: boolean
   /** The operating-system user who runs the restore. */
@@ -48,7 +49,7 @@ export interface Restored {
   readonly counts: BackupCounts
   /** Whether this restore continued an earlier, interrupted restore of the same backup. */
   readonly resumed: boolean
-  /** Whether the keys were made with a KEY_DIGEST_SECRET that differs from the configured one. */
+  /** Whether the backup's keys were made with a different KEY_DIGEST_SECRET from the configured secret. */
   readonly otherSecret: boolean
 }
 
@@ -147,7 +148,10 @@ class Restore {
     if (keys.length > 0) throw new AdminError(`the key ${keys[0]} is here already: the backup is of this database`)
   }
 
-  /** Whether the configured secret differs from the secret with which the backup's keys were made. */
+  /**
+   * Whether the configured secret differs from the secret of the backup's keys or, with `into`, from the secret of the
+   * existing keys.
+   */
   async #isOtherSecret({ manifest: { secret } }: Head): Promise<boolean> {
     const { digestSecret, pool } = this.#target
     if (secret === null) return false

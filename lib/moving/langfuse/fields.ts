@@ -69,12 +69,12 @@ export class LangfuseFields {
     return Object.hasOwn(this.#object, name) && !isEmpty(this.#object[name]) ? this.#object[name] : undefined
   }
 
-  /** Marks a field as read and counts its mapping to `to`. */
+  /** Marks a field as read and counts the field's mapping to the name `to`. */
   took(name: string, to: string): void {
     if (this.#left.delete(name)) this.#mapping.note(`${this.#noun}.${name}`, to)
   }
 
-  /** Drops a field whose value follows from other fields. */
+  /** Drops a field whose value can be derived from other fields. */
   drop(name: string): void {
     this.#left.delete(name)
   }

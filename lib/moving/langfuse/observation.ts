@@ -3,7 +3,7 @@ import type { Json } from '../../trace/json/exact-json.ts'
 import { isId, keep, LangfuseFields, type LangfuseObject, type Mapping, mapId } from './fields.ts'
 import { type LangfuseUsage, readLangfuseCost, readLangfuseUsage } from './usage.ts'
 
-/** A span as an export line holds it. */
+/** A span in the form used in export lines. */
 export interface SpanOfLine {
   readonly id: string
   readonly parentSpanId: string | null

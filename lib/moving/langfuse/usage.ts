@@ -66,7 +66,7 @@ function flatFields(fields: LangfuseFields): LangfuseObject {
   return Object.fromEntries(Object.keys(FLAT).map(name => [name, fields.see(name)]))
 }
 
-/** Returns an object's token counts; undefined if it has none. */
+/** Returns an object's token counts; undefined if the object has no token counts. */
 function pickCounts(
   object: LangfuseObject,
   names: Readonly<Record<string, keyof LangfuseUsage>>
@@ -79,7 +79,7 @@ function pickCounts(
   return Object.keys(usage).length === 0 ? undefined : usage
 }
 
-/** Returns an object's token counts; undefined if none is above zero. */
+/** Returns an object's token counts; undefined if no count is above zero. */
 function pickKnownCounts(
   object: LangfuseObject,
   names: Readonly<Record<string, keyof LangfuseUsage>>

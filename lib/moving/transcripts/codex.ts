@@ -2,9 +2,9 @@
  * Converts Codex transcripts (`rollout-*.jsonl`), in the formats of version 0.171.0 and earlier versions.
  *
  * A transcript holds one thread: its `session_meta`, then turns. A turn begins with `task_started` and ends with
- * `task_complete` or `turn_aborted`. A model response's items precede the record of its usage; the results of its tool
- * calls follow that record. A subagent is a separate thread with its own transcript. Each of a subagent's turns names
- * the turn that started the subagent's turn. A forked thread begins with copied turns. Copied turns are skipped,
+ * `task_complete` or `turn_aborted`. A model response's items precede the response's usage record, and the results of
+ * tool calls follow the usage record. A subagent is a separate thread with its own transcript. Each turn in a
+ * subagent's transcript names its parent turn. A forked thread begins with copied turns. Copied turns are skipped,
  * because the original thread's transcript already contains their steps.
  *
  * Ids: a prompt's id is its turn's id, and a model call's id is the id of the provider's response. Older versions

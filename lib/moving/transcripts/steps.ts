@@ -78,7 +78,7 @@ export function toolCall(frame: Frame, call: ToolUse): AgentStep {
     'gen_ai.tool.name': tool,
     'gen_ai.tool.call.id': callId,
     'gen_ai.tool.call.arguments': typeof input === 'string' || input === undefined ? input : stringifyExact(input),
-    // A result such as `1` is text. Quotes keep it text for readers that parse results as JSON.
+    // A result such as `1` is text. The result is quoted so that readers that parse JSON still read text.
     'gen_ai.tool.call.result': output === undefined ? undefined : stringifyExact(output)
   })
 }

@@ -9,11 +9,11 @@ import { MAX_JSON_DEPTH } from '../../schema/input.ts'
 import { inspectText, type Json, parseInexact, plainNumber } from '../../trace/json/exact-json.ts'
 
 export interface Transcript {
-  /** Reads the next line, which is parsed JSON, and returns the steps that it finishes. */
+  /** Reads the next line, which is parsed JSON, and returns the steps that this line finishes. */
   read(line: Json): readonly AgentStep[]
   /**
-   * Returns the steps that count as finished because the transcript has not grown for `quietMs` milliseconds. Lines
-   * added later would have finished the same steps.
+   * Returns the steps that count as finished because the transcript has not grown for `quietMs` milliseconds. If lines
+   * are added later, those lines would finish the same steps.
    */
   settle(quietMs: number): readonly AgentStep[]
   /** Whether a prompt has begun and is not finished. */
