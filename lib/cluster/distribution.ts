@@ -87,8 +87,8 @@ export async function readOthers(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Copies a table to the nodes and empties the coordinator's copy. Must run in a transaction, which blocks writes to the
- * table.
+ * Copies a table to the nodes and empties the coordinator's copy. Must run in a transaction. Until the transaction
+ * ends, writes to the table are blocked.
  */
 export async function distributeTable(
   sql: Sql,
@@ -106,8 +106,8 @@ export async function distributeTable(
 }
 
 /**
- * Sets the replica identity. Citus can move a shard during writes only if the shard's rows are identifiable, by a
- * primary key or by their full content.
+ * Sets the replica identity. Citus can move a shard during writes only if the shard's rows are identifiable, either by
+ * a primary key or by the rows' full content.
  */
 async function nameRows(sql: Sql, table: string): Promise<void> {
   const [key] = await sql`select from pg_index where indrelid = ${table}::regclass and indisprimary`
@@ -125,7 +125,7 @@ export async function readLeftBehind(sql: Sql): Promise<string[]> {
 
 /**
  * Runs a migration's text and, if traces are distributed, distributes the tables that the migration creates. Must run
- * in one transaction, so that no server finds a new table undistributed. Existing tables stay where they are.
+ * in one transaction, so that no server finds a new table undistributed. Existing tables are not moved.
  */
 export async function distributeNew(sql: Sql, text: string): Promise<void> {
   if (!(await isSpread(sql))) {

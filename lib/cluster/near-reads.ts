@@ -1,7 +1,7 @@
 /**
- * Reads one project on a Citus cluster over a connection to the node that holds its shard, at the cost of a read from a
- * single PostgreSQL server. Reads through the coordinator are planned twice, on the coordinator and on the node
- * (test/bench/RESULTS.md, "Reads on a cluster").
+ * Reads one project on a Citus cluster over a connection to the node that holds the project's shard. A read costs as
+ * much as on a single PostgreSQL server. Reads through the coordinator are planned twice, on the coordinator and on the
+ * node (test/bench/RESULTS.md, "Reads on a cluster").
  *
  * A shard may have moved since its location was last read, so each read also checks, in the same round trip, that the
  * shard is on the node. If the shard is there, the read sees every write acknowledged before the read began, even if

@@ -109,7 +109,10 @@ export function isReadOnlyRefusal(error: unknown): boolean {
   return describe(error).code === SQLSTATE.readOnlyTransaction
 }
 
-/** COPY raises this error if a trace to be created already exists (lib/store/write/copy-batch.ts). */
+/**
+ * Returns whether a row violated a unique constraint. COPY raises this error if a trace to be created already exists
+ * (lib/store/write/copy-batch.ts).
+ */
 export function isUniqueViolation(error: unknown): boolean {
   const { code, message } = describe(error)
   return (
@@ -165,7 +168,7 @@ function isFatal(severity: unknown): boolean {
 }
 
 function describe(error: unknown): DatabaseError {
-  // Node tries every address of a host name. If all attempts fail, Node combines their errors.
+  // Node tries every address of a host name. If all attempts fail, Node combines the errors of all attempts.
   const one: unknown = error instanceof AggregateError ? error.errors[0] : error
   return one !== null && typeof one === 'object' ? one : {}
 }

@@ -26,7 +26,7 @@ export function nameObstacle(error: unknown): string {
   return NAMES[String((error as { code?: unknown }).code)] ?? AWAY
 }
 
-/** Returns whether the database is reachable but its role lacks the required privilege. */
+/** Returns whether the database is reachable but spoor's role lacks a required privilege. */
 export const isDenial = (error: unknown): boolean =>
   (error as { code?: unknown } | undefined)?.code === SQLSTATE.insufficientPrivilege
 

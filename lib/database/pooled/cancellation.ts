@@ -2,14 +2,14 @@
 export interface Client {
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
-  /** Id of the project that the client reads. Projects' reads take turns, so that no project delays the others. */
+  /** Id of the project that the client reads. Projects' reads take turns, so that no project delays other projects. */
   readonly party?: number | undefined
 }
 
 /** Work that ends sooner is not watched for disconnects, because creating a signal costs more than most queries. */
 const WATCH_AFTER_MS = 100
 
-/** Calls `act` if the client disconnects during the work. Returns a function that stops watching. */
+/** Calls the `act` callback if the client disconnects during the work. Returns a function that stops watching. */
 export function watchDeparture(client: Client, act: () => void): () => void {
   let signal: AbortSignal | undefined
   const timer = setTimeout(() => {

@@ -27,7 +27,10 @@ export class HungCheck {
   #awaited: object | undefined
   #ticks = 0
 
-  /** Without a statement time-out, a connection counts as hung only if the server is not executing anything for it. */
+  /**
+   * Without a statement time-out, a connection counts as hung only if the server is not executing anything for that
+   * connection.
+   */
   constructor(connect: Connect, statementTimeoutMs = Number.POSITIVE_INFINITY) {
     this.#connect = connect
     this.#mostTicks = Math.ceil((statementTimeoutMs + PATIENCE_MS) / TICK_MS)

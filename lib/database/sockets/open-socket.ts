@@ -2,8 +2,8 @@
  * Opens the sockets of all connections, including TLS, so that any connection can be taken over from the driver
  * (copy-connection.ts). attempts.ts chooses the servers; tls.ts interprets the TLS parameters.
  *
- * The driver (postgres 3.4.9) requests a socket, logs in, and requests another socket if the first one closes during
- * the login. All attempts at one connection therefore form a series, which ends with a login or an error.
+ * The driver (postgres 3.4.9) requests a socket, logs in, and requests another socket if the first socket closes during
+ * the login. All attempts at one connection therefore form a series. The series ends with a login or an error.
  */
 import { connect, isIP, Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -109,7 +109,7 @@ class Series implements SocketSeries {
   }
 
   async open(): Promise<Socket> {
-    // While its connection is open, the driver requests another socket only to cancel a query.
+    // While a connection is open, the driver requests another socket only to cancel a query.
     if (this.#standing?.socket.destroyed === false) {
       return this.#opener.connect(this.#standing.attempt).catch(failedSocket)
     }
@@ -176,8 +176,8 @@ class Series implements SocketSeries {
 }
 
 /**
- * Turns Nagle's algorithm off, because it delays batches (test/bench/RESULTS.md, "The embedded PostgreSQL and its
- * connections").
+ * Turns Nagle's algorithm off, because the algorithm delays batches (test/bench/RESULTS.md, "The embedded PostgreSQL
+ * and its connections").
  */
 function openPlain(server: Server): Socket {
   const socket = 'path' in server ? connect({ path: server.path }) : connect({ ...server, noDelay: true })
