@@ -1,7 +1,7 @@
 /**
- * Folds news into rollups (lib/store/analytics/rollups/fold.ts), sums finished days into fortnights, and counts traces
- * from before rollups existed, newest day first. Every process runs this loop; a database lock admits one process at a
- * time.
+ * Folds news rows into rollups (lib/store/analytics/rollups/fold.ts), sums finished days into fortnights, and counts
+ * traces from before rollups existed, newest day first. Every process runs this loop; a database lock admits one
+ * process at a time.
  */
 import type { Database } from '../database/database.ts'
 import { closeSingle, openSingle } from '../database/pooled/single-connection.ts'
@@ -16,23 +16,23 @@ import { Rounds, type RoundsOptions } from './rounds.ts'
 /** A longer pause only makes readers process more unfolded rows. */
 const PAUSE_MS = 5000
 /**
- * Small folds change nearly as many rollup rows as large ones: PostgreSQL takes 28 µs per row to fold 250 rows, but 2
- * µs per row to fold 7,500. Projects with fewer than FEW_ROWS rows are folded only if more than MANY_ROWS wait in
- * total, or in every WHOLE_ROUNDS-th round, which folds everything.
+ * Small folds change nearly as many rollup rows as large folds do: PostgreSQL takes 28 µs per row to fold 250 rows, but
+ * 2 µs per row to fold 7,500. Projects with fewer than FEW_ROWS rows are folded only if more than MANY_ROWS rows are
+ * waiting in total, or in every WHOLE_ROUNDS-th round, which folds everything.
  */
 const FEW_ROWS = 5000
 const MANY_ROWS = 20_000
 const WHOLE_ROUNDS = 12
-/** Maximum number of news rows folded in one transaction, which takes a tenth of a second. */
+/** Maximum number of news rows folded in one transaction. Folding that many rows takes a tenth of a second. */
 const MOST_AT_ONCE = 20_000
 /**
  * Time limit for fortnights in a round that folds everything. Computing a fortnight takes a fraction of a second, and a
  * fortnight whose traces keep changing is computed repeatedly.
  */
 const FORTNIGHTS_MS = 1000
-/** Time limit for counting history in each round: a fifth of the total time. A single day may take longer. */
+/** Time limit for counting history in each round: a fifth of the pause between rounds. A single day may take longer. */
 const HISTORY_MS = 1000
-/** Allows for days with millions of traces. */
+/** Statement time-out for counting a day, long enough for days with millions of traces. */
 const DAY_TIMEOUT_MS = 600_000
 
 export interface FoldingOptions {

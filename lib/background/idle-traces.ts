@@ -1,6 +1,7 @@
 /**
  * Completes OpenTelemetry traces whose root never arrives: running traces that have received no new span for `afterMs`.
- * The time is measured from when this process first saw the trace's version, so a restart of the service resets it.
+ * Idle time is measured from when this process first saw the trace's current version, so restarting the service resets
+ * the idle time.
  */
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Ingest } from '../ingest/ingest.ts'
@@ -27,10 +28,15 @@ const MOST_AT_ONCE = 100
 const LONGEST_PAUSE_MS = 60_000
 const ROUNDS = 10
 
-/** Each running trace's version, and when this process first saw it, in milliseconds from performance.now(). */
+/**
+ * Each running trace's version, and when this process first saw that version, in milliseconds from performance.now().
+ */
 export type Watched = ReadonlyMap<number, { readonly version: number; readonly since: number }>
 
-/** Returns the traces to watch after a round found `running`, and the subset that has been idle for `afterMs`. */
+/**
+ * Returns the traces to watch after a round has found the traces `running`, and those that have been idle for `afterMs`
+ * milliseconds.
+ */
 export function watch<T extends Pick<RunningTrace, 'seq' | 'version'>>(
   before: Watched,
   running: readonly T[],
@@ -76,7 +82,7 @@ export class IdleTraces {
     }
   }
 
-  /** Completes those traces that have not changed in the meantime, and returns their number. */
+  /** Completes the traces that have not changed in the meantime. Returns the number of completed traces. */
   async #complete(idle: readonly RunningTrace[]): Promise<number> {
     const { sql, ingest } = this.#options
     const spans = await sql.read(sql => readEndedSpans(sql, idle))

@@ -1,6 +1,6 @@
 /**
- * Knows the prices that operators set, and counts calls without a price. Both are in PostgreSQL: the prices are read
- * again every few seconds and when one changes, and the counts are added every few seconds, away from the write path.
+ * Caches the prices that operators set, and counts calls that have no price. Prices are reread from PostgreSQL every
+ * few seconds and whenever a price changes. Counts are added to PostgreSQL every few seconds, outside the write path.
  */
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { PriceSource } from '../ingest/write-path.ts'
@@ -11,7 +11,7 @@ import type { OwnPrice } from '../trace/prices/own.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
 const PAUSE_MS = 5000
-/** Bound of the models counted between two rounds, because senders choose their names. */
+/** Maximum number of models counted between two rounds. Senders choose model names, so the number must be bounded. */
 const MOST_COUNTED = 10_000
 const NONE: readonly OwnPrice[] = []
 
@@ -33,7 +33,7 @@ export class PriceBook implements PriceSource {
   readonly #options: PriceBookOptions
   readonly #rounds: Rounds
   #rows: readonly PriceRow[] = []
-  /** Prices by project, filled when a project needs them. */
+  /** Prices by project, computed when first needed. */
   #own = new Map<number, readonly OwnPrice[]>()
   #counts = new Map<string, Count>()
 
@@ -62,12 +62,12 @@ export class PriceBook implements PriceSource {
     }
   }
 
-  /** Reads the prices again. A failure is left to the next round. */
+  /** Rereads the prices. If the read fails, the next round retries. */
   async refresh(): Promise<void> {
     await this.#read().catch(() => {})
   }
 
-  /** Adds the counts that no round has added yet. */
+  /** Stops the rounds and writes the remaining counts. */
   async close(): Promise<void> {
     this.#rounds.close()
     await this.#flush().catch(() => {})
@@ -87,7 +87,7 @@ export class PriceBook implements PriceSource {
     if (this.#counts.size === 0) return
     const counts = this.#counts
     this.#counts = new Map()
-    // A failed write loses these counts. To add them again could count them twice.
+    // A failed write loses these counts, because a retry could count the same calls twice.
     await this.#options.sql.write(sql => addUnpriced(sql, [...counts.values()]))
   }
 }

@@ -14,9 +14,12 @@ export interface RoundsOptions {
 }
 
 export interface RoundsHealth {
-  /** Whether the schema is set up. Rounds wait until it is. */
+  /** Whether the schema is set up. Rounds do not start until the schema is set up. */
   isSetUp(): boolean
-  /** Whether the database accepts writes. While it does not, a single log message covers all rounds. */
+  /**
+   * Whether the database accepts writes. While the database rejects writes, a single log message covers the failures of
+   * all rounds.
+   */
   isReady(): Promise<boolean>
 }
 

@@ -1,6 +1,6 @@
 /**
- * Counts log records and metrics that are not kept, and writes the counts every few seconds, so that no export waits
- * for them. The counts of a process that crashes in between are lost.
+ * Counts log records and metrics that are not kept, and writes the counts every few seconds, so that no export has to
+ * wait for a count to be written. A process that crashes loses its counts since the last write.
  */
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Logger } from '../log.ts'
@@ -8,9 +8,9 @@ import { addUnkept, forgetUnkept, type UnkeptCount } from '../store/projects/unk
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
 const PAUSE_MS = 2000
-/** Interval at which the sender of records of a name is told again that they are not kept. */
+/** Interval at which senders are notified again that records with a certain name are not kept. */
 const TOLD_MS = 3_600_000
-/** Maximum number of names that a process remembers. Senders of further names are not told. */
+/** Maximum number of names that a process remembers. Senders of records with further names are not notified. */
 const MOST_NAMES = 10_000
 /** Maximum length of a name. */
 const LONGEST_NAME = 100
@@ -26,7 +26,7 @@ export class UnkeptRecords {
   readonly #rounds: Rounds
   /** Counts that are not yet written, by key. */
   #waiting = new Map<string, UnkeptCount>()
-  /** When the sender of each name was last told, in milliseconds from performance.now(), by key. */
+  /** When senders were last notified about each name, in milliseconds from performance.now(), by key. */
   readonly #told = new Map<string, number>()
 
   constructor({ sql, log, health }: UnkeptRecordsOptions) {
@@ -36,7 +36,7 @@ export class UnkeptRecords {
     )
   }
 
-  /** Counts records by name. Returns the names whose sender has not been told within the hour. */
+  /** Counts records by name. Returns the names whose senders have not been notified within the last hour. */
   add(projectId: number, signal: UnkeptCount['signal'], counts: ReadonlyMap<string, number>): readonly string[] {
     const news: string[] = []
     for (const [given, count] of counts) {
@@ -55,7 +55,7 @@ export class UnkeptRecords {
   /** Writes the waiting counts and stops. */
   async close(): Promise<void> {
     this.#rounds.close()
-    // A server that stops without its database loses the counts of a few seconds.
+    // A server that stops while the database is unreachable loses a few seconds of counts.
     await this.#write().catch(() => undefined)
   }
 

@@ -1,4 +1,4 @@
-/** Drops messages that arrived as log records and whose span has not arrived in time (lib/store/trace/messages.ts). */
+/** Drops messages that arrived as log records if their span does not arrive in time (lib/store/trace/messages.ts). */
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
@@ -6,7 +6,7 @@ import { isUnfinished, sweepMessages } from '../store/trace/messages.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 import type { UnkeptRecords } from './unkept-records.ts'
 
-/** How long messages wait for their span. */
+/** How long a message waits for its span. */
 const WAIT_MS = 600_000
 const ROUNDS = 10
 

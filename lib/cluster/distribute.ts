@@ -61,7 +61,7 @@ async function findNodes(sql: Sql): Promise<FoundNode[]> {
 export interface DistributionOptions {
   /** Called before each table. */
   readonly onStep?: (step: PlanStep, place: number) => void
-  /** Stops after the current table. */
+  /** When aborted, stops the distribution after the current table. */
   readonly signal?: AbortSignal
 }
 

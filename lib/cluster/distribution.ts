@@ -87,8 +87,8 @@ export async function readOthers(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Copies a table to the nodes and empties the coordinator's copy. Must run in a transaction, which blocks writes to the
- * table.
+ * Copies a table to the nodes and empties the coordinator's copy. Must run in a transaction. Until the transaction
+ * ends, writes to the table are blocked.
  */
 export async function distributeTable(
   sql: Sql,
@@ -106,15 +106,18 @@ export async function distributeTable(
 }
 
 /**
- * Sets the replica identity. Citus can move a shard during writes only if the shard's rows are identifiable, by a
- * primary key or by their full content.
+ * Sets the replica identity. Citus can move a shard during writes only if the shard's rows are identifiable, either by
+ * a primary key or by the rows' full content.
  */
 async function nameRows(sql: Sql, table: string): Promise<void> {
   const [key] = await sql`select from pg_index where indrelid = ${table}::regclass and indisprimary`
   if (key === undefined) await sql`alter table ${sql(table)} replica identity full`
 }
 
-/** Returns tables that are not distributed although their traces are; empty on a single PostgreSQL server. */
+/**
+ * Returns tables of trace data that are not distributed although traces are distributed; empty on a single PostgreSQL
+ * server.
+ */
 export async function readLeftBehind(sql: Sql): Promise<string[]> {
   if (!(await isSpread(sql))) return []
   return (await readTables(sql, PROJECT_TABLES)).filter(({ column }) => column === null).map(({ name }) => name)
@@ -122,7 +125,7 @@ export async function readLeftBehind(sql: Sql): Promise<string[]> {
 
 /**
  * Runs a migration's text and, if traces are distributed, distributes the tables that the migration creates. Must run
- * in one transaction, so that no server finds a new table undistributed. Existing tables stay where they are.
+ * in one transaction, so that no server finds a new table undistributed. Existing tables are not moved.
  */
 export async function distributeNew(sql: Sql, text: string): Promise<void> {
   if (!(await isSpread(sql))) {
@@ -140,9 +143,9 @@ export async function distributeNew(sql: Sql, text: string): Promise<void> {
 }
 
 /**
- * Describes tables that were left on the coordinator when others were distributed, and the remedy; undefined if there
- * are no such tables, or on a single PostgreSQL server. No spoor server may run in this state: charts would be wrong,
- * and a write to both kinds of table would be committed on the node before it is committed on the coordinator.
+ * Describes tables that were left on the coordinator when other tables were distributed, and the remedy; undefined if
+ * there are no such tables, or on a single PostgreSQL server. No spoor server may run in this state: charts would be
+ * wrong, and a write to both kinds of table would be committed on the node before it is committed on the coordinator.
  */
 export const findLeftBehind = async (sql: Sql): Promise<string | undefined> =>
   describeLeftBehind(await readLeftBehind(sql))

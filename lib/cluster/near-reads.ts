@@ -1,11 +1,12 @@
 /**
- * Reads one project on a Citus cluster over a connection to the node that holds its shard, at the cost of a read from a
- * single PostgreSQL server. Reads through the coordinator are planned twice, on the coordinator and on the node
- * (test/bench/RESULTS.md, "Reads on a cluster").
+ * Reads one project on a Citus cluster over a connection to the node that holds the project's shard. A read costs as
+ * much as on a single PostgreSQL server. Reads through the coordinator are planned twice, on the coordinator and on the
+ * node (test/bench/RESULTS.md, "Reads on a cluster").
  *
  * A shard may have moved since its location was last read, so each read also checks, in the same round trip, that the
- * shard is on the node. If it is, the read sees every write acknowledged before the read began, even if the shard moves
- * a moment later: the table on the node then either stays unchanged, or is dropped, which makes the read fail.
+ * shard is on the node. If the shard is there, the read sees every write acknowledged before the read began, even if
+ * the shard moves a moment later: the table on the node then either stays unchanged, or is dropped, which makes the
+ * read fail.
  */
 import type { Sql } from 'postgres'
 import type { ConnectOptions, Database } from '../database/database.ts'
@@ -36,12 +37,12 @@ export interface NearOptions {
 }
 
 /**
- * Maximum number of prepared statements per connection. A connection keeps a plan for each statement and shard; a
- * list's plan takes 0.6 MB of PostgreSQL's memory. Above the maximum, the connection is closed and replaced. Below it,
- * recurring statements are planned only once.
+ * Maximum number of prepared statements per connection. A connection keeps a plan for each statement and shard; the
+ * plan of a list request's statement takes 0.6 MB of PostgreSQL's memory. A connection that exceeds the maximum is
+ * closed and replaced. Until then, the connection plans recurring statements only once.
  */
 const MOST_STATEMENTS = 150
-/** Number of reads between two counts of a connection's statements. A count costs as much as a short read. */
+/** Number of reads between two counts of a connection's prepared statements. A count costs as much as a short read. */
 const COUNTED_EVERY = 25
 
 export class NearReads implements Near {

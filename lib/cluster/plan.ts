@@ -5,7 +5,7 @@ import { DISTRIBUTION_COLUMN } from './shards.ts'
 /** Oldest supported major version. Earlier versions of Citus lack features that the server's statements need. */
 const LEAST_CITUS = 12
 
-/** A project fits in one shard, and a node holds several shards, which can be moved one at a time. */
+/** A project fits in one shard, and a node holds several shards. Shards can be moved one at a time. */
 export const DEFAULT_SHARDS = 32
 export const MOST_SHARDS = 1024
 
@@ -27,7 +27,7 @@ export interface FoundNode {
   readonly isActive: boolean
   readonly isCoordinator: boolean
   readonly holdsShards: boolean
-  /** Why this role cannot create tables on the node; undefined if it can. */
+  /** Why this role cannot create tables on the node; undefined if the role can create tables. */
   readonly hindrance: string | undefined
 }
 

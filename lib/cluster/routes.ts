@@ -1,13 +1,13 @@
 /**
  * Routes batches to nodes, and decides which operations may share a batch. On a single PostgreSQL server, there is one
  * route and all operations may share batches. On a Citus cluster, a batch is written directly to the node that holds
- * its shards, into the shards' own tables, at the cost of a write to a single PostgreSQL server. Writes through the
- * coordinator cost more and use two-phase commit (test/bench/RESULTS.md, "A cluster").
+ * the batch's shards, into the shards' own tables. A write costs as much as on a single PostgreSQL server. Writes
+ * through the coordinator cost more and use two-phase commit (test/bench/RESULTS.md, "A cluster").
  *
  * States: unknown (the database has not been queried yet), one, spread. In the spread state, a project whose shard is
- * unknown or whose node is unreachable gets batches of its own, which go to the coordinator. Routes may be outdated, so
- * a batch locks its shards, and is rolled back if a shard has moved (lib/cluster/shards.ts). All routes are then
- * discarded and reread.
+ * unknown or whose node is unreachable gets its own batches, which are written through the coordinator. Routes may be
+ * outdated, so a batch locks its shards, and is rolled back if a shard has moved (lib/cluster/shards.ts). All routes
+ * are then discarded and reread.
  */
 import type { Sql } from 'postgres'
 import type { Connections, Database } from '../database/database.ts'
@@ -50,10 +50,10 @@ const PROBE_TIMEOUT_MS = 5000
 /** How long operations on a shard that is being moved are kept out of other shards' batches. */
 const HELD_MS = 1000
 const FIRST_SHARD_GROUP = 2 ** 32
-/** Maximum number of projects held in memory. If it is exceeded, all projects are discarded. */
+/** Maximum number of projects held in memory. Beyond the maximum, all projects are discarded. */
 const MAX_PROJECTS = 100_000
 
-/** The check runs after the lock, because a move may end while the lock is awaited. */
+/** Shards are checked after they are locked, because a shard's move may end while the lock is awaited. */
 export const GUARDS: Homes['guards'] = [
   { name: 'hold_shards', text: HOLD_SHARDS },
   { name: 'check_shards', text: CHECK_SHARDS }
@@ -68,11 +68,13 @@ export class Routes implements RouteNews {
   #nodes: readonly ShardNode[] = []
   /** When to reread the shards, from performance.now(). */
   #renewAt = 0
-  /** Shard ids by project. Discarding the routes replaces the Map, because batches still hold the old one. */
+  /** Shard ids by project. Discarding the routes replaces the Map, because batches still hold the old Map. */
   #projects = new Map<number, number>()
   /** Projects whose shards are unknown and must be looked up. */
   readonly #strange = new Set<number>()
-  /** For each node, `open` if it accepts batches; otherwise when to try it again, from performance.now(). */
+  /**
+   * For each node, `open` if the node accepts batches; otherwise when to try the node again, from performance.now().
+   */
   readonly #reached = new Map<string, 'open' | number>()
   readonly #told = new Set<string>()
   /** Shards that were being moved, and when operations on each may share batches again. */

@@ -124,7 +124,7 @@ interface Isolation {
 
 /**
  * Returns the project's shard; undefined on a single PostgreSQL server. With `apply`, first gives the project its own
- * shard, while writes to the old shard wait.
+ * shard, while writes to the old shard are blocked.
  */
 export async function isolate(sql: Sql, projectId: number, apply: boolean): Promise<Isolation | undefined> {
   const found = await readShard(sql, projectId)

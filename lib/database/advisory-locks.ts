@@ -5,13 +5,16 @@
 export const ADVISORY_LOCK = {
   /** Limits migration to one process at a time. */
   migration: 5_700_100,
-  /** Shared by each process that uses an embedded cluster; an exclusive holder may stop the cluster. */
+  /**
+   * Held in shared mode by every process that uses an embedded cluster. A process that holds the lock exclusively may
+   * stop the cluster.
+   */
   embeddedUsers: 5_700_101,
   /** Serializes changes to memberships, links and passwords. */
   people: 5_700_102,
   /** Limits search indexing to one process at a time. */
   searchIndex: 5_700_103,
-  /** Limits restores to one at a time. */
+  /** Limits the number of concurrent restores to one. */
   restore: 0x726573,
   /** With a project id: only one process at a time changes the project's rollups. */
   rollups: 0x666f6c64,

@@ -18,7 +18,7 @@ import { TYPES } from './types.ts'
 /** A postgres:// address, or a server's Unix socket. */
 export type DatabaseTarget = string | SocketTarget
 export interface SocketTarget {
-  /** The folder of the socket, which is named `.s.PGSQL.<port>`. */
+  /** The folder that contains the socket `.s.PGSQL.<port>`. */
   readonly socketDir: string
   readonly port: number
   readonly user: string
@@ -29,8 +29,8 @@ export interface SocketTarget {
 /** Prefix of every connection's name in pg_stat_activity. The process id follows. */
 export const APPLICATION = 'spoor'
 /**
- * Number after the process id. Versions before 1.0.0 have none (old-servers.ts). It changes when a version cannot work
- * beside the version before.
+ * Number that follows the process id in a connection's name. Versions before 1.0.0 add no number (old-servers.ts). The
+ * number changes when a version cannot run beside the previous version.
  */
 const GENERATION = 1
 
@@ -42,9 +42,9 @@ export function connectTo(target: DatabaseTarget, options: ConnectOptions = {}, 
 }
 
 /**
- * Returns a function that creates a driver instance for one connection, which opens at the first query. `onSocket`
- * receives each socket of the connection before the driver does. `host` selects another server with the same database
- * and login. Throws a ConfigError if the target contradicts itself.
+ * Returns a function that creates a driver instance for one connection. The connection opens at the first query.
+ * `onSocket` receives each socket of the connection before the driver does. `host` selects another server with the same
+ * database and login. Throws a ConfigError if the target contradicts itself.
  */
 export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
   const address = host === undefined ? addressOf(target) : atHost(addressOf(target), host)
@@ -77,8 +77,8 @@ export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
 }
 
 /**
- * Calls `make` with an environment variable unset. Otherwise the driver would read PGTARGETSESSIONATTRS, reject values
- * that libpq accepts, and repeat the server selection of sockets/attempts.ts.
+ * Calls the `make` callback while an environment variable is unset. Otherwise the driver would read
+ * PGTARGETSESSIONATTRS, reject values that libpq accepts, and repeat the server selection of sockets/attempts.ts.
  */
 function unnoticed<T>(variable: string, make: () => T): T {
   const value = process.env[variable]

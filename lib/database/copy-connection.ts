@@ -1,8 +1,8 @@
 /**
  * A connection that writes batches with COPY. All statements and rows are sent at once, without waiting for responses.
  * The driver opens and authenticates the connection; then this class takes over the socket. The driver's own COPY
- * support waits before each statement and its rows, and its promise never settles if a row is rejected (postgres 3.4.9,
- * issue 1173).
+ * support waits before each statement and its rows, and the promise that the driver returns never settles if a row is
+ * rejected (postgres 3.4.9, issue 1173).
  *
  * States: open; busy (a batch is in flight); dead (the socket has closed; a dead connection is never reused).
  */
@@ -170,7 +170,7 @@ export class CopyConnection {
     this.#dead = true
     const batch = this.#batch
     this.#batch = undefined
-    // A server that shuts down sends the reason before it closes the connection.
+    // A server that is shutting down sends the reason before it closes the connection.
     batch?.reject(this.#error ?? new ConnectionLost(error))
   }
 }

@@ -19,14 +19,17 @@ export type OnSocket = (socket: Socket) => void
 
 /** Connections to one PostgreSQL server. */
 export interface Connections {
-  /** Creates a driver instance with exactly one connection (max: 1), which opens at the first query. */
+  /** Creates a driver instance with exactly one connection (max: 1). The connection opens at the first query. */
   connect(options?: ConnectOptions, onSocket?: OnSocket): Sql
   /** Limits this process's connections. Commands may exceed the limit. */
   readonly limit: ConnectionLimit
 }
 
 export interface Database extends Connections {
-  /** Returns connections to another server that stores tables of this database. Each server has its own limit. */
+  /**
+   * Returns connections to another server that stores tables of this database. Each server has its own connection
+   * limit.
+   */
   node(host: Host): Connections
   /** Human-readable address of the database, without the password. */
   readonly location: string

@@ -27,7 +27,7 @@ export const SQLSTATE = {
   lockNotAvailable: '55P03',
   /** A statement time-out, or pg_cancel_backend. */
   queryCanceled: '57014',
-  /** pg_terminate_backend, or a server that shuts down. */
+  /** pg_terminate_backend, or a server that is shutting down. */
   adminShutdown: '57P01',
   crashShutdown: '57P02',
   /** The server is starting, recovering or shutting down. */
@@ -67,7 +67,7 @@ const REFUSING: readonly string[] = [
   SQLSTATE.queryCanceled,
   SQLSTATE.cannotConnectNow
 ]
-/** The backend is ending, or a backend that it queried on another server is ending. */
+/** The backend, or another server's backend that this backend queried, is ending. */
 const ENDING: readonly string[] = [SQLSTATE.adminShutdown, SQLSTATE.crashShutdown]
 const REFUSING_CLASSES: readonly string[] = [
   SQLSTATE_CLASS.invalidAuthorization,
@@ -104,12 +104,15 @@ export function classifyFailure(error: unknown): DatabaseFailure {
   return LOST.test(code) ? 'lost' : 'bug'
 }
 
-/** Returns whether the database rejects writes. A retry within seconds would not succeed either. */
+/** Returns whether the database rejects writes. A retry a few seconds later would fail too. */
 export function isReadOnlyRefusal(error: unknown): boolean {
   return describe(error).code === SQLSTATE.readOnlyTransaction
 }
 
-/** COPY raises this error if a trace to be created already exists (lib/store/write/copy-batch.ts). */
+/**
+ * Returns whether a row violated a unique constraint. COPY raises this error if a trace to be created already exists
+ * (lib/store/write/copy-batch.ts).
+ */
 export function isUniqueViolation(error: unknown): boolean {
   const { code, message } = describe(error)
   return (
@@ -119,7 +122,7 @@ export function isUniqueViolation(error: unknown): boolean {
 }
 
 /**
- * Division by zero is raised deliberately if a trace has changed since a change to it was decided
+ * Statements divide by zero deliberately if a trace has changed since an update of that trace was decided
  * (lib/store/write/changes.ts), or if a charge exceeds a trial account's allowance (lib/store/write/charge.ts).
  */
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
@@ -147,7 +150,7 @@ export function endsConnection(error: unknown): boolean {
   return failure === 'lost' || failure === 'refused'
 }
 
-/** Returns whether no connection could be opened. Other waiting work would also fail. */
+/** Returns whether no connection could be opened. If so, other waiting work would also fail. */
 export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
 }
@@ -165,7 +168,7 @@ function isFatal(severity: unknown): boolean {
 }
 
 function describe(error: unknown): DatabaseError {
-  // Node tries every address of a host name. If all attempts fail, Node combines their errors.
+  // Node tries every address of a host name. If all attempts fail, Node combines the errors of all attempts.
   const one: unknown = error instanceof AggregateError ? error.errors[0] : error
   return one !== null && typeof one === 'object' ? one : {}
 }

@@ -3,11 +3,11 @@
  * once, and only forward. The table schema_migrations records each applied file and its SHA-256. A released file never
  * changes; a database created from different files is rejected.
  *
- * Each file is one transaction, unless it starts with `--! no-transaction`, which `create index concurrently` requires.
- * The statements of such a file run one by one; each statement must end in a semicolon at the end of a line. If a
- * statement fails, earlier statements remain applied, so each statement must be repeatable (`if not exists`). A
- * half-built index is invalid, but `if not exists` would accept it as complete, so the index is dropped and created
- * again.
+ * Each file is one transaction, unless the file starts with `--! no-transaction`. Files that contain `create index
+ * concurrently` require that directive. The statements of such a file run one by one; each statement must end in a
+ * semicolon at the end of a line. If a statement fails, earlier statements remain applied, so each statement must be
+ * repeatable (`if not exists`). A half-built index is invalid, but `if not exists` would accept it as complete, so the
+ * index is dropped and created again.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -51,17 +51,17 @@ const FILE_NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
 const NO_TRANSACTION = '--! no-transaction'
 const LOCK_POLL_MS = 200
 /**
- * Lock timeout. A migration that waits for a lock blocks all later writers, so it times out, lets the writers proceed
- * for LOCK_PAUSE_MS, and retries.
+ * Lock timeout. A migration that is waiting for a lock blocks all later writers. The migration therefore times out,
+ * lets the writers proceed for LOCK_PAUSE_MS, and retries.
  */
 const LOCK_TIMEOUT_MS = 1000
 const LOCK_PAUSE_MS = 2000
 const LOCK_ATTEMPTS = 100
 
 /**
- * Applies the missing migrations and returns their versions. Several processes may call this concurrently. Throws a
- * ConfigError if the server is too old, or if the database was created from different files. `around` runs the text of
- * a transactional migration, within the transaction, together with any related work.
+ * Applies the missing migrations and returns their versions. Several processes may call this function concurrently.
+ * Throws a ConfigError if the server is too old, or if the database was created from different files. `around` runs the
+ * text of a transactional migration, within the transaction, together with any related work.
  */
 export async function migrate(
   database: Database,
@@ -70,8 +70,8 @@ export async function migrate(
   around: Around = (sql, text) => sql.unsafe(text)
 ): Promise<number[]> {
   const migrations = await readMigrations(folder)
-  // One connection holds the lock while the other migrates. If the first connection is lost, the primary key of
-  // schema_migrations still prevents a migration from being applied twice.
+  // One connection holds the lock while the other connection runs the migrations. If the first connection is lost, the
+  // primary key of schema_migrations still prevents a migration from being applied twice.
   const connect = (onClose: () => void) => database.connect({ applicationName: 'migrate', onClose })
   const { limit } = database
   const [holder, pool] = [new Pool(connect, { size: 1, limit }), new Pool(connect, { size: 1, limit })]
@@ -117,7 +117,7 @@ export function isBehind({ state }: SchemaState): boolean {
   return state === 'missing' || state === 'older'
 }
 
-/** Reports a database migrated by a newer version of spoor, for the log, `status` and `migrate`. */
+/** Describes a database migrated by a newer version of spoor, for the log and the commands `status` and `migrate`. */
 export const describeNewer = ({ version, latest }: SchemaState): string =>
   `the schema is at version ${version}, newer than the ${latest} that this spoor knows: it is served all the same. ` +
   'Update spoor on this machine'
@@ -157,7 +157,7 @@ async function checkServerVersion(sql: Sql): Promise<void> {
 }
 
 /**
- * Takes the lock, which the connection holds until it closes; a server that starts in the meantime waits for the lock.
+ * Takes the lock, which is held until the connection closes. A server that starts in the meantime waits for the lock.
  * Polls, because waiting in pg_advisory_lock deadlocks with `create index concurrently`.
  */
 export async function acquireLock(sql: Sql, log: Logger): Promise<void> {
@@ -238,7 +238,10 @@ export const statementsOf = (text: string): string[] =>
 const CONCURRENTLY = /^\s*(?:create(?: unique)?|drop) index concurrently\b/im
 const CREATED_INDEX = /^\s*create(?: unique)? index concurrently (?:if not exists )?(\w+)/im
 
-/** Runs a statement. Only a `concurrently` statement may wait indefinitely, because it blocks no other statement. */
+/**
+ * Runs a statement. Only a `concurrently` statement may wait indefinitely, because a waiting `concurrently` statement
+ * blocks no other statement.
+ */
 async function runAlone(sql: Sql, statement: string): Promise<void> {
   const index = CREATED_INDEX.exec(statement)?.[1]
   if (index !== undefined) await dropHalfBuilt(sql, index)
@@ -248,7 +251,7 @@ async function runAlone(sql: Sql, statement: string): Promise<void> {
 
 /**
  * Drops a half-built index left by an interrupted attempt. The attempt's backend may keep running after its client was
- * killed. Polls until that backend is done, because a statement that waits for the backend would deadlock with it.
+ * killed. Polls until that backend is done, because a statement that waits for that backend would cause a deadlock.
  */
 async function dropHalfBuilt(sql: Sql, name: string): Promise<void> {
   for (;;) {

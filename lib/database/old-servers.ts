@@ -1,10 +1,11 @@
 /**
- * Detects servers of versions before 1.0.0 that are connected to the database. They would read and write traces of more
- * than 200 spans by their own rules, so no other server may run beside them. Later versions can run beside each other.
+ * Detects servers of versions before 1.0.0 that are connected to the database. Such servers read and write traces of
+ * more than 200 spans differently, so no other server may run beside them. Servers of later versions can run beside
+ * each other.
  */
 import type { Sql } from 'postgres'
 
-/** Describes the servers to stop; undefined if there are none. Sees the connections of the same role. */
+/** Describes the servers to stop; undefined if there are none. Detects only servers that connect with the same role. */
 export async function findOldServers(sql: Sql): Promise<string | undefined> {
   const rows = await sql<{ process: string; host: string }[]>`
     select distinct substring(application_name, '[0-9]+') as process,

@@ -1,12 +1,12 @@
 /**
- * A pool of a few connections, each leased to one piece of work at a time. The driver's own pool is not used because it
- * returns stale errors after a backend dies, and because its transactions can terminate the process (connection.ts).
+ * A pool of a few connections, each leased to one piece of work at a time. The driver's own pool is not used because
+ * that pool returns stale errors after a backend dies, and its transactions can terminate the process (connection.ts).
  * This pool replaces a connection that has closed or raised a fatal error.
  *
  * A lease is opening, free (waiting for work), busy (leased) or dead (discarded on return). Work waits while all
  * connections are busy or a connection is being opened, and is rejected if the queue is full or no connection can be
- * opened. A free connection is closed if another holder needs its slot more (pooled/connection-limit.ts). A hung
- * connection (pooled/hung-connection.ts) is closed, and its queries fail as `lost`.
+ * opened. A free connection is closed if another holder needs the connection's slot more (pooled/connection-limit.ts).
+ * A hung connection (pooled/hung-connection.ts) is closed, and its queries fail as `lost`.
  */
 import type { Sql } from 'postgres'
 import { within } from '../within.ts'
@@ -19,7 +19,7 @@ import { openSession } from './session/open-session.ts'
 
 export interface PoolOptions {
   readonly size: number
-  /** Statement time-out of the connections in milliseconds; undefined disables it. */
+  /** Statement time-out of the connections in milliseconds; undefined disables the time-out. */
   readonly statementTimeoutMs?: number | undefined
   /** Maximum number of jobs that may wait for a connection; further jobs are rejected. */
   readonly maxWaiting?: number
@@ -64,7 +64,7 @@ export class Pool implements Holder {
     }, TICK_MS).unref()
   }
 
-  /** Number of jobs that wait for a connection, not counting those for which a connection is being opened. */
+  /** Number of jobs waiting for a connection, not counting jobs for which a connection is being opened. */
   get waiting(): number {
     return Math.max(0, this.#waiting.length - this.#opening)
   }
@@ -79,9 +79,9 @@ export class Pool implements Holder {
   }
 
   /**
-   * Runs `work` on its own connection. Queries may be sent without awaiting each one, but all must be awaited before
-   * `work` ends. If the connection is lost, later queries of the same work fail instead of moving to another
-   * connection. If the client disconnects, the work leaves the queue or its query is cancelled.
+   * Runs the `work` callback on its own connection. Queries may be sent without awaiting each query, but all queries
+   * must be awaited before `work` ends. If the connection is lost, later queries of the same work fail instead of
+   * moving to another connection. If the client disconnects, the work leaves the queue or its query is cancelled.
    */
   async run<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T> {
     const lease = await this.#lease(client)
@@ -99,10 +99,10 @@ export class Pool implements Holder {
   }
 
   /**
-   * Runs `work` in a transaction, which is rolled back if `work` throws. For maintenance only; requests use single
-   * statements. Queries must be awaited one by one. `mode` is appended to `begin`, such as `isolation level repeatable
-   * read read only`. If the connection breaks during the commit, the outcome is unknown and the rejection counts as
-   * `lost`.
+   * Runs the `work` callback in a transaction. If the callback throws, the transaction is rolled back. For maintenance
+   * only; requests use single statements. Queries must be awaited one by one. `mode` is a transaction mode such as
+   * `isolation level repeatable read read only`, appended to `begin`. If the connection breaks during the commit, the
+   * outcome is unknown and the rejection counts as `lost`.
    */
   async transaction<T>(work: (sql: Sql) => Promise<T>, mode = ''): Promise<T> {
     const lease = await this.#lease()
@@ -139,7 +139,7 @@ export class Pool implements Holder {
     }
     this.#refuseWaiting(poolClosed())
     const living = [...this.#leases].filter(lease => !lease.dead)
-    // Ending an instance may never settle if its server has disappeared, so the wait is limited.
+    // The promise that `end` returns may never settle if the server has disappeared, so the wait is limited.
     await within(graceMs, Promise.allSettled(living.map(lease => this.#giveUp(lease, graceMs))))
   }
 
@@ -255,14 +255,14 @@ export class Pool implements Holder {
     this.#drop(lease)
   }
 
-  /** Opens a connection if work waits and no connections are left. */
+  /** Opens a connection if work is waiting and no connection is open or being opened. */
   #growIfBare(): void {
     if (this.#waiting.length > 0 && this.#leases.size + this.#opening === 0) void this.#grow()
   }
 
   /**
-   * Rejects waiting work when no connection can be opened, so that the jobs do not each repeat the failed attempt. If
-   * other connections remain, the work waits for them.
+   * Rejects waiting work when no connection can be opened, so that the waiting jobs do not each repeat the failed
+   * attempt. If other connections remain, the work keeps waiting for a free connection.
    */
   #failWaiting(error: unknown): void {
     if (this.#opening > 0 || [...this.#leases].some(lease => !lease.dead)) return
@@ -272,19 +272,19 @@ export class Pool implements Holder {
     this.#noteQuiet()
   }
 
-  /** Rejects all waiting work except the first `but` jobs. */
+  /** Keeps the first `but` waiting jobs and rejects all others. */
   #refuseWaiting(error: Error, but = 0): void {
     for (const waiter of this.#waiting.splice(but)) waiter.reject(error)
   }
 
   #drop(lease: Lease): void {
     if (!this.#leases.delete(lease)) return
-    // Not awaited, because ending an instance may never settle if its server has disappeared.
+    // Not awaited, because the promise that `end` returns may never settle if the server has disappeared.
     lease.sql.end({ timeout: 0 }).catch(() => {})
     this.#limit.leave()
   }
 
-  /** Closes a free connection, so that another caller can open one in its place. */
+  /** Closes a free connection, so that another caller can open a connection instead. */
   #giveUp(lease: Lease, graceMs = GRACE_MS): Promise<void> {
     this.#leases.delete(lease)
     lease.dead = true
@@ -292,8 +292,8 @@ export class Pool implements Holder {
   }
 
   /**
-   * Passes a connection to the work that has waited longest, so that the lease stays busy. If no work waits, frees the
-   * connection.
+   * Passes a connection to the work that has waited longest, so that the lease stays busy. If no work is waiting, frees
+   * the connection.
    */
   #release(lease: Lease): void {
     lease.asked = []

@@ -4,7 +4,8 @@
 export const INTERMEDIATE_RESULT_NOT_FOUND = 'CIINF'
 
 /**
- * Detects that a shard was split after a statement was planned but before it was executed. The statement had no effect.
+ * Detects that a shard was split after a statement was planned but before that statement was executed. The statement
+ * had no effect.
  */
 export const isReplaced = (message: string): boolean => message.startsWith('could not find valid entry for shard')
 

@@ -21,12 +21,12 @@ import { SCHEMA_NAMES, type TableNames } from './tables.ts'
 export interface Attempts {
   /**
    * Set while a writing statement is in flight. If set when an attempt begins, the response to an earlier attempt was
-   * lost with its connection. If the work then turns out to be done, the earlier attempt did it.
+   * lost when the connection broke. If this attempt then finds the work already done, the earlier attempt did the work.
    */
   sent: boolean
 }
 
-/** Reads one project's data from tables with these names. */
+/** Reads one project's data. `names` holds the names of the project's tables on the server being read. */
 export type ProjectRead<T> = (sql: Sql, names: TableNames) => Promise<T>
 
 /** Database access that turns failures into the refusals in the table above. */
@@ -37,21 +37,22 @@ export interface SqlAccess {
    */
   read<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
   /**
-   * Runs queries that read only one project's traces and related data; handles failures as `read` does. The queries run
-   * on the server that stores the project, where its tables have these names.
+   * Runs queries that read only one project's traces and related data; handles failures in the same way as the `read`
+   * method. The queries run on the server that stores the project. The `work` callback receives the names of the
+   * project's tables on that server.
    */
   readOf<T>(projectId: number, work: ProjectRead<T>, client?: Client): Promise<T>
-  /** Returns whether `readOf` uses a different server than `read`. */
+  /** Returns whether the `readOf` method uses a different server from the `read` method. */
   isApart(projectId: number): boolean
   /**
-   * Runs work that contains one writing statement, which is atomic by itself. After a lost connection, runs the work
-   * again. The work must then find out whether the statement was committed. Rejected writes become 429
+   * Runs work that contains one writing statement. A single statement is atomic by itself. After a lost connection,
+   * runs the work again. The work must then find out whether the statement was committed. Rejected writes become 429
    * `quota_exhausted`.
    */
   write<T>(work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T>
 }
 
-/** Returned if nothing was read and the read must use the database's own address. */
+/** Returned by Near.read if nothing was read and the caller must read from the database's own address instead. */
 export const ELSEWHERE = Symbol('elsewhere')
 
 /** Access for reading one project on the server that stores the project's traces. */
@@ -64,14 +65,14 @@ export interface Near {
 const READ_ATTEMPTS = 2
 const WRITE_ATTEMPTS = 4
 const RETRY_DELAY_MS = 5
-/** How long to try to determine the outcome of a lost write before leaving that to the client. */
+/** How long to try to determine the outcome of a lost write before telling the client to retry. */
 const LOST_LIMIT_MS = 5000
 const LOST_PAUSE_MS = 50
 
 /**
- * Creates the access. Reads use `readers` and writes use `writers`, so that neither kind delays the other. Reads of one
- * project use `near` if possible. Client reads pass through `turns`, so that no single project's reads can hold all
- * connections.
+ * Creates the access. Reads use the pool `readers` and writes use the pool `writers`, so that reads and writes do not
+ * delay each other. Reads of one project use `near` if possible. Client reads pass through `turns`, so that no single
+ * project's reads can hold all connections.
  */
 export function createSqlAccess(
   readers: Pool,

@@ -2,8 +2,8 @@
 
 /**
  * Tables that hold a project's rows. Each project's rows are all on one server, but different projects' rows may be on
- * different servers. Keys therefore begin with project_id, so a statement that names the project finds all its rows on
- * one server.
+ * different servers. Keys therefore begin with project_id, so a statement that specifies the project finds all of the
+ * project's rows on one server.
  */
 export const PROJECT_TABLES = [
   'traces',

@@ -2,7 +2,7 @@
 import type { Shortage } from '../database/pooled/connection-limit.ts'
 import type { ConnectionRoom } from '../store/server/properties.ts'
 
-/** Describes the shortage that one process has found. */
+/** Describes a shortage of connections found by one process. */
 export function describeShortage(shortage: Shortage | undefined): string[] {
   if (shortage === undefined) return []
   const { allowed, wanted } = shortage

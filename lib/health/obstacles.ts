@@ -5,7 +5,7 @@ import { causeOf } from '../failure-log.ts'
 export const AWAY = 'the database cannot be reached'
 export const READ_ONLY = 'the database takes no writes'
 export const STUCK = 'the database does not get a write done'
-/** PostgreSQL reports the same error for all three states. Recovery after a crash takes seconds. */
+/** PostgreSQL reports the same error while starting, recovering and stopping. Recovery after a crash takes seconds. */
 const RECOVERING = 'the database is starting, recovering or stopping'
 
 /** Descriptions by SQLSTATE. Other refusals and lost connections are described as an unreachable database. */
@@ -26,7 +26,7 @@ export function nameObstacle(error: unknown): string {
   return NAMES[String((error as { code?: unknown }).code)] ?? AWAY
 }
 
-/** Returns whether the database is reachable but its role lacks the required privilege. */
+/** Returns whether the database is reachable but spoor's role lacks a required privilege. */
 export const isDenial = (error: unknown): boolean =>
   (error as { code?: unknown } | undefined)?.code === SQLSTATE.insufficientPrivilege
 

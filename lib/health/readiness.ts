@@ -1,8 +1,8 @@
 /**
  * Determines whether a write would currently be accepted. While writes are accepted, checks only a write's
- * prerequisites. After a rejected write, runs trial writes, which are rolled back, until one succeeds, because no other
- * check proves that writes work again. Logs each change once with its cause. A rejected write or a failed round starts
- * the checks, which repeat until no obstacle is left, even if nobody requests readiness.
+ * prerequisites. After a rejected write, runs trial writes until one succeeds, because no other check proves that
+ * writes work again. Trial writes are rolled back. Logs each change once with its cause. A rejected write or a failed
+ * round starts the checks, which repeat until no obstacle is left, even if nobody requests readiness.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { classifyFailure } from '../database/failure.ts'
@@ -199,7 +199,7 @@ export class Outage {
   #told = ''
   readonly #toldAt = new Map<string, number>()
 
-  /** Whether an outage has begun whose end has not been reported. */
+  /** Whether an outage has begun and its end has not been reported yet. */
   get isOpen(): boolean {
     return this.#since !== undefined
   }

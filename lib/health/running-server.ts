@@ -1,7 +1,7 @@
 /**
  * Locates the spoor server that uses a command's database. For an embedded database, the data folder's server.json
  * holds the server's address. For any other database, HOST and PORT are tried; the server found there may use a
- * different database, so its reported database id is compared.
+ * different database, so the database id that the server reports is checked.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -41,7 +41,7 @@ export async function withdrawServer(dataDir: string): Promise<void> {
 /** The result of contacting the expected address. */
 export type FoundServer =
   | { readonly is: 'ours'; readonly server: RunningServer }
-  /** A server that has not reached its database or is not configured, so that its database is unknown. */
+  /** A server that has not reached its database or is not configured, so its database is unknown. */
   | { readonly is: 'nameless'; readonly server: RunningServer }
   /** An embedded database's server process exists, or something accepts connections, but no response arrives. */
   | { readonly is: 'silent'; readonly address: string; readonly pid: number | undefined }

@@ -26,7 +26,10 @@ type State =
   | { readonly is: 'waiting'; readonly why: string; readonly cause: string }
   | { readonly is: 'lacking'; readonly what: string }
 
-/** Databases whose newer schema was logged already, because a process may have two Setups for one database. */
+/**
+ * Databases whose newer schema has already been logged. All Setups share this set, because a process may have two
+ * Setups for one database.
+ */
 const toldNewer = new WeakSet<Database>()
 
 /** Pause between checks. A started or recovered database is noticed within this time. */
@@ -54,7 +57,7 @@ export class Setup {
     this.#migrations = migrations
   }
 
-  /** Describes what is missing; undefined if nothing is. An unreachable database does not count as missing. */
+  /** Describes what is missing; undefined if nothing is missing. An unreachable database does not count as missing. */
   get lacking(): string | undefined {
     return this.#state.is === 'lacking' ? this.#state.what : undefined
   }
@@ -69,7 +72,7 @@ export class Setup {
     return this.#schema
   }
 
-  /** Why the database has not responded yet; undefined if it has. */
+  /** Why the database has not responded yet; undefined if it has responded. */
   get obstacle(): string | undefined {
     return this.#state.is === 'waiting' ? this.#state.why : undefined
   }

@@ -15,8 +15,8 @@ import { snapshotOf } from '../store/transactions.ts'
  * recorded or deleted during the export may or may not be included. PostgreSQL reads the next page while the current
  * page is rendered and consumed.
  *
- * A long trace is a page by itself, yielded in pieces. It is read in a transaction of its own, unless the caller is in
- * one already (`isInTransaction`).
+ * A long trace is a page by itself, yielded in pieces. The page is read in its own transaction, unless the caller is
+ * already in a transaction (`isInTransaction`).
  */
 export async function* exportPages(
   sql: Sql,

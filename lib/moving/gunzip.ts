@@ -16,7 +16,7 @@ export async function* unpacked(source: AsyncIterable<Uint8Array>): AsyncGenerat
   yield* MAGIC.equals(head.subarray(0, MAGIC.length)) ? gunzip(whole) : whole
 }
 
-/** Reads the first bytes of a source. `whole` yields these bytes again, followed by the rest. */
+/** Reads the first bytes of a source. The iterator `whole` yields the first bytes again, followed by the rest. */
 export async function peeked(source: AsyncIterable<Uint8Array>, length = 1) {
   const chunks = source[Symbol.asyncIterator]()
   let head = Buffer.alloc(0)
@@ -39,7 +39,7 @@ async function* joined(head: Uint8Array, rest: AsyncIterator<Uint8Array>): Async
 
 async function* gunzip(source: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
   const unpacking = createGunzip()
-  // Source errors surface in `unpacking`, where its reader receives them.
+  // Errors of the source also reach `unpacking`, and its reader receives those errors.
   pipeline(Readable.from(source, { objectMode: false }), unpacking).catch(() => {})
   try {
     for await (const chunk of unpacking) yield chunk

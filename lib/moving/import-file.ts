@@ -9,7 +9,10 @@ import type { WritePath } from '../ingest/write-path.ts'
 import { UnpackError, unpacked } from './gunzip.ts'
 import { type SplitValue, splitValues } from './json-splitter.ts'
 
-/** A trace as an export line, or why it cannot be converted. `mapped` counts another format's mapped fields. */
+/**
+ * A trace as an export line, or the reason why the trace cannot be converted. `mapped` counts another format's mapped
+ * fields.
+ */
 export type Converted =
   | { readonly line: Uint8Array; readonly mapped?: ReadonlyMap<string, number> }
   | { readonly refusal: string }
@@ -20,7 +23,7 @@ export interface ImportCounts {
   imported: number
   /** Traces that were stored in an earlier state and were advanced to the file's state. */
   advanced: number
-  /** Traces that were already stored, in the file's state or a later one. */
+  /** Traces that were already stored, in the file's state or a later state. */
   skipped: number
   refused: number
   /** Bytes of the file read so far, before decompression. */
@@ -65,8 +68,8 @@ const NOTHING_MAPPED: ReadonlyMap<string, number> = new Map()
 const asItIs = (bytes: Uint8Array): Iterable<Converted> => [{ line: bytes }]
 
 /**
- * Imports a file's traces into a project. Throws an AdminError if the database rejects writes or `signal` aborts. A
- * repeated import skips traces that are already stored.
+ * Imports a file's traces into a project. Throws an AdminError if the database rejects writes or the import is aborted.
+ * A repeated import skips traces that are already stored.
  */
 export async function importTraces(
   path: WritePath,
@@ -183,7 +186,7 @@ class Import {
   }
 }
 
-/** Returns a failed write's outcome. A refusal concerns one trace, unless the database takes no writes at all. */
+/** Returns a failed write's outcome. A refusal concerns one trace, unless the database accepts no writes at all. */
 function outcomeOf(error: unknown): Outcome {
   if (error instanceof Refusal && error.code !== 'quota_exhausted') return { type: 'refused', reason: error.message }
   // The write path has already retried this trace alone, and PostgreSQL rejected it.

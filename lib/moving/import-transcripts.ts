@@ -1,7 +1,7 @@
 /**
- * Implements `spoor import` of coding agents' transcripts: reads a file, or all transcripts in a folder, and sends the
- * finished steps as OpenTelemetry's exports. The ids of steps follow from the transcripts, so an import may be
- * interrupted and repeated. When following, it looks every second for new lines and new files.
+ * Implements `spoor import` for coding agents' transcripts: reads one file, or all transcripts in a folder, and sends
+ * the finished steps as OpenTelemetry exports. Step ids are derived from the transcripts, so an import may be
+ * interrupted and repeated. With `follow`, the import checks for new lines and new files every second.
  */
 import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
@@ -26,11 +26,11 @@ export type TranscriptFormat = (typeof TRANSCRIPT_FORMATS)[number]
 
 export interface TranscriptCounts {
   files: number
-  /** Prompts, each of which is a trace, of which steps were sent. */
+  /** Prompts for which steps were sent. Each prompt is a trace. */
   prompts: number
-  /** Steps sent, including those that were stored already. */
+  /** Steps sent, including steps that were already stored. */
   steps: number
-  /** Steps that were not stored, because another content is stored or their trace takes no more. */
+  /** Steps that were rejected because the stored step has different content or because the trace is full. */
   refused: number
   /** Lines that are not JSON, and files that cannot be read. */
   broken: number
@@ -49,15 +49,17 @@ export interface TranscriptOptions {
   readonly format: TranscriptFormat
   readonly path: string
   readonly follow: boolean
-  /** Stops when aborted. Steps that are being sent are still sent. */
+  /** Stops the import when aborted. Requests in flight are still completed. */
   readonly signal: AbortSignal
-  /** Sends an export request in JSON. Throws a Refusal if it can never be accepted, or another error to stop. */
+  /**
+   * Sends an export request in JSON. Throws a Refusal if the request is rejected, or another error to stop the import.
+   */
   readonly send: (request: Uint8Array) => Promise<SentExport>
   readonly onProblem: (place: string, reason: string) => void
   readonly onProgress?: (counts: Readonly<TranscriptCounts>, totalBytes: number) => void
 }
 
-/** Imports transcripts. Throws an AdminError if nothing can be read or sent, or if `signal` aborts an import. */
+/** Imports transcripts. Throws an AdminError if nothing can be read or sent, or if the import is aborted. */
 export async function importTranscripts(options: TranscriptOptions): Promise<TranscriptCounts> {
   return new TranscriptImport(options).run()
 }
@@ -67,7 +69,7 @@ const POLL_MS = 1000
 const MAX_STEPS = 200
 const MAX_CHARACTERS = 1024 * 1024
 const MAX_REQUESTS = 4
-/** Codes of refusals that concern the database and not the request. */
+/** Codes of refusals caused by the database's state rather than by the request. */
 const BUSY: readonly string[] = ['quota_exhausted', 'unavailable']
 
 class TranscriptImport {
@@ -114,14 +116,14 @@ class TranscriptImport {
     if (this.#failure !== undefined) throw this.#failure.error
   }
 
-  /** Waits for a second. Returns false if the import is to end. */
+  /** Waits one second. Returns false if the import was aborted. */
   async #pause(): Promise<boolean> {
     const { signal } = this.#options
     await setTimeout(POLL_MS, undefined, { signal }).catch(() => {})
     return !signal.aborted
   }
 
-  /** Lists the transcripts, and adds up their bytes. */
+  /** Lists the transcripts and sums their sizes in bytes. */
   async #list(): Promise<string[]> {
     const { path, format } = this.#options
     try {
@@ -168,7 +170,7 @@ class TranscriptImport {
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       if (code === undefined) throw error
-      // Agents delete old transcripts.
+      // A missing file is not a fault, because agents delete old transcripts.
       if (code !== 'ENOENT') this.#report(path, message)
     }
     if (!this.#options.follow && !file.isOpen) this.#files.delete(path)
@@ -186,7 +188,7 @@ class TranscriptImport {
     if (this.#batch.length >= MAX_STEPS || this.#characters >= MAX_CHARACTERS) await this.#flush()
   }
 
-  /** Sends the steps that are waiting. Waits while too many requests are in flight. */
+  /** Sends the collected steps in one request, once fewer than MAX_REQUESTS requests are in flight. */
   async #flush(): Promise<void> {
     const steps = this.#batch
     this.#batch = []
@@ -200,7 +202,7 @@ class TranscriptImport {
   async #send(steps: readonly AgentStep[]): Promise<void> {
     const request = Buffer.from(otlpRequest(steps))
     let sent = await this.#try(request, steps.length)
-    // The database may come back while the agents go on.
+    // The database may become available again while the agents keep working.
     while (sent === undefined && this.#failure === undefined && (await this.#pause())) {
       sent = await this.#try(request, steps.length)
     }
@@ -212,7 +214,10 @@ class TranscriptImport {
     this.#counts.prompts = this.#prompts.size
   }
 
-  /** Sends a request of `count` steps. Returns undefined if nothing can be sent at the moment, or at all. */
+  /**
+   * Sends a request that contains `count` steps. Returns undefined if the database cannot accept requests now, or after
+   * an error that stops the import.
+   */
   async #try(request: Uint8Array, count: number): Promise<SentExport | undefined> {
     try {
       return await this.#options.send(request)
@@ -226,7 +231,7 @@ class TranscriptImport {
   }
 }
 
-/** Returns the characters of a step's long texts, which is most of its request's size. */
+/** Returns the total length of a step's string attributes, which make up most of a request's size. */
 const sizeOf = ({ attributes }: AgentStep): number =>
   Object.values(attributes).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)
 
@@ -239,18 +244,18 @@ interface ReadLine {
   readonly fault?: { readonly place: string; readonly reason: string }
 }
 
-/** A longer line is not kept in memory. */
+/** Longer lines are not kept in memory. */
 const MAX_LINE_BYTES = 128 * 1024 * 1024
 const LF = 10
 
-/** A transcript on disk, which is read from where the previous reading ended. */
+/** A transcript file. Each read continues at the position where the previous read ended. */
 class TranscriptFile {
   readonly #path: string
   readonly #format: TranscriptFormat
   #transcript: Transcript
   #offset = 0
   #line = 0
-  /** The beginning of a line whose end has not been read. */
+  /** Parts read so far of a line whose end has not been read. */
   #held: Uint8Array[] = []
   #heldBytes = 0
 
@@ -264,7 +269,7 @@ class TranscriptFile {
     return this.#transcript.isOpen
   }
 
-  /** Reads what was added. If `follow` is set, the file will be read again. */
+  /** Reads the bytes added since the previous read. `follow` means that the file will be read again. */
   async *read(follow: boolean): AsyncGenerator<ReadLine> {
     const { size, mtimeMs } = await stat(this.#path)
     if (size < this.#offset) this.#restart()
@@ -275,7 +280,7 @@ class TranscriptFile {
       }
     }
     const quietMs = Date.now() - mtimeMs
-    // A line without an end is being written, unless its writer is gone.
+    // A last line without a line break is still being written, unless the file has stopped growing.
     if (!follow && quietMs >= SHORT_QUIET_MS && this.#heldBytes > 0) yield* this.#endLine()
     yield { steps: this.#transcript.settle(quietMs), bytes: 0 }
   }
@@ -327,7 +332,7 @@ class TranscriptFile {
     } else yield { steps: this.#transcript.read(line), bytes }
   }
 
-  /** Reads what Claude Code keeps about a subagent beside its transcript. */
+  /** Reads the file of facts about a subagent that Claude Code stores beside the subagent's transcript. */
   async #readSubagent(): Promise<void> {
     const transcript = this.#transcript
     if (!(transcript instanceof ClaudeCodeTranscript) || !/^agent-.*\.jsonl$/.test(basename(this.#path))) return

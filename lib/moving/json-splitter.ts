@@ -1,21 +1,21 @@
 /**
  * Splits a byte stream into JSON values without parsing them. The stream holds NDJSON lines, one array's elements, or
- * pretty-printed documents. Its beginning tells which: an array begins with `[`, and a pretty-printed document has `{`
- * alone on its first line. A line that is not JSON does not affect other lines. In arrays and documents brackets are
- * counted, so a fault can merge the values that follow into one unreadable value.
+ * pretty-printed documents. The beginning of the stream determines the form: an array begins with `[`, and a
+ * pretty-printed document has `{` alone on its first line. A line that is not JSON does not affect other lines. In
+ * arrays and documents, brackets are counted, so a fault can merge the values that follow into one unreadable value.
  */
 export interface SplitValue {
   /** The value's position in words: `line 12`, `element 3`, `document 2`. */
   readonly place: string
   /** The value's bytes, which may not be JSON. */
   readonly bytes: Uint8Array
-  /** Reason why the value cannot be used; undefined if it must be parsed. */
+  /** Reason why the value cannot be used; undefined if the value is to be parsed. */
   readonly fault?: string
 }
 
 /**
- * Longer values are not kept in memory. A trace of the default OTLP_MAX_TRACE_BYTES fits, and so does any value in a
- * string.
+ * Longer values are not kept in memory. The limit allows a trace of the default OTLP_MAX_TRACE_BYTES, and is below
+ * JavaScript's maximum string length.
  */
 const MAX_VALUE_BYTES = 384 * 1024 * 1024
 

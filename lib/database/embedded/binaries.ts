@@ -28,8 +28,8 @@ export interface BinaryFolders {
 export const REACHABLE_FOLDER = '/var/lib/spoor'
 
 /**
- * Finds initdb and postgres in the installed package or in `places.package`. If `user` cannot reach them, copies them
- * once to a folder that `user` can reach.
+ * Finds initdb and postgres in the installed package or in `places.package`. If `user` cannot reach these programs,
+ * copies the programs once to a folder that `user` can reach.
  */
 export async function findBinaries(
   user: ClusterUser | undefined,
@@ -113,7 +113,7 @@ async function copyPackage(folder: string, log: Logger): Promise<string> {
   return copy
 }
 
-/** Creates REACHABLE_FOLDER, regardless of the umask. */
+/** Creates REACHABLE_FOLDER with the same mode regardless of the umask. */
 export async function makeReachableFolder(): Promise<void> {
   await mkdir(REACHABLE_FOLDER, { recursive: true })
   await chmod(REACHABLE_FOLDER, 0o755)

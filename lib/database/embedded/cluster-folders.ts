@@ -1,6 +1,6 @@
 /**
  * PostgreSQL's data folders in the cluster's home. The first is `data`. A newer major version cannot open `data`, so an
- * upgrade (lib/moving/upgrade) creates another folder beside it, such as `postgresql-19`. The new name appears only
+ * upgrade (lib/moving/upgrade) creates another folder beside `data`, such as `postgresql-19`. The new name appears only
  * when the folder is complete. The folder with the highest version is in use; earlier folders stay unchanged until an
  * operator removes them. A name must not begin with `data-`, because earlier versions of spoor remove such folders as
  * drafts.
@@ -14,11 +14,11 @@ const UPGRADED = /^postgresql-(\d{2,3})$/
 
 export const folderOfMajor = (major: number): string => `postgresql-${major}`
 
-/** Returns the folder's rank; the highest rank is in use. Undefined if the name is not that of a data folder. */
+/** Returns the folder's rank; the highest rank is in use. Undefined if the folder is not a data folder. */
 const rankOf = (name: string): number | undefined => (name === FIRST ? 0 : toNumber(UPGRADED.exec(name)?.[1]))
 const toNumber = (digits: string | undefined) => (digits === undefined ? undefined : Number(digits))
 
-/** Splits the names in a home into the data folder in use and the earlier ones. */
+/** Splits the names in a home into the data folder in use and the earlier data folders. */
 export function sortFolders(names: readonly string[]): {
   readonly current: string
   readonly earlier: readonly string[]
@@ -37,7 +37,7 @@ export function readFolderMajor(pgData: string): number | undefined {
 /** Returns the major version of a release, such as 18 for `18.4.0-beta.17`. */
 export const majorOf = (release: string): number => Number.parseInt(release, 10)
 
-/** Throws a ConfigError if the data folder's major version differs from that of the programs. */
+/** Throws a ConfigError if the data folder and the programs have different major versions. */
 export function requireMajor(dataDir: string, pgData: string, programs: number): void {
   const major = readFolderMajor(pgData)
   if (major === undefined || major === programs) return

@@ -1,4 +1,7 @@
-/** Settings of the embedded PostgreSQL, chosen for one machine, one service and many inserts, without data loss. */
+/**
+ * Settings of the embedded PostgreSQL, chosen for one machine, one service and many inserts. No setting risks data
+ * loss.
+ */
 import { totalmem } from 'node:os'
 
 const MIB = 1024 ** 2
@@ -21,21 +24,22 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     synchronous_commit: 'on',
     full_page_writes: 'on',
     // If a backend crashes, PostgreSQL exits, and a process that uses PostgreSQL starts it again, as after any other
-    // exit (embedded.ts). PostgreSQL's own restart was seen to hang (18.4).
+    // exit (embedded.ts). PostgreSQL's own restart has been observed to hang (18.4).
     restart_after_crash: 'off',
     max_connections: '100',
     shared_buffers: megabytes(1 / 8, 128 * MIB, 2 * GIB),
     effective_cache_size: megabytes(1 / 2, 256 * MIB, 64 * GIB),
     maintenance_work_mem: megabytes(1 / 32, 64 * MIB, 512 * MIB),
-    // Recovery from a crash replays at most about this much log, which takes seconds. The first change to a page after
-    // a checkpoint logs the whole page, so a larger value, with fewer checkpoints, would save log and CPU
-    // (test/bench/RESULTS.md).
+    // Recovery from a crash takes seconds, because it replays at most about this amount of log. The first change to a
+    // page after a checkpoint logs the whole page, so a larger value would reduce the number of checkpoints, the amount
+    // of log and CPU use (test/bench/RESULTS.md).
     max_wal_size: '512MB',
-    // Amount of log that is recycled. Otherwise PostgreSQL would create new files while commits wait (WAL_SEGMENT_MIB).
+    // Amount of log space to keep for reuse. Otherwise PostgreSQL would create new files while commits wait
+    // (WAL_SEGMENT_MIB).
     min_wal_size: '512MB',
     checkpoint_timeout: '15min',
-    // Compressing full-page images slowed recording and saved no log (test/bench/RESULTS.md, "The embedded PostgreSQL
-    // and its connections").
+    // Compressing full-page images slowed recording and did not reduce the amount of log (test/bench/RESULTS.md, "The
+    // embedded PostgreSQL and its connections").
     wal_compression: 'off',
     random_page_cost: '1.1',
     // Statements can contain bodies, which must not be logged. Only LOG, FATAL and PANIC are logged, without details.

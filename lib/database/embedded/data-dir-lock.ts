@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { ConfigError } from '../../variables.ts'
 import { type Release, readLock, tryLock } from './lock-file.ts'
 
-/** Takes the folder for this process. Throws a ConfigError if a live server holds the folder. */
+/** Claims the folder for this process. Throws a ConfigError if a live server holds the folder. */
 export async function holdFolder(dataDir: string): Promise<Release> {
   const outcome = await tryLock(fileIn(dataDir))
   if (typeof outcome !== 'number') return outcome

@@ -3,8 +3,9 @@
  *
  * The first process starts PostgreSQL, later processes connect to it, and the last process to leave stops it
  * (cluster-lock.ts). Only one server at a time holds a data folder (data-dir-lock.ts). If a server was killed, the next
- * server may find that PostgreSQL is running but no process uses it. It then restarts PostgreSQL, so that PostgreSQL's
- * messages reach a log again. If PostgreSQL exits unexpectedly, a process that was using it starts it again.
+ * server may find PostgreSQL running without any users. That server then restarts PostgreSQL, so that PostgreSQL's
+ * messages reach a log again. If PostgreSQL exits unexpectedly, one of the processes that were using PostgreSQL
+ * restarts it.
  */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -51,7 +52,7 @@ export interface EmbeddedCluster {
   close(): Promise<void>
 }
 
-/** Lock file of the process that starts PostgreSQL. Only one process at a time may do so. */
+/** Lock file of the process that starts PostgreSQL. Only one process at a time may start PostgreSQL. */
 const STARTER_FILE = 'starting.pid'
 
 const POLL_MS = 20
@@ -64,8 +65,9 @@ const REOPEN_DELAY_MS = 1000
 const LEFTOVER = /lock file|shared memory block/
 
 /**
- * Opens the cluster of `dataDir`, creating it on first use. Returns early if PostgreSQL is still recovering
- * `patienceMs` after it was started or found. Throws a ConfigError for faults that the user can correct.
+ * Opens the cluster of `dataDir`, creating it on first use. Returns before recovery ends if recovery takes longer than
+ * `patienceMs` milliseconds from when PostgreSQL was started or found. Throws a ConfigError for faults that the user
+ * can correct.
  */
 export async function openEmbedded(
   dataDir: string,
@@ -102,7 +104,7 @@ export async function openEmbedded(
   }
 }
 
-/** Converts errors that concern the data folder (file system errors and a wrong password) to a ConfigError. */
+/** Converts errors that concern the data folder (file system errors and a wrong password) to ConfigErrors. */
 function explain(dataDir: string, error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException
   if (code === SQLSTATE.invalidPassword) {
@@ -129,8 +131,7 @@ class Cluster {
     this.#noteTry = resolve
   })
   /**
-   * The connection that holds this process's lock, by which other processes can tell that this process uses the
-   * cluster.
+   * The connection that holds this process's lock. The lock tells other processes that this process uses the cluster.
    */
   #presence: Sql | undefined
   #closing = false
@@ -157,7 +158,10 @@ class Cluster {
     return this.#targetIn(this.#socketDir!)
   }
 
-  /** Resolves `patienceMs` after PostgreSQL is first started or found; never if `patienceMs` is undefined. */
+  /**
+   * Resolves once `patienceMs` milliseconds have passed since PostgreSQL was first started or found. Never resolves if
+   * `patienceMs` is undefined.
+   */
   async endOfPatience(patienceMs?: number): Promise<void> {
     await this.#tried
     return patienceMs === undefined ? new Promise(() => {}) : delay(patienceMs, undefined, { ref: false })
@@ -289,7 +293,7 @@ class Cluster {
     return claimAlone(sql)
   }
 
-  /** Finds or starts PostgreSQL after it was lost, retrying until this cluster is closed. */
+  /** Finds or starts PostgreSQL after the connection to PostgreSQL was lost, retrying until this cluster is closed. */
   async #reopen(): Promise<void> {
     this.#presence?.end({ timeout: 0 }).catch(() => {})
     this.#presence = undefined

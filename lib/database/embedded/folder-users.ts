@@ -1,10 +1,11 @@
 /**
  * Detects processes in other containers that use the same data folder. Process ids are meaningless across containers,
- * so each process that opens the folder listens on a Unix socket in `users`, to which other processes can connect.
- * Within one PID namespace, process ids suffice (lock-file.ts), so socket names contain the namespace.
+ * so each process that opens the folder listens on a Unix socket in the subfolder `users`. Other processes can connect
+ * to that socket. Within one PID namespace, process ids suffice (lock-file.ts), so socket names contain the namespace.
  *
- * Each process listens before it checks for others. If two processes start together, at least one therefore detects the
- * other. Names are never reused: a socket without a listener is stale or a copy, and may be removed.
+ * Each process starts to listen before it checks for other processes. Therefore, if two processes start together, at
+ * least one detects the other. Names are never reused: a socket without a listener is stale or a copy, and may be
+ * removed.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -71,7 +72,8 @@ class SocketFolder {
   /** Gives the socket its final name only after listening, so that no process finds the socket without a listener. */
   async listen(name: string): Promise<Server> {
     const draft = `new-${randomUUID().slice(0, 8)}`
-    // `exclusive`, because node:cluster would listen in the primary process, where the path has another meaning.
+    // `exclusive`, because node:cluster would otherwise listen in the primary process, where the path refers to a
+    // different file.
     const server = createServer(socket => socket.destroy()).listen({ path: this.#at(draft), exclusive: true })
     await once(server, 'listening')
     server.unref()

@@ -48,8 +48,8 @@ const OWN_NAMES =
 
 /**
  * Creates the data folder and its parents. Only the owner may read the folder; if root owns the folder, the group of
- * the cluster's user may traverse it. Restores the owner, group and mode, because earlier versions gave the folder to
- * the cluster's user or let every user traverse it.
+ * the cluster's user may traverse the folder. Restores the owner, group and mode, because earlier versions gave the
+ * folder to the cluster's user or let every user traverse the folder.
  */
 export async function prepareDataFolder(dataDir: string): Promise<void> {
   await mkdir(dirname(dataDir), { recursive: true })

@@ -12,7 +12,9 @@ import { isAlive, readBirth } from './process-identity.ts'
 
 export type Release = () => Promise<void>
 
-/** Takes the lock. Resolves to a function that releases the lock, or to the id of the live process that holds it. */
+/**
+ * Takes the lock. Resolves to a function that releases the lock, or to the id of the live process that holds the lock.
+ */
 export async function tryLock(path: string): Promise<Release | number> {
   const draft = `${path}-${randomUUID()}`
   await writeFile(draft, `${process.pid}\n${readBirth(process.pid) ?? ''}\n${await folderOf(path)}\n`, {
@@ -51,8 +53,8 @@ async function folderOf(path: string): Promise<string> {
 }
 
 /**
- * Removes a stale file. If two processes find the same stale file, the slower one could remove the faster one's new
- * file. The file is therefore moved aside, reread, and put back if a live process holds the lock.
+ * Removes a stale file. If two processes find the same stale file, the slower process could remove the faster process's
+ * new file. The file is therefore moved aside, reread, and put back if a live process holds the lock.
  */
 async function setAside(path: string): Promise<number | undefined> {
   const aside = `${path}-${randomUUID()}`

@@ -1,5 +1,5 @@
 /**
- * Safe access to data folder files for a root process, even if other users have planted files there. Does not follow
+ * Lets a root process access data folder files safely, even if other users have planted files there. Does not follow
  * links, and accepts only files that belong to this user or the folder's owner.
  */
 import { randomUUID } from 'node:crypto'
@@ -24,7 +24,7 @@ export function createFile(path: string): Promise<FileHandle> {
   return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, OWNER_ONLY)
 }
 
-/** Replaces the path's file with one that contains `text`. The file appears only when complete. */
+/** Replaces the file at the path with a file that contains `text`. The new file appears only when complete. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}-${randomUUID()}`
   const file = await createFile(draft)

@@ -44,7 +44,9 @@ export type PostmasterState =
   | { readonly state: 'busy' }
   | { readonly state: 'stopped' }
 
-/** Thrown if postgres exits before it is ready, or cannot be started. `lines` holds its last lines of output. */
+/**
+ * Thrown if postgres exits before it is ready, or cannot be started. `lines` holds the last lines that postgres wrote.
+ */
 export class PostmasterError extends Error {
   override readonly name = 'PostmasterError'
   readonly lines: readonly string[]
@@ -61,7 +63,7 @@ export class PostmasterError extends Error {
  */
 const WAL_SEGMENT_MIB = 4
 
-/** Makes the sort order independent of the machine's libraries and their upgrades. */
+/** Makes the sort order independent of the machine's libraries, which upgrades can change. */
 const LOCALE = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
 
 /**
@@ -214,7 +216,10 @@ export async function removeStaleFile(dataDir: string, user: ClusterUser | undef
   if (existsSync(path)) await removeAs(user, [path])
 }
 
-/** Removes the socket's lock file if it was copied with its folder, because postgres would trust the pid in it. */
+/**
+ * Removes the socket's lock file if it was copied with its folder, because postgres would trust the pid in a copied
+ * lock file.
+ */
 export async function removeCopiedLock(socketDir: string, dataDir: string, user: ClusterUser | undefined) {
   const path = join(socketDir, `${SOCKET_NAME}.lock`)
   const [, folder = ''] = (await readUnlinked(path))?.split('\n') ?? []

@@ -27,7 +27,10 @@ export async function readOrCreateSecret(path: string, log: Logger): Promise<str
   }
 }
 
-/** Creates the file, which appears only when complete and on disk. If another process is faster, keeps its file. */
+/**
+ * Creates the file, which appears only when complete and on disk. If another process creates the file first, keeps that
+ * file.
+ */
 async function createSecret(path: string): Promise<string> {
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   const draft = `${path}-${randomUUID()}`

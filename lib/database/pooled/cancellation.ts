@@ -1,15 +1,15 @@
-/** The client that waits for a piece of work, if any. */
+/** A client that is waiting for a piece of work. */
 export interface Client {
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
-  /** Id of the project that the client reads. Projects' reads take turns, so that no project delays the others. */
+  /** Id of the project that the client reads. Projects' reads take turns, so that no project delays other projects. */
   readonly party?: number | undefined
 }
 
-/** Work that ends sooner is not watched, because creating a signal costs more than most queries. */
+/** Work that ends sooner is not watched for disconnects, because creating a signal costs more than most queries. */
 const WATCH_AFTER_MS = 100
 
-/** Calls `act` if the client disconnects during the work. Returns a function that stops watching. */
+/** Calls the `act` callback if the client disconnects during the work. Returns a function that stops watching. */
 export function watchDeparture(client: Client, act: () => void): () => void {
   let signal: AbortSignal | undefined
   const timer = setTimeout(() => {

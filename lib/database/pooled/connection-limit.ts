@@ -4,12 +4,13 @@
  *
  * PostgreSQL may allow fewer connections than there are slots (because of a role, database or server limit), and
  * reports this only by rejecting a connection. The number of slots then drops to the number of open connections, and
- * one more is tried from time to time. Short queries about a silent connection (hung-connection.ts) need no slot.
+ * the process occasionally tries to open one more connection. Short queries about a silent connection
+ * (hung-connection.ts) need no slot.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { isTooManyConnections } from '../failure.ts'
 
-/** An owner of connections that it can temporarily do without. */
+/** An owner of connections that can close idle connections to free their slots. */
 export interface Holder {
   /** When the holder's longest-idle connection became idle, from performance.now(); undefined if all are busy. */
   readonly idleSince: number | undefined
@@ -17,13 +18,16 @@ export interface Holder {
   closeIdle(): Promise<void>
 }
 
-/** The number of connections that a process was allowed, and the number that it tried to open. */
+/** Number of connections that PostgreSQL allows a process, and number of connections that the process wants. */
 export interface Shortage {
   readonly allowed: number
   readonly wanted: number
 }
 
-/** Number of attempts before a rejection is final. PostgreSQL counts a closed connection until its backend exits. */
+/**
+ * Number of attempts before a rejection is final. PostgreSQL counts a closed connection until the connection's backend
+ * exits.
+ */
 const ATTEMPTS = 4
 const ATTEMPT_PAUSE_MS = 25
 /** How long a caller keeps trying to open a connection that PostgreSQL rejects. */
@@ -45,13 +49,13 @@ export class ConnectionLimit {
   /** Number of slots that holders keep permanently. */
   #kept = 0
   #closing = 0
-  /** Whether one connection more than currently allowed is being tried. */
+  /** Whether an attempt to open one connection above the current limit is in progress. */
   #isRaising = false
   #raiseMs = FIRST_RAISE_MS
   #raiseAt = 0
-  /** Runs while a caller waits. */
+  /** Runs while a caller is waiting. */
   #clock: NodeJS.Timeout | undefined
-  /** Lowest number reported since connections last sufficed. */
+  /** Lowest limit reported since PostgreSQL last allowed all requested connections. */
   #told = Number.POSITIVE_INFINITY
 
   /** Calls `onShortage` when PostgreSQL allows fewer connections than previously reported. */
@@ -67,8 +71,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * Whether a caller waits for a slot that no closing connection will free. The next connection to become idle should
-   * then be closed.
+   * Whether a caller is waiting for a slot that no closing connection will free. The next connection to become idle
+   * should then be closed.
    */
   get isWanted(): boolean {
     return this.#waiting.length > this.#closing
@@ -82,7 +86,9 @@ export class ConnectionLimit {
     this.#holders.delete(holder)
   }
 
-  /** Opens a connection that the caller requires, waiting for a slot. The caller holds the slot until `leave`. */
+  /**
+   * Opens a connection that the caller requires, waiting for a slot. The caller holds the slot until it calls `leave`.
+   */
   async open<T>(connect: () => Promise<T>): Promise<T> {
     let end = Number.POSITIVE_INFINITY
     for (;;) {
@@ -199,7 +205,10 @@ export class ConnectionLimit {
     return this.#held < Math.max(this.#allowed, this.#kept + 1)
   }
 
-  /** Records an opened connection. If the connection exceeded the earlier limit, one more may be tried at once. */
+  /**
+   * Records an opened connection. If the connection exceeded the earlier limit, an attempt to open one more may follow
+   * at once.
+   */
   #noteSuccess(): void {
     if (!this.#isRaising) return
     this.#isRaising = false
@@ -208,7 +217,7 @@ export class ConnectionLimit {
     if (this.shortage === undefined) this.#told = Number.POSITIVE_INFINITY
   }
 
-  /** Records a failed attempt and frees its slot; lowers the limit if PostgreSQL had no connection left. */
+  /** Records a failed attempt and frees the attempt's slot. Lowers the limit if PostgreSQL had no connection left. */
   #noteFailure(error: unknown): void {
     if (isTooManyConnections(error)) {
       if (this.#isRaising) this.#raiseMs = Math.min(MAX_RAISE_MS, 2 * this.#raiseMs)

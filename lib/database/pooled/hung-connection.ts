@@ -13,7 +13,7 @@ export type Connect = (onClose: () => void) => Sql
 export const TICK_MS = 1000
 /** The server is queried each time this many ticks of silence have passed. */
 const LOOK_TICKS = 3
-/** Timeout for the server's response to that query. */
+/** Timeout for the server's response to a query about a silent connection. */
 const LOOK_MS = 4000
 /**
  * A connection that is silent for this long after its statement time-out is closed, regardless of the server's
@@ -27,7 +27,10 @@ export class HungCheck {
   #awaited: object | undefined
   #ticks = 0
 
-  /** Without a statement time-out, a connection counts as hung only if the server is not executing anything for it. */
+  /**
+   * Without a statement time-out, a connection counts as hung only if the server is not executing anything for that
+   * connection.
+   */
   constructor(connect: Connect, statementTimeoutMs = Number.POSITIVE_INFINITY) {
     this.#connect = connect
     this.#mostTicks = Math.ceil((statementTimeoutMs + PATIENCE_MS) / TICK_MS)

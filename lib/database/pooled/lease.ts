@@ -20,7 +20,7 @@ export interface Lease {
 
 /** Private fields of a driver query. */
 export interface Query {
-  /** Whether the connection waits for this query. */
+  /** Whether the connection is waiting for this query's response. */
   readonly active: boolean
   /** Null if the query has not been sent. */
   readonly state: object | null
@@ -46,7 +46,7 @@ export function makeLease(connect: Connect, statementTimeoutMs: number | undefin
   return lease
 }
 
-/** Wraps a driver instance so that it fails if the connection is lost, and records its queries in the lease. */
+/** Wraps a driver instance so that queries fail if the connection is lost and are recorded in the lease. */
 function guard(sql: Sql, lease: () => Lease): Sql {
   const keep = <T>(query: T): T => {
     lease().asked.push(query as Query)
@@ -77,9 +77,9 @@ export function abandon(lease: Lease): void {
 /** Closes the connection if it hangs, so that the driver rejects its queries. Must be called at each tick. */
 export async function giveUpIfHung(lease: Lease): Promise<void> {
   const active = lease.asked.find(query => query.active)
-  // If no query is active, all queries have finished; otherwise, all queries before the active one have finished.
-  // Finished queries are dropped because they keep their rows, which would accumulate during long work such as a
-  // backup.
+  // If no query is active, all queries have finished; otherwise, all queries before the active query have finished.
+  // Finished queries are dropped from the list because queries keep their rows in memory, and rows would accumulate
+  // during long work such as a backup.
   if (active === undefined) lease.asked = []
   else {
     const at = lease.asked.indexOf(active)

@@ -1,7 +1,4 @@
-/**
- * Connections to servers other than the one that the database's address names. Each server has its own connection
- * limit.
- */
+/** Connections to servers other than the server in the database's address. Each server has its own connection limit. */
 import { connectorTo, type DatabaseTarget } from '../connection.ts'
 import type { Connections, Database } from '../database.ts'
 import { nameOf } from '../sockets/address.ts'

@@ -1,6 +1,6 @@
 /**
  * Applies a connection's settings in its first statement instead of at startup, because poolers such as PgBouncer
- * reject startup settings that they do not know.
+ * reject unknown startup settings.
  */
 import type { Sql } from 'postgres'
 import { setPlanning } from '../spread.ts'

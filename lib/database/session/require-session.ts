@@ -1,6 +1,6 @@
 /**
- * Rejects poolers that assign connections per transaction, such as PgBouncer in `transaction` mode. Clients would share
- * settings, prepared statements, locks and notices, and writes would fail for no visible reason.
+ * Rejects poolers that assign connections per transaction, such as PgBouncer in `transaction` mode. With such a pooler,
+ * clients would share settings, prepared statements, locks and notices, and writes would fail for no visible reason.
  */
 import type { Sql } from 'postgres'
 import { ConfigError } from '../../variables.ts'

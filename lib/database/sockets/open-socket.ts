@@ -2,8 +2,8 @@
  * Opens the sockets of all connections, including TLS, so that any connection can be taken over from the driver
  * (copy-connection.ts). attempts.ts chooses the servers; tls.ts interprets the TLS parameters.
  *
- * The driver (postgres 3.4.9) requests a socket, logs in, and requests another socket if the first one closes during
- * the login. All attempts at one connection therefore form a series, which ends with a login or an error.
+ * The driver (postgres 3.4.9) requests a socket, logs in, and requests another socket if the first socket closes during
+ * the login. All attempts at one connection therefore form a series. The series ends with a login or an error.
  */
 import { connect, isIP, Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -109,7 +109,7 @@ class Series implements SocketSeries {
   }
 
   async open(): Promise<Socket> {
-    // While its connection is open, the driver requests another socket only to cancel a query.
+    // While a connection is open, the driver requests another socket only to cancel a query.
     if (this.#standing?.socket.destroyed === false) {
       return this.#opener.connect(this.#standing.attempt).catch(failedSocket)
     }
@@ -144,7 +144,7 @@ class Series implements SocketSeries {
     breakAtEnd(socket)
     watchLogin(socket, outcome => this.#judge(outcome, socket, attempt))
     setImmediate(() => {
-      // Without this event, the driver would wait forever for a socket that closed before the driver listened.
+      // Without this event, the driver would wait forever for a socket that closed before the driver began to listen.
       if (socket.closed && socket.listenerCount('close') > 0) socket.emit('close', false)
     })
     return socket
@@ -176,8 +176,8 @@ class Series implements SocketSeries {
 }
 
 /**
- * Turns Nagle's algorithm off, because it delays batches (test/bench/RESULTS.md, "The embedded PostgreSQL and its
- * connections").
+ * Turns Nagle's algorithm off, because the algorithm delays batches (test/bench/RESULTS.md, "The embedded PostgreSQL
+ * and its connections").
  */
 function openPlain(server: Server): Socket {
   const socket = 'path' in server ? connect({ path: server.path }) : connect({ ...server, noDelay: true })
@@ -245,8 +245,9 @@ export function describeTransport(address: Address, { mode }: Tls): string {
   return mode === 'prefer' ? 'TCP, with TLS where the server offers it (sslmode=prefer)' : `TLS (sslmode=${mode})`
 }
 
-// Inspection of a login before the driver reads the server's responses: if the server is of the wrong kind, or rejects
-// the login while attempts remain, the socket is closed without an error, so that the driver requests another socket.
+// The code below inspects a login before the driver reads the server's responses. If the server is of the wrong kind,
+// or rejects the login while attempts remain, the socket is closed without an error, so that the driver requests
+// another socket.
 
 /** The outcome of a login: the server is ready, rejects the login with an SQLSTATE, or closes the connection first. */
 type LoginOutcome = { readonly state: ServerState } | { readonly refused: string } | 'closed'

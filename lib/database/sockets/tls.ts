@@ -34,7 +34,7 @@ export interface Tls {
   optionsFor(host: string): tls.ConnectionOptions
 }
 
-/** Throws a ConfigError if the parameters contradict each other, or if a file that they name cannot be read. */
+/** Throws a ConfigError if the parameters contradict each other, or if a file named by a parameter cannot be read. */
 export function readTls(address: Address): Tls {
   const { parameter } = address
   const isSystem = parameter('sslrootcert') === 'system'
@@ -82,7 +82,7 @@ function readRoots(parameter: Parameter): string[] | Buffer | undefined {
   return named === undefined ? readDefault('root.crt') : readNamed('sslrootcert', named)
 }
 
-/** Returns the roots of Node and the machine. Before 22.15, Node provides only its own roots. */
+/** Returns the roots of Node and the machine. Before version 22.15, Node provides only Node's own roots. */
 function systemRoots(): string[] {
   const { getCACertificates } = tls as { getCACertificates?: (kind: string) => string[] }
   if (getCACertificates === undefined) return [...tls.rootCertificates]

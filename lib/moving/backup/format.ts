@@ -31,8 +31,8 @@ const hex = (digits: number) =>
   Type.String({ pattern: `^[0-9a-f]{${digits}}$`, patternRule: `must be ${digits} lower-case hexadecimal digits` })
 const Text = Type.String()
 /**
- * The rules below reject values that no other entry point ever accepted. A backup has a checksum but no signature, so
- * anyone who can write the file may have edited it.
+ * The rules below reject values that no other entry point has ever accepted. A backup has a checksum but no signature,
+ * so anyone who can write the file may have edited it.
  */
 const NO_CONTROLS = { pattern: '^[^\\p{Cc}\\p{Cs}]*$', patternRule: 'must not hold control characters' }
 const Line = Type.String({ ...NO_CONTROLS, maxLength: 200 })
@@ -96,7 +96,7 @@ const Manifest = closed({
   format: Type.Integer({ minimum: 1 }),
   /** Random. Identifies the backup when an interrupted restore is resumed. */
   id: hex(32),
-  /** Versions of spoor and of the schema with which the backup was made. */
+  /** Versions of spoor and of the database schema when the backup was made. */
   spoor: Text,
   schema: Count,
   takenAt: Timestamp,

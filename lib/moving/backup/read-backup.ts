@@ -12,7 +12,7 @@ export type BackupLine =
   | { readonly name: 'trace'; readonly value: SplitValue }
   | { [K in LineName]: { readonly name: K; readonly value: LineOf<K> } }[LineName]
 
-/** The lines allowed after each line, by name. */
+/** For each kind of line, by name, the kinds of line that may follow. */
 const HEAD = ['account', 'project', 'user', 'member', 'key', 'traces', 'act', 'end'] as const
 const FOLLOWING: Readonly<Record<BackupLine['name'], readonly BackupLine['name'][]>> = {
   backup: HEAD,

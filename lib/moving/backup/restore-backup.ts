@@ -1,6 +1,6 @@
 /**
- * Implements `spoor restore`. Traces are imported, and checked, as in any import. Each finished project is read back,
- * and its lines must have the SHA-256 that the backup records. Keys, memberships and passwords come last, in the
+ * Implements `spoor restore`. Traces are validated and stored as in any import. Each finished project is read back, and
+ * the lines read must have the SHA-256 that the backup records. Keys, memberships and passwords come last, in the
  * transaction that ends the restore, so that nobody can sign in or use a key before then.
  */
 import { createHash } from 'node:crypto'
@@ -32,10 +32,11 @@ export interface RestoreTarget {
 }
 
 export interface RestoreOptions {
-  /** Restores beside existing rows, under new ids. */
+  /** Adds the backup's rows to the existing rows, under new ids. */
   readonly into: boolean
   /**
-   * Restores keys as revoked. This is required if the keys were made with a different secret from the existing keys.
+   * Restores keys as revoked. This option is required if the backup's keys and the existing keys were made with
+   * different secrets.
    */
   readonly revokeKeys: boolean
   /** The operating-system user who runs the restore. */
@@ -48,7 +49,7 @@ export interface Restored {
   readonly counts: BackupCounts
   /** Whether this restore continued an earlier, interrupted restore of the same backup. */
   readonly resumed: boolean
-  /** Whether the keys were made with a KEY_DIGEST_SECRET that differs from the configured one. */
+  /** Whether the backup's keys were made with a different KEY_DIGEST_SECRET from the configured secret. */
   readonly otherSecret: boolean
 }
 
@@ -147,7 +148,10 @@ class Restore {
     if (keys.length > 0) throw new AdminError(`the key ${keys[0]} is here already: the backup is of this database`)
   }
 
-  /** Whether the backup's keys would not be recognised under the configured secret. */
+  /**
+   * Whether the configured secret differs from the secret of the backup's keys or, with `into`, from the secret of the
+   * existing keys.
+   */
   async #isOtherSecret({ manifest: { secret } }: Head): Promise<boolean> {
     const { digestSecret, pool } = this.#target
     if (secret === null) return false
@@ -196,7 +200,7 @@ class Restore {
     if (problem !== undefined) throw new AdminError(problem)
   }
 
-  /** Reads a project back as a backup does, and compares. */
+  /** Reads a restored project as a backup would, and compares the counts and hash with `sum`. */
   async #verify(projectId: number, sum: ProjectSum): Promise<void> {
     const hash = createHash('sha256')
     const found = { traces: 0, spans: 0, scores: 0 }

@@ -11,10 +11,10 @@ const OWNER_ONLY = 0o600
 /** Maximum number of bytes waiting to be compressed. */
 const WAITING_BYTES = 8 * 1024 * 1024
 
-/** Compresses a backup into a file, which is first written under its name plus `.partial`. */
+/** Compresses a backup into a file. Until complete, the file has its name plus `.partial`. */
 export async function writeWholeFile(file: string, bytes: AsyncIterable<Buffer>, signal?: AbortSignal): Promise<void> {
   const partial = `${file}.partial`
-  // A leftover file may have another mode.
+  // A file left over from an earlier run may have a different mode.
   await rm(partial, { force: true })
   const handle = await open(partial, 'wx', OWNER_ONLY).catch(error => {
     throw new AdminError(

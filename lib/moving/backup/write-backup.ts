@@ -20,8 +20,8 @@ import {
 export type OnBackedUp = (counts: Readonly<BackupCounts>, expected: Manifest['counts']) => void
 
 /**
- * Makes a backup and passes its bytes to `send`. One transaction reads everything as committed when the transaction
- * began, and never blocks writers.
+ * Makes a backup and passes the backup's bytes to the `send` callback. A single transaction reads all data as of the
+ * transaction's start and never blocks writers.
  */
 export async function backUp(
   pool: Pool,

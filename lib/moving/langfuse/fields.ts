@@ -7,7 +7,7 @@ import { parseTimestamp } from '../../trace/timestamp.ts'
 
 export type LangfuseObject = Readonly<Record<string, Json>>
 
-/** Counts how fields were mapped: `observation.model → model`. */
+/** Counts the fields that were mapped, by mapping, such as `observation.model → model`. */
 export class Mapping {
   readonly counts = new Map<string, number>()
 
@@ -42,7 +42,7 @@ export function readNumber(value: unknown): number | undefined {
 export const isSame = (one: unknown, other: unknown): boolean =>
   other !== undefined && stringifyExact(one) === stringifyExact(other)
 
-/** Keeps a well-formed id, in lower case. Any other id always becomes the same first digits of its SHA-256. */
+/** Returns a well-formed id in lower case. Replaces any other id with the first digits of the id's SHA-256. */
 export function mapId(id: string, digits: 16 | 32): string {
   return isId(id, digits) ? id.toLowerCase() : sha256(id).slice(0, digits)
 }
@@ -69,12 +69,12 @@ export class LangfuseFields {
     return Object.hasOwn(this.#object, name) && !isEmpty(this.#object[name]) ? this.#object[name] : undefined
   }
 
-  /** Marks a field as read and counts its mapping to `to`. */
+  /** Marks a field as read and counts the field's mapping to the name `to`. */
   took(name: string, to: string): void {
     if (this.#left.delete(name)) this.#mapping.note(`${this.#noun}.${name}`, to)
   }
 
-  /** Drops a field whose value follows from other fields. */
+  /** Drops a field whose value can be derived from other fields. */
   drop(name: string): void {
     this.#left.delete(name)
   }

@@ -3,7 +3,7 @@ import type { Json } from '../../trace/json/exact-json.ts'
 import { isId, keep, LangfuseFields, type LangfuseObject, type Mapping, mapId } from './fields.ts'
 import { type LangfuseUsage, readLangfuseCost, readLangfuseUsage } from './usage.ts'
 
-/** A span as an export line holds it. */
+/** A span in the form used in export lines. */
 export interface SpanOfLine {
   readonly id: string
   readonly parentSpanId: string | null
@@ -20,9 +20,9 @@ export interface SpanOfLine {
   readonly costUsd: number | undefined
 }
 
-/** Facts about the trace that the mapping of an observation or a score needs. */
+/** The facts about the trace that are needed to map an observation or a score. */
 export interface ObservationContext {
-  /** The trace. A field with the same value in the trace is not kept twice. */
+  /** The trace. A field that has the same value in the trace and in the observation or score is kept only once. */
   readonly trace: LangfuseObject
   readonly observationIds: ReadonlySet<unknown>
   readonly mapping: Mapping
@@ -55,7 +55,8 @@ export function convertObservation(
   }
   const parent = fields.see('parentObservationId')
   const hasParent = typeof parent === 'string'
-  // If the parent is missing and its id changes, the original id is kept, because nothing else records it.
+  // If the parent is missing and its id changes, the parent's original id is kept as an attribute, because no other
+  // field records it.
   if (hasParent && (isId(parent, 16) || observationIds.has(parent))) fields.took('parentObservationId', 'parentSpanId')
   const startedAt = fields.requiredTime('startTime', 'startedAt')
   const endedAt = fields.time('endTime', 'endedAt')

@@ -3,7 +3,7 @@ import type { Json } from '../../trace/json/exact-json.ts'
 import { isId, isSame, LangfuseFields, type LangfuseObject, mapId, readNumber } from './fields.ts'
 import type { ObservationContext } from './observation.ts'
 
-/** A score as an export line holds it. */
+/** A score in the form used in export lines. */
 export interface ScoreOfLine {
   readonly id: string
   readonly spanId: string | null
@@ -61,7 +61,7 @@ export function convertScore(object: LangfuseObject, index: number, surroundings
   return { id, score, rest }
 }
 
-/** Reads the value. Undefined if a spoor score cannot hold it. */
+/** Reads the value. Undefined if a spoor score cannot hold the value. */
 function readValue(fields: LangfuseFields): Pick<ScoreOfLine, 'dataType' | 'value'> | undefined {
   const value = fields.see('value')
   const number = typeof value === 'boolean' ? Number(value) : readNumber(value)

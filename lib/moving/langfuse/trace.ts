@@ -66,7 +66,10 @@ function checkCount(what: string, count: number, most: number): void {
   if (count > most) refuseLine(`has ${count} ${what}, and at most ${most} can be stored with a trace`)
 }
 
-/** Converts scores for an export line, newest first. Fields that a score cannot hold go into the metadata by id. */
+/**
+ * Converts scores for an export line, newest first. Fields that a score cannot hold are added to the metadata, under
+ * the score's id.
+ */
 function convertScores(fields: LangfuseFields, surroundings: ObservationContext, metadata: Record<string, Json>) {
   const converted = (fields.list('scores', 'scores', WHOLE) ?? []).map((score, i) =>
     convertScore(score, i, surroundings)

@@ -1,6 +1,6 @@
 /**
  * Reads an observation's usage and cost. Langfuse now writes `usageDetails` and `costDetails`, and formerly wrote
- * `usage` and separate fields. It still fills the old fields, with zeros for unknown values.
+ * `usage` and separate fields. Langfuse still fills the old fields, with zeros for unknown values.
  */
 import { isObject, type LangfuseFields, type LangfuseObject, readNumber } from './fields.ts'
 
@@ -54,7 +54,9 @@ export function readLangfuseCost(fields: LangfuseFields, usage: LangfuseUsage | 
 }
 
 const isTokenUnit = (unit: unknown): boolean => unit === undefined || unit === null || unit === 'TOKENS'
-/** Whether a value adds nothing to `said` because it equals `said` or is the zero that Langfuse writes for unknown. */
+/**
+ * Whether a value is redundant: either equal to the value `said`, or the zero that Langfuse writes for unknown values.
+ */
 const isKnown = (value: unknown, said: number | undefined): boolean => {
   const number = readNumber(value)
   return number === 0 || (number !== undefined && number === said)
@@ -64,7 +66,7 @@ function flatFields(fields: LangfuseFields): LangfuseObject {
   return Object.fromEntries(Object.keys(FLAT).map(name => [name, fields.see(name)]))
 }
 
-/** Returns an object's token counts; undefined if it has none. */
+/** Returns an object's token counts; undefined if the object has no token counts. */
 function pickCounts(
   object: LangfuseObject,
   names: Readonly<Record<string, keyof LangfuseUsage>>
@@ -77,7 +79,7 @@ function pickCounts(
   return Object.keys(usage).length === 0 ? undefined : usage
 }
 
-/** Returns an object's token counts; undefined if none is above zero. */
+/** Returns an object's token counts; undefined if no count is above zero. */
 function pickKnownCounts(
   object: LangfuseObject,
   names: Readonly<Record<string, keyof LangfuseUsage>>

@@ -1,13 +1,13 @@
 /**
- * Converts the transcripts of Claude Code, as version 2.1.332 writes them and earlier versions did.
+ * Converts Claude Code transcripts, in the formats of version 2.1.332 and earlier versions.
  *
  * The file `<session>.jsonl` has a line for each prompt, each block of each model message and each tool result, and
- * many lines without a meaning for traces. A subagent has its own file, `<session>/subagents/agent-<id>.jsonl`. In old
- * versions its lines are in the session's file. Each prompt, and each task of a subagent, is a turn.
+ * many lines that are irrelevant to traces. A subagent has its own file, `<session>/subagents/agent-<id>.jsonl`. In old
+ * versions, a subagent's lines are in the session's file. Each prompt, and each task of a subagent, is a turn.
  *
  * Ids: `promptId` and `requestId` equal `prompt.id` and `request_id` in the program's log records. If a prompt's line
- * has no `promptId`, as in older versions, its `uuid` is used. A forked session begins with copied lines. They are
- * skipped, because the original's transcript has their steps.
+ * has no `promptId`, as in older versions, its `uuid` is used. A forked session begins with copied lines. Copied lines
+ * are skipped, because the original session's transcript already contains their steps.
  */
 import { stepIdOf, traceIdOf } from '../../otlp/agents/ids.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
@@ -28,9 +28,9 @@ import {
   type Transcript
 } from './transcript.ts'
 
-/** The facts in `agent-<id>.meta.json` about a subagent. */
+/** Facts about a subagent, read from its `agent-<id>.meta.json`. */
 export interface Subagent {
-  /** The tool call that started it. */
+  /** Id of the tool call that started the subagent. */
   readonly toolUseId: string | undefined
   readonly type: string | undefined
   readonly isFinished: boolean
@@ -42,11 +42,14 @@ interface OpenTool {
   readonly startMs: number
 }
 
-/** A prompt, or a task of a subagent, with all that the agent does until the next one. */
+/** A prompt or a subagent's task, with everything the agent does until the next prompt or task. */
 interface Turn extends Frame {
   readonly spanId: string
   readonly promptId: string | undefined
-  /** The parent of a task whose transcript does not have the tool call that started it. */
+  /**
+   * Parent of a subagent's task if the transcript lacks the tool call that started the task. Undefined for a trace's
+   * root.
+   */
   readonly promptSpanId: string | undefined
   readonly toolSpanId: string | undefined
   readonly agent: string | undefined
@@ -60,7 +63,7 @@ interface Turn extends Frame {
   readonly returned: Set<string>
   isCopy: boolean
   endMs: number
-  /** The time at which the agent last had all that it needs for a model call. */
+  /** When the agent last had everything it needed for a model call. */
   readyMs: number
   news: ModelMessage[]
   answer: ModelMessage | undefined
@@ -75,34 +78,34 @@ interface Stream {
 const PROGRAM = 'claude-code'
 const PROVIDER = 'anthropic'
 const MAIN = ''
-/** The model that messages name if the agent itself wrote them. */
+/** The model named in messages that the agent itself wrote. */
 const SYNTHETIC = '<synthetic>'
 const INTERRUPTED = '[Request interrupted by user'
 /** Matches the output of a command that calls no model. */
 const OUTPUT_OF_COMMAND = /^<(?:local-command-|bash-)/
-/** Matches a command. It is a prompt only if it makes the agent call its model. */
+/** Matches a command. A command counts as a prompt only if it causes a model call. */
 const COMMAND = /^<command-/
-/** A copied line is older than its session by more than this. */
+/** A line that predates its session by more than this is a copy. */
 const COPY_MS = 1000
-/** Stop reasons after which the agent goes on, even if the message calls no tool. */
+/** Stop reasons after which the agent continues, even if the message calls no tool. */
 const GOES_ON = ['tool_use', 'max_tokens', 'pause_turn']
-/** Stop reasons that end a prompt. In old transcripts the first lines of a message lack the reason. */
+/** Stop reasons that end a prompt. In old transcripts, a message's first lines lack a stop reason. */
 const ENDS = ['end_turn', 'stop_sequence', 'refusal']
 
 type Line = Readonly<Record<string, Json>>
 
 export class ClaudeCodeTranscript implements Transcript {
-  /** The file's subagent, which its reader states as soon as it knows it. */
+  /** The subagent that wrote the file. The file's reader sets this field once the subagent is known. */
   subagent: Subagent | undefined
   readonly #streams = new Map<string, Stream>()
-  /** The times at which model calls began, by the ids that lines of messages refer to. */
+  /** When each model call began, by the id that message lines contain as `requestRef`. */
   readonly #requests = new Map<string, number>()
   /** The message to which a request id belongs. Some gateways repeat ids. */
   readonly #messages = new Map<string, string>()
   readonly #prompts = new Set<string>()
-  /** The subagents of lines that name none, by the lines' ids. */
+  /** Subagents of lines that name no subagent, by line id. */
   readonly #asides = new Map<string, string>()
-  /** The time of the first line that the session itself wrote. Earlier lines are copies. */
+  /** Time of the first line that the session itself wrote. Earlier lines are copies. */
   #beganMs: number | undefined
   #steps: AgentStep[] = []
 
@@ -133,7 +136,7 @@ export class ClaudeCodeTranscript implements Transcript {
   settle(quietMs: number): readonly AgentStep[] {
     for (const stream of this.#streams.values()) {
       const { open } = stream
-      // Text ends a message. Of any other message more lines may come, after a pause of any length.
+      // A message with text is complete. Any other message may receive more lines, after a pause of any length.
       if (open === undefined || !isLast(open) || !hasText(open)) continue
       const hasEnded = ENDS.includes(open.stopReason ?? '')
       const neededMs = !hasEnded ? LONG_QUIET_MS : this.subagent?.isFinished ? 0 : SHORT_QUIET_MS
@@ -149,7 +152,7 @@ export class ClaudeCodeTranscript implements Transcript {
     return steps
   }
 
-  /** Returns the stream of a line: the session's, or that of a subagent. */
+  /** Returns the stream that a line belongs to: the session's stream or a subagent's stream. */
   #streamOf(line: Line): Stream {
     const name = line.isSidechain === true ? (idIn(line.agentId) ?? this.#asideOf(line)) : MAIN
     const known = this.#streams.get(name)
@@ -159,7 +162,7 @@ export class ClaudeCodeTranscript implements Transcript {
     return stream
   }
 
-  /** Old transcripts name no subagents. The lines of one refer to each other. */
+  /** Finds a line's subagent through the line's parent, because lines of old transcripts do not name their subagent. */
   #asideOf({ uuid, parentUuid }: Line): string {
     const aside = this.#asides.get(stringIn(parentUuid)) ?? `aside ${stringIn(uuid)}`
     this.#asides.set(stringIn(uuid), aside)
@@ -189,7 +192,7 @@ export class ClaudeCodeTranscript implements Transcript {
     stream.turn = this.#begin(line, timeMs, isAddition ? undefined : message, text)
   }
 
-  /** Adds a message that the user sent while the agent worked, and that the agent took up before the prompt's end. */
+  /** Adds a message that the user sent while the agent was working and that the agent read before the prompt ended. */
   #readAttachment(line: Line): void {
     const { type, prompt } = readFields(line.attachment)
     if (type !== 'queued_command') return
@@ -203,7 +206,7 @@ export class ClaudeCodeTranscript implements Transcript {
     const uuid = stringIn(line.uuid)
     const own = this.#streams.get(MAIN)?.turn
     const named = idIn(line.promptId) ?? (isAside ? own?.promptId : undefined)
-    // A forked session has rewritten the prompt ids of copied lines, so several prompts may have the same.
+    // A forked session rewrites the prompt ids of copied lines, so several prompts may have the same id.
     const isTaken = named === undefined || (!isAside && this.#prompts.has(named))
     const promptId = isTaken ? uuid : named
     const isRoot = !isAside || named === undefined
@@ -258,7 +261,7 @@ export class ClaudeCodeTranscript implements Transcript {
       const { id, name, arguments: input } = part
       turn.tools.set(stringIn(id), { name: stringIn(name), input, startMs: timeMs })
     }
-    // A line that comes too late. Its message was complete by all that its transcript said.
+    // This line is late. The transcript showed its message as complete, so the message was already returned as a step.
     if (turn.returned.has(id)) return
     stream.open ??= this.#open(turn, line, id, timeMs)
     const { open } = stream
@@ -266,7 +269,7 @@ export class ClaudeCodeTranscript implements Transcript {
     open.endMs = timeMs
     open.stopReason = idIn(message.stop_reason) ?? open.stopReason
     open.model = idIn(message.model) ?? open.model
-    // Each line repeats the usage so far.
+    // Each line repeats the message's usage so far.
     for (const [name, value] of Object.entries(readFields(message.usage))) {
       const count = readCount(value)
       if (count !== undefined) open.usage.set(name, Math.max(count, open.usage.get(name) ?? 0))
@@ -277,7 +280,7 @@ export class ClaudeCodeTranscript implements Transcript {
   #open(turn: Turn, line: Line, id: string, timeMs: number): OpenMessage {
     const reference = idIn(line.requestRef)
     const beganMs = reference === undefined ? undefined : this.#requests.get(reference)
-    // The request of a copied message is in the transcript of the original.
+    // A message that refers to an unknown request is a copy. The request is in the original session's transcript.
     if (reference !== undefined && beganMs === undefined && turn.returned.size === 0) {
       turn.isCopy = true
       this.#prompts.delete(turn.promptId ?? '')
@@ -302,7 +305,10 @@ export class ClaudeCodeTranscript implements Transcript {
     }
   }
 
-  /** Completes the open message if it ends its turn, because lines of another kind follow only then. */
+  /**
+   * Completes the open message if that message ends its turn. The line just read belongs to something else, so no more
+   * lines of that message follow.
+   */
   #endOf(stream: Stream): void {
     if (stream.open !== undefined && isLast(stream.open)) this.#complete(stream)
   }
@@ -343,7 +349,7 @@ export class ClaudeCodeTranscript implements Transcript {
     if (isLast(open)) this.#close(turn, open.endMs, true)
   }
 
-  /** Ends the turn with a model call that failed for good. */
+  /** Ends the turn with a model call that failed and will not be retried. */
   #fail(turn: Turn, line: Line, parts: ContentPart[], timeMs: number): void {
     const error = parts.map(({ content }) => stringIn(content)).join('\n')
     const requestId = idIn(line.requestId)
@@ -386,7 +392,7 @@ export class ClaudeCodeTranscript implements Transcript {
     })
   }
 
-  /** Ends a turn because the next one begins. Calls without a result have been given up by then. */
+  /** Ends a turn because the next turn begins. Tool calls that still have no result have been abandoned. */
   #leave(stream: Stream, turn: Turn): void {
     this.#complete(stream)
     for (const [id, tool] of turn.tools) {
@@ -423,11 +429,11 @@ export class ClaudeCodeTranscript implements Transcript {
   }
 }
 
-/** Whether the turn is a command, or no prompt at all, that called no model. */
+/** Whether the turn called no model and is a command or has no prompt. */
 const isUnheard = ({ returned, input, text }: Turn): boolean =>
   returned.size === 0 && (input === undefined || COMMAND.test(text))
 
-/** Whether a user's line adds to the turn: a message that was sent while the agent worked. */
+/** Whether a user's line belongs to the current turn because the user sent it while the agent was working. */
 const isSteering = ({ open }: Stream, turn: Turn, { promptId }: Line): boolean =>
   !turn.isClosed &&
   (open !== undefined || turn.returned.size > 0) &&
@@ -436,8 +442,9 @@ const isSteering = ({ open }: Stream, turn: Turn, { promptId }: Line): boolean =
   !turn.isCopy
 
 /**
- * Whether the message ends its turn: it calls no tool, and has text or states that it ends. A hook can make the agent
- * go on. Steps after the end join the trace, but its root has been returned and stays.
+ * Whether the message ends its turn: the message calls no tool, and has text or a stop reason that ends a prompt. A
+ * hook can make the agent continue. Later steps join the trace, but the trace's root has already been returned and does
+ * not change.
  */
 const isLast = ({ parts, stopReason }: OpenMessage): boolean =>
   !parts.some(({ type }) => type === 'tool_call') &&
@@ -446,7 +453,7 @@ const isLast = ({ parts, stopReason }: OpenMessage): boolean =>
 
 const hasText = ({ parts }: Pick<OpenMessage, 'parts'>): boolean => parts.some(({ type }) => type === 'text')
 
-/** Returns the call of a tool that gave a subagent this task, and the subagent's type. */
+/** Returns the id of the tool call that gave a subagent this task, and the subagent's type. */
 function callerOf(turn: Turn | undefined, task: string): { id: string; agent: string | undefined } | undefined {
   for (const [id, { input }] of turn?.tools ?? []) {
     const { prompt, subagent_type } = readFields(input)

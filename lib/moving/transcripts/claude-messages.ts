@@ -1,11 +1,11 @@
-/** Reads the content of Anthropic's messages as OpenTelemetry's parts. */
+/** Converts the content of Anthropic messages to OpenTelemetry message parts. */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { type ContentPart, type ModelMessage, readFields, readList, stringIn } from './transcript.ts'
 
-/** A model's message, of whose lines more may follow. */
+/** A model's message that may still receive more lines. */
 export interface OpenMessage {
   readonly id: string
-  /** The id from which the step's id is made. */
+  /** The id from which the step's id is derived. */
   readonly callId: string
   readonly requestId: string | undefined
   readonly requestModel: string | undefined
@@ -18,7 +18,7 @@ export interface OpenMessage {
   endMs: number
 }
 
-/** Splits a user's content into results of tools and the rest, whose text is `text`. */
+/** Splits a user message's content into tool results and other parts. `text` is the text of the other parts. */
 export function contentOf(content: Json): {
   readonly results: Json[]
   readonly parts: ContentPart[]
@@ -47,7 +47,7 @@ function partOf(block: Json): ContentPart {
   return { ...fields, type: stringIn(type) }
 }
 
-/** Returns a tool's result: its text, or its blocks if it has others than text. */
+/** Returns a tool's result as text, or as blocks if any block is not text. */
 export function readResult(content: Json): Json {
   if (!Array.isArray(content)) return content
   const blocks = content.map(readFields)

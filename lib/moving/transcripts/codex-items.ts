@@ -4,23 +4,23 @@ import { readFields, readJson, readList, stringIn } from './transcript.ts'
 
 type Fields = Readonly<Record<string, Json>>
 
-/** Returns the text of a message, of a user's message, or of a summary of reasoning. */
+/** Returns the text of a message or of a reasoning summary. */
 export function textOfItem({ content, summary }: Fields): string {
   const parts = [...readList(summary), ...readList(content)].map(readFields)
   return parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])).join('\n')
 }
 
-/** Returns what a tool was called with: JSON as text, a string, or an action. */
+/** Returns a tool call's input: parsed JSON, a string, or an action. */
 export function inputOf({ arguments: text, input, action }: Fields): Json {
   return text === undefined ? (input ?? action) : (readJson(stringIn(text)) ?? text)
 }
 
-/** Matches the exit code that precedes the output of a command. */
+/** Matches the exit code that precedes a command's output. */
 const EXIT_CODE = /^(?:(?!Output:)[^\n]*\n)*?Process exited with code (\d+)/
-/** Matches the program's own answers to calls that it did not run. */
+/** Matches the program's own responses to tool calls that it did not run. */
 const REFUSAL = /^(?:unsupported call|failed to parse function arguments|exec_command failed|execution error)/
 
-/** Returns a tool's result, and why it failed if it did. Old versions wrap the output of a command in JSON. */
+/** Returns a tool's output and, if the tool failed, the reason. Old versions wrap a command's output in JSON. */
 export function readOutput(value: Json): { readonly output: Json; readonly failure: string | undefined } {
   const text = typeof value === 'string' ? value : undefined
   const { output, metadata, success } = readFields(text === undefined ? value : readJson(text))
@@ -33,7 +33,7 @@ export function readOutput(value: Json): { readonly output: Json; readonly failu
   return { output: value, failure: REFUSAL.test(text) ? text : undefined }
 }
 
-/** Returns why a call failed, from the event or item that says how it ended. */
+/** Returns the reason why a tool call failed, from the event or item that records the end of the call. */
 export function readFailure({ type, status, exit_code, result, error }: Fields): string | undefined {
   const isEnd = stringIn(type).endsWith('_end') || /^[A-Z]/.test(stringIn(type))
   if (!isEnd) return undefined

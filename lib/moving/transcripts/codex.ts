@@ -1,13 +1,14 @@
 /**
- * Converts the transcripts of Codex (`rollout-*.jsonl`), as version 0.171.0 writes them and earlier versions did.
+ * Converts Codex transcripts (`rollout-*.jsonl`), in the formats of version 0.171.0 and earlier versions.
  *
  * A transcript holds one thread: its `session_meta`, then turns. A turn begins with `task_started` and ends with
- * `task_complete` or `turn_aborted`. The items of a model's response precede the record of its usage, and the results
- * of its tools follow it. A subagent is a thread with its own transcript, whose turns name the turn that started them.
- * A forked thread begins with copied turns. They are skipped, because the original's transcript has their steps.
+ * `task_complete` or `turn_aborted`. A model response's items precede the response's usage record, and the results of
+ * tool calls follow the usage record. A subagent is a separate thread with its own transcript. Each turn in a
+ * subagent's transcript names its parent turn. A forked thread begins with copied turns. Copied turns are skipped,
+ * because the original thread's transcript already contains their steps.
  *
- * Ids: the prompt's id is the turn's id, and a model call's id is that of the provider's response. Older versions
- * record neither, so the position in the transcript is used. The program's log records do not name turns.
+ * Ids: a prompt's id is its turn's id, and a model call's id is the id of the provider's response. Older versions
+ * record neither id, so positions in the transcript are used instead. The program's log records do not name turns.
  */
 import { stepIdOf, traceIdOf } from '../../otlp/agents/ids.ts'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
@@ -52,14 +53,14 @@ interface Turn extends Frame {
   readonly startMs: number
   readonly isCopy: boolean
   readonly tools: Map<string, OpenTool>
-  /** How calls ended, from events that come before their results. */
+  /** Failures of tool calls, from events that precede the calls' results. */
   readonly failures: Map<string, string>
   endMs: number
-  /** The time at which the agent last had all that it needs for a model call. */
+  /** When the agent last had everything it needed for a model call. */
   readyMs: number
   model: string | undefined
   prompt: string | undefined
-  /** Content for the next model call, and what the model has answered so far. */
+  /** Messages for the next model call (`news`), and the parts of the model's response so far (`parts`). */
   news: ModelMessage[]
   parts: ContentPart[]
   answer: string | undefined
@@ -68,14 +69,17 @@ interface Turn extends Frame {
 }
 
 const PROGRAM = 'codex'
-/** Matches messages that the program itself sends in the role of the user. */
+/** Matches messages with the role `user` that the program itself sends. */
 const CONTEXT = /^<(?:environment_context|user_instructions|permissions)|^# AGENTS\.md/
 
 export class CodexTranscript implements Transcript {
   #thread: Thread | undefined
   #turn: Turn | undefined
   #turns = 0
-  /** Whether the transcript says when turns begin, and states the usage of each response. Old ones do neither. */
+  /**
+   * Whether the transcript records when turns begin (`#hasTasks`) and each response's usage (`#hasUsage`). Old
+   * transcripts record neither.
+   */
   #hasTasks = false
   #hasUsage = false
   #total: string | undefined
@@ -101,7 +105,7 @@ export class CodexTranscript implements Transcript {
 
   settle(quietMs: number): readonly AgentStep[] {
     const turn = this.#turn
-    // A turn of an old transcript has no end of its own.
+    // Old transcripts do not record the ends of turns.
     if (turn === undefined || this.#hasTasks || quietMs < LONG_QUIET_MS) return NO_STEPS
     if (turn.answer !== undefined && turn.tools.size === 0) this.#close(turn, turn.endMs, true)
     return this.#take()
@@ -231,7 +235,7 @@ export class CodexTranscript implements Transcript {
   #readUsage(thread: Thread, record: Fields, timeMs: number): void {
     this.#hasUsage = true
     const turn = this.#turn
-    // A forked thread has the records of the original.
+    // A forked thread also contains the original thread's records.
     if (turn === undefined || (idIn(record.thread_id) ?? thread.id) !== thread.id) return
     this.#finishCall(turn, idIn(record.response_id), usageOf(readFields(record.usage)), timeMs)
   }
@@ -241,7 +245,7 @@ export class CodexTranscript implements Transcript {
     const total = stringifyExact(info.total_token_usage ?? null)
     const isNew = total !== this.#total
     this.#total = total
-    // The event is repeated when only the limits have changed.
+    // The event is also repeated when only the rate limits have changed.
     if (isNew) this.#finishCall(turn, undefined, usageOf(readFields(info.last_token_usage)), timeMs)
   }
 
@@ -312,7 +316,7 @@ function threadOf(meta: Fields): Thread {
 }
 
 const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7/
-/** Whether an id was made before another. UUIDs of version 7 begin with their time. */
+/** Whether one id was created before another. Version 7 UUIDs begin with their creation time. */
 const isBefore = (id: string, other: string): boolean => UUID_7.test(id) && UUID_7.test(other) && id < other
 
 function nameOf({ type, name, namespace }: Fields): string {

@@ -1,4 +1,4 @@
-/** Renders finished steps as an export request of OpenTelemetry in JSON (ExportTraceServiceRequest). */
+/** Renders finished steps as an OpenTelemetry export request in JSON (ExportTraceServiceRequest). */
 import type { AgentStep, Program } from './transcript.ts'
 
 const SCOPE = { name: 'spoor.transcripts' }

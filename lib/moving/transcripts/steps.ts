@@ -1,8 +1,8 @@
-/** Describes the steps of coding agents by the names of OpenTelemetry's conventions for generative AI. */
+/** Describes coding agents' steps with the attribute names of OpenTelemetry's conventions for generative AI. */
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { type AgentStep, type ModelMessage, type Program, type StepAttributes, shortened } from './transcript.ts'
 
-/** The facts that all steps of a prompt share. */
+/** Fields shared by all steps of a prompt. */
 export interface Frame {
   readonly traceId: string
   readonly session: string
@@ -33,7 +33,9 @@ export interface ModelCall extends Times {
   readonly responseModel?: string | undefined
   readonly responseId: string | undefined
   readonly requestId?: string | undefined
-  /** The messages that are new since the previous call. A call repeats all others. */
+  /**
+   * Messages added since the previous call. Earlier messages, which the agent sends again with each call, are left out.
+   */
   readonly input: readonly ModelMessage[]
   readonly output: ModelMessage | undefined
   readonly usage: CallUsage | undefined
@@ -76,7 +78,7 @@ export function toolCall(frame: Frame, call: ToolUse): AgentStep {
     'gen_ai.tool.name': tool,
     'gen_ai.tool.call.id': callId,
     'gen_ai.tool.call.arguments': typeof input === 'string' || input === undefined ? input : stringifyExact(input),
-    // A result such as `1` is text. Quoted, it stays text where results are read as JSON.
+    // A result such as `1` is text. The result is quoted so that readers that parse JSON still read text.
     'gen_ai.tool.call.result': output === undefined ? undefined : stringifyExact(output)
   })
 }
@@ -91,7 +93,7 @@ export interface AgentRun extends Times {
   readonly metadata: Readonly<Record<string, string | undefined>>
 }
 
-/** A prompt's run, which is the root of its trace, or the run of a subagent. */
+/** Returns the step for a prompt's run, which is the root of the prompt's trace, or for a subagent's run. */
 export function agentRun(frame: Frame, run: AgentRun): AgentStep {
   const { agent, agentId, promptId, isFinished, input, output, metadata, parentSpanId } = run
   const step = stepOf(frame, run, `invoke_agent ${agent}`, {
@@ -126,5 +128,5 @@ function stepOf(frame: Frame, times: Times, name: string, attributes: StepAttrib
 const messagesOf = (messages: readonly ModelMessage[]): string | undefined =>
   messages.length === 0 ? undefined : stringifyExact(messages)
 
-/** Message of a tool call whose result the transcript lacks, although the prompt has ended. */
+/** Error message of a tool call that still had no result when its prompt ended. */
 export const NO_RESULT = 'the transcript has no result of this call'

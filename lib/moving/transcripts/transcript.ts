@@ -1,19 +1,19 @@
 /**
  * Defines the result of converting a coding agent's transcript: finished steps, each of which becomes a span.
  *
- * A transcript grows while its agent works, and is imported again and again. A step therefore depends only on the lines
- * up to the one that finishes it, and is returned once, complete. What a beginning of the transcript yields is what the
- * whole transcript yields for these lines, so a repeated import sends duplicates and never conflicts.
+ * A transcript grows while its agent works, and may be imported repeatedly. A step therefore depends only on the lines
+ * up to the line that finishes the step, and is returned once, complete. A transcript's first lines yield the same
+ * steps no matter how many lines follow, so a repeated import sends duplicate steps but never conflicting steps.
  */
 import { MAX_JSON_DEPTH } from '../../schema/input.ts'
 import { inspectText, type Json, parseInexact, plainNumber } from '../../trace/json/exact-json.ts'
 
 export interface Transcript {
-  /** Reads the next line, which is parsed JSON, and returns the steps that it finishes. */
+  /** Reads the next line, which is parsed JSON, and returns the steps that this line finishes. */
   read(line: Json): readonly AgentStep[]
   /**
-   * Returns the steps that are finished because the transcript has not grown for `quietMs`. If the transcript grows
-   * later, it would have finished the same steps.
+   * Returns the steps that count as finished because the transcript has not grown for `quietMs` milliseconds. If lines
+   * are added later, those lines would finish the same steps.
    */
   settle(quietMs: number): readonly AgentStep[]
   /** Whether a prompt has begun and is not finished. */
@@ -41,10 +41,12 @@ export interface Program {
   readonly version: string
 }
 
-/** Undefined values are left out. */
+/** Attributes whose value is undefined are omitted. */
 export type StepAttributes = Readonly<Record<string, string | number | readonly string[] | undefined>>
 
-/** A message, and one of its parts, of OpenTelemetry's conventions for generative AI. */
+/**
+ * A message (ModelMessage) and a part of a message (ContentPart), as in OpenTelemetry's conventions for generative AI.
+ */
 export type ContentPart = { readonly type: string } & Readonly<Record<string, Json>>
 export interface ModelMessage {
   readonly role: string
@@ -54,19 +56,19 @@ export interface ModelMessage {
 
 export const NO_STEPS: readonly AgentStep[] = []
 
-/** A transcript that has not grown for so long says nothing more about a model call that has ended. */
+/** Once a transcript has not grown for this long, a model call that has ended is considered complete. */
 export const SHORT_QUIET_MS = 10_000
-/** A transcript that has not grown for so long says nothing more about a model call whose end it does not state. */
+/** Once a transcript has not grown for this long, a model call whose end is not recorded is considered complete. */
 export const LONG_QUIET_MS = 600_000
 
-/** Longest error message, in characters. A tool's full output is in its result. */
+/** Maximum length of an error message, in characters. A tool's full output is in the tool's result. */
 const MAX_MESSAGE = 1000
 export const shortened = (text: string): string => (text.length <= MAX_MESSAGE ? text : text.slice(0, MAX_MESSAGE))
 
 type Fields = Readonly<Record<string, Json>>
 const NOTHING: Fields = {}
 
-/** Reads JSON of unknown shape: what is not of the asked type is empty or undefined. */
+/** Reads JSON of unknown shape. A value of another type is read as empty or undefined. */
 export const readFields = (value: Json): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : NOTHING
 export const readList = (value: Json): readonly Json[] => (Array.isArray(value) ? value : [])
@@ -86,7 +88,7 @@ export function readJson(text: string): Json {
   } catch {
     return undefined
   }
-  // The text is inspected second, because only valid JSON can be.
+  // The text is inspected after it is parsed, because inspectText requires valid JSON.
   const { depth, inexact } = inspectText(text)
   if (depth > MAX_JSON_DEPTH) return undefined
   return inexact ? parseInexact(text) : value

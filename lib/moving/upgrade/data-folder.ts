@@ -22,7 +22,7 @@ export interface Situation {
   /** Undefined if the folder already has the PostgreSQL version that this version of spoor ships. */
   readonly plan: Plan | undefined
   readonly to: number
-  /** Folders of versions older than the one in use. */
+  /** Folders of PostgreSQL versions older than the version in use. */
   readonly earlier: readonly string[]
 }
 
@@ -54,7 +54,7 @@ export async function sizeOf(folder: string): Promise<number> {
   return bytes
 }
 
-/** Removes the folders of earlier versions, and the programs fetched for them. */
+/** Removes the folders of earlier PostgreSQL versions, and the programs fetched for those versions. */
 export async function dropEarlier({ dataDir }: Config, { home, earlier }: Situation): Promise<void> {
   for (const pgData of earlier) {
     if ((await inspectPostmaster(pgData)).state !== 'stopped')

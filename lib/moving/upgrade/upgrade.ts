@@ -102,8 +102,8 @@ async function readSecrets({ dataDir, keyDigestSecret }: Config, log: Logger): P
 }
 
 /**
- * Migrates the old database to this version's schema, which a backup requires. Migrations never remove tables or
- * columns, so an earlier version of spoor can still use the old folder.
+ * Migrates the old database to this version's schema, because backups require that schema. Migrations never remove
+ * tables or columns, so an earlier version of spoor can still use the old folder.
  */
 async function migrateOld(database: Database, log: Logger): Promise<void> {
   const sql = database.connect({ applicationName: 'upgrade' })
