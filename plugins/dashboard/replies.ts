@@ -151,9 +151,9 @@ export const FacetCountsReply = closed({
 const Unchanged = closed({ unchanged: Type.Literal(true) })
 /** A score, with its author if a member gave it on the dashboard. `own` is true if the visitor is the author. */
 const OutlineScore = closed({ ...ScoreOutput.properties, author: nullable(text), own: flag })
-/** A span with the sizes of its values in bytes instead of the values. */
-/** How a span's cost was computed; null if it was stated, or if there is none. */
+/** How a span's cost was computed; null if the sender stated the cost, or if the span has no cost. */
 const computedCost = nullable(closed({ model: text, prices: text }))
+/** A span with the sizes of its values in bytes instead of the values. */
 const OutlineSpan = closed({
   computedCost,
   ...spanHead,
@@ -181,7 +181,7 @@ export const TraceTextsReply = closed({
 
 const perStep = Type.Array(nullable(Type.Number()))
 const scoreCounts = Type.Array(Count)
-/** Number of newest scores that were counted, if more may exist. */
+/** Number of scores counted, newest first, if more scores may exist; otherwise null. */
 const newest = nullable(Count)
 const ScoreOverTime = closed({
   name: text,
@@ -241,7 +241,7 @@ export const ScoredTracesReply = closed({
 const GroupSums = closed({
   id: text,
   traces: Count,
-  /** Whether more traces exist than were summed. */
+  /** Whether more traces exist than the sums include. */
   isMore: flag,
   errors: Count,
   inputTokens: Count,
@@ -266,7 +266,7 @@ export const SessionSumsReply = closed({
   firstAt: DateTime,
   lastAt: DateTime,
   users: Type.Array(text),
-  /** Number of newest traces that were summed, if the session has more. */
+  /** Number of traces summed, newest first, if the session has more traces; otherwise null. */
   newest: nullable(Count)
 })
 /** Traces of a session, oldest first. */
@@ -286,7 +286,7 @@ export const ProjectPageReply = closed({
   )
 })
 
-/** A price of the project, or of all projects. */
+/** A price that applies to the project or to all projects. */
 export const PriceReply = closed({
   id: Count,
   ofProject: flag,

@@ -50,7 +50,7 @@ export interface ScoreOptions {
 }
 export type ScoreValue = number | string | boolean
 
-/** A trace, as its spans use it. */
+/** The part of a trace that its spans use. */
 interface StepOwner {
   readonly traceId: string
   readonly clock: Clock
@@ -69,7 +69,7 @@ interface StepOwner {
 
 type Used = Pick<StepOptions, 'usage' | 'costUsd'>
 
-/** Bytes that the output leaves for attributes, metadata and events. */
+/** Number of bytes that the output must leave for attributes, metadata and events. */
 const REST_BYTES = 60_000
 
 export abstract class Step {
@@ -83,7 +83,7 @@ export abstract class Step {
   protected status: Status | undefined
   protected usage: RecordedUsage | undefined
   protected costUsd: number | undefined
-  /** Sum over nested steps. Used if this step has no usage of its own. */
+  /** Sum over nested steps, used if this step has no usage of its own. */
   protected usageBelow: RecordedUsage | undefined
   protected costBelow: number | undefined
   /** Bytes still available for values. */
@@ -100,7 +100,7 @@ export abstract class Step {
   /** Undefined for a trace without a parent span. */
   abstract readonly spanId: string | undefined
   protected abstract readonly owner: StepOwner
-  /** Later calls do nothing. */
+  /** Ends the step. Later calls do nothing. */
   abstract end(options?: EndOptions): void
   /** Records the error that made the step fail. */
   abstract recordError(error: unknown): void

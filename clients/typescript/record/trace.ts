@@ -34,7 +34,7 @@ export interface TraceOptions extends StepOptions {
   readonly parent?: Parent | undefined
 }
 
-/** One request of a trace. The requests of a trace are sent in order, each after the previous response. */
+/** One of a trace's requests, which are sent in order, each after the response to the previous request. */
 export interface TracePart {
   readonly kind: PartKind
   readonly body: string
@@ -56,11 +56,11 @@ export interface TraceRecorder {
 }
 
 /**
- * A trace becomes live when more bytes of spans wait. A request may have 2,097,152 bytes, of which the trace itself or
- * one more span uses up to DOCUMENT_BYTES.
+ * A trace becomes live when its waiting spans exceed this number of bytes. A request may have 2,097,152 bytes, of which
+ * the trace itself or one more span uses up to DOCUMENT_BYTES.
  */
 const LIVE_BYTES = 1_000_000
-/** A live trace sends its waiting spans after this many bytes or milliseconds. */
+/** A live trace sends its waiting spans when they reach BATCH_BYTES or after BATCH_MS. */
 const BATCH_BYTES = 64_000
 const BATCH_MS = 500
 
@@ -71,7 +71,9 @@ export class Trace extends Step {
   readonly #parentSpanId: string | undefined
   #tags: string[] = []
   #state: 'whole' | 'live' | 'joined' | 'over' = 'whole'
-  /** Span id of this trace if it is part of a larger trace or other services' spans may join it. */
+  /**
+   * This trace's span id. Set if the trace is part of a larger trace or if other services' spans may join the trace.
+   */
   #rootId: string | undefined
   readonly #spans = new SpanRoom()
   readonly #open = new Set<Span>()
@@ -111,7 +113,7 @@ export class Trace extends Step {
     return this.#parentSpanId === undefined ? undefined : this.#rootId
   }
 
-  /** Identifies the trace within the process, which may run several parts of one trace. */
+  /** Identifies the trace within the process. The process may run several parts of one external trace. */
   get key(): string {
     return this.spanId ?? this.traceId
   }
@@ -127,7 +129,7 @@ export class Trace extends Step {
     return this
   }
 
-  /** Merges metadata. Each name replaces its previous value. */
+  /** Merges metadata. A new value replaces the previous value of the same name. */
   setMetadata(metadata: Readonly<Record<string, unknown>>): this {
     return this.writeMembers(metadata)
   }

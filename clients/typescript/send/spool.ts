@@ -1,9 +1,10 @@
 /**
- * Keeps traces on disk, one file each, until the service has them. Files that no process is sending are in the folder
- * itself. A process moves the files that it sends to its own subfolder, named for its host and process id. Only one
- * process can rename a file, so two processes never send the same file. Folders of dead processes are taken over
- * (spool-adoption.ts): at once if the process id is free on this host, otherwise after a minute without a touch. A file's name
- * identifies its owner (owner.ts). All calls are synchronous, because an ending process waits for nothing.
+ * Keeps traces on disk, one file each, until the service has stored them. Files that no process is sending are in the
+ * folder itself. Before sending files, a process moves them into its own subfolder, which is named for its host and
+ * process id. Only one process can rename a file, so two processes never send the same file. Folders of dead processes
+ * are taken over (spool-adoption.ts): at once if the process id is free on this host, otherwise after a minute without
+ * a touch. A file's name identifies its owner (owner.ts). All calls are synchronous, because an ending process cannot
+ * wait for asynchronous work.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
@@ -21,9 +22,9 @@ export class Spool {
   /** Folder of this process. */
   readonly own: string
   readonly owner: Owner
-  /** Number of entries that the last check left to others. */
+  /** Number of entries that the last check left to clients with other keys. */
   left = 0
-  /** Keys of the entries left, as last reported. */
+  /** Keys of the remaining entries, as last reported. */
   named: string | undefined
   readonly #mostBytes: number
   readonly #sizes = new Map<string, number>()
@@ -75,12 +76,12 @@ export class Spool {
   }
 
   remove(file: string): void {
-    // A file that cannot be removed is sent again by the next process, which has no effect.
+    // If a file cannot be removed, the next process sends the trace again. The service then changes nothing.
     attempt(() => rmSync(file, { force: true }))
     this.count(file, 0)
   }
 
-  /** Shows other processes that this one is still running. */
+  /** Shows other processes that this process is still running. */
   touch(): void {
     const now = new Date()
     if (this.#made) attempt(() => utimesSync(this.own, now, now))

@@ -53,7 +53,10 @@ export function stepsOf(spans: readonly OutlineSpan[]): AlignedStep[] {
   return steps
 }
 
-/** Removes words that are the model's name, a prefix of it, or an extension of it such as one with a version date. */
+/**
+ * Removes words that equal the model's name, are a prefix of that name, or extend that name, for example by a version
+ * date.
+ */
 function withoutModel({ name, model }: OutlineSpan): string {
   if (model === null || model.length < LEAST_MODEL) return name
   const words = name.split(' ')

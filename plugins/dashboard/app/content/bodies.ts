@@ -88,7 +88,7 @@ export interface Conversation {
 
 const conversations = new WeakMap<Body, Conversation>()
 
-/** Reads a body's input and output as messages; each is undefined if it is not a conversation. */
+/** Reads a body's input and output as messages. A value that is not a conversation becomes undefined. */
 export function conversationOf(body: Body): Conversation {
   const known = conversations.get(body)
   if (known !== undefined) return known

@@ -319,7 +319,7 @@ export function toMessages(value: unknown, role: 'user' | 'assistant'): Message[
   return messages && nameResults(messages)
 }
 
-/** Names each result after its call, because a result itself records only the call's id. */
+/** Gives each result the name of its call, because a result records only the call's id. */
 function nameResults(messages: readonly Message[]): Message[] {
   const names = new Map<string, string>()
   return messages.map(message => {

@@ -16,7 +16,7 @@ import { LongText } from './text-view.tsx'
 interface Props {
   readonly messages: readonly Message[]
   readonly rendered: boolean
-  /** Number of leading messages to fold, and the name of the earlier step that they repeat. */
+  /** Number of leading messages to fold. `earlier` names the earlier step that also contains these messages. */
   readonly folded?: number
   readonly earlier?: string
 }

@@ -15,7 +15,7 @@ import { Listing, RowAction } from './listing.tsx'
 
 type Asked = { what: 'create' } | { what: 'rotate' | 'revoke'; key: Key } | { what: 'show'; secret: string }
 
-/** Without a response the user cannot know whether a key was created, and its secret is shown only once. */
+/** Without a response, the user cannot know whether a key was created, and a new key's secret is shown only once. */
 const LOST_CREATION =
   'The key may have been made all the same: if it is in the list, revoke it, since nobody has seen it, and create another.'
 const LOST_ROTATION =

@@ -34,7 +34,7 @@ export function Listing({ loaded: { value, error, again }, what, columns, none, 
   )
 }
 
-/** A button in a row. `name`, which says what the row is, is for screen readers. */
+/** A button in a row. Screen readers announce `name`, which also identifies the row. */
 export function RowAction({ label, name, act }: { label: string; name: string; act(): unknown }) {
   return (
     <button type="button" class="link" aria-label={name} onClick={() => void act()}>

@@ -1,4 +1,4 @@
-/** Opens pages by name or id and runs commands, as a combobox in the ARIA pattern. */
+/** Opens pages by name or id and runs commands. Follows the ARIA combobox pattern. */
 
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, at, errorMessageOf, read } from '../state/api.ts'

@@ -37,7 +37,7 @@ export type Kind = keyof typeof KINDS
 export interface Entry {
   readonly kind: Kind
   readonly label: string
-  /** Additional words, which are searched too. */
+  /** Additional words to search. */
   readonly note?: string
   readonly target: { readonly address: string } | { readonly command: PageCommand }
 }
@@ -47,7 +47,7 @@ export interface Known {
   readonly projects: readonly VisitorProject[]
   readonly views: readonly View[]
   readonly names: readonly string[]
-  /** Commands that have an effect on this page for this visitor. */
+  /** Commands that are available to this visitor on this page. */
   readonly commands: readonly PageCommand[]
 }
 

@@ -33,7 +33,7 @@ interface Remembered {
   focus: string | undefined
 }
 const remembered = new Map<string, Remembered>()
-/** Key of the history entry that last showed each address. */
+/** Maps each address to the key of the history entry that last showed this address. */
 const left = new Map<string, string>()
 let serial = 0
 const newKey = () => `${Date.now().toString(36)}-${++serial}`

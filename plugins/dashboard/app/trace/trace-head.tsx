@@ -1,4 +1,4 @@
-/** A trace's facts, which link to traces that share them, and its actions. */
+/** A trace's facts and actions. Facts link to the traces that share them. */
 
 import { useState } from 'preact/hooks'
 import { conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'

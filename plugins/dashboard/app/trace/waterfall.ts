@@ -48,7 +48,7 @@ export function ticks(frame: WaterfallFrame, origin: number, most: number): numb
 const MINUTE = 60_000
 const STEPS = [15_000, 30_000, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE]
 
-/** Returns 1, 2 or 5 times a power of ten up to 10 s, and customary clock intervals above. */
+/** Returns 1, 2 or 5 times a power of ten up to 10 s, and a customary clock interval above 10 s. */
 function roundStep(ms: number): number {
   if (ms > 10_000) {
     const found = STEPS.find(step => step >= ms)

@@ -3,7 +3,7 @@
  * `http:` and `mailto:`, and images must be data URIs, so nothing needs sanitising. Existing parsers are four times as
  * large as this parser and take quadratic time for some texts; this parser takes linear time. It supports CommonMark
  * and GitHub's tables, tasks and strikethrough, but not HTML, entities or bare e-mail addresses, which stay text. Line
- * breaks are kept, as people and models intend.
+ * breaks are kept, because people and models intend them.
  *
  * Blocks are parsed line by line. The lines of a quote or list item are collected without their markers and parsed as
  * blocks, so each line is read once per nesting level.
@@ -65,7 +65,8 @@ function markerOf(line: string): Marker | undefined {
   const [marks, bullet, number, end] = match
   const after = line.slice(marks.length)
   const space = indentOf(after)
-  // With five or more columns of space, the item starts with indented code, and the marker includes only one column.
+  // If five or more columns of space follow the marker, the item starts with indented code, and the marker includes
+  // only one of these columns.
   const width = space >= 1 && space <= 4 ? space : 1
   return {
     mark: bullet ?? (end as string),
@@ -230,7 +231,10 @@ interface Item {
 
 type Read = (lines: readonly string[]) => Markdown[]
 
-/** Returns the list that starts at a line, and the index of the line after it. `read` parses an item's blocks. */
+/**
+ * Returns the list that starts at a line, and the index of the line after it. The `read` callback parses an item's
+ * blocks.
+ */
 function listAt(lines: readonly string[], at: number, read: Read): [Markdown, number] {
   const first = markerOf(lines[at] as string) as Marker
   const items: Item[] = []
