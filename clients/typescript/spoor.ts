@@ -126,7 +126,9 @@ export class Spoor {
     return current === undefined ? this.trace(name, options, act) : current.span(name, options, act)
   }
 
-  /** Returns a function that behaves like `act` and records each call with its arguments and its result. */
+  /**
+   * Returns a function that behaves like the function `act` and records each call with its arguments and its result.
+   */
   observe<F extends AnyFunction>(act: F, options: ObserveOptions = {}): F {
     const name = options.name || act.name || 'anonymous'
     const { span, record } = { span: this.span.bind(this), record: { ...options } }

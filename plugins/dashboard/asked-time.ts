@@ -1,6 +1,6 @@
 /**
  * Reads a query's time range, which is either relative to now or has explicit bounds. Trace charts and score charts
- * both use this module, so that both cover the same days.
+ * both use this module, so that both kinds of charts cover the same days.
  */
 import Type from 'typebox'
 import { refuseField } from '../../lib/http/refuse.ts'

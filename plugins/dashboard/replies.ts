@@ -113,7 +113,7 @@ const Steps = {
 }
 /** Time zone offset in minutes east of UTC. Days start at midnight in this zone. */
 const offset = Type.Integer()
-/** Boundary of a step, which may fall after the year 9999 or before the year 1. */
+/** Boundary of a step. May fall after the year 9999 or before the year 1. */
 const Bound = Type.String({ pattern: '^(\\d{4}|[+-]\\d{6})-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' })
 const Covered = {
   from: Bound,
@@ -128,7 +128,7 @@ const Covered = {
   /** Totals of the preceding period, if requested. */
   before: nullable(Total)
 }
-/** A group of traces. The key is the value that the traces share; null if they have no value. */
+/** A group of traces. The key is the value that the traces share; null if the traces have no value. */
 const Group = closed({ key: nullable(text), total: Total })
 
 /** Sums per step over all traces. */

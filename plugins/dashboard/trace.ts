@@ -1,4 +1,7 @@
-/** Routes that return a trace, whole or in the parts that its page requests, and that score, annotate and delete it. */
+/**
+ * Routes that return a trace, whole or in the parts that the trace page requests, and routes that score, annotate and
+ * delete a trace.
+ */
 
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'

@@ -18,7 +18,10 @@ type Tools = ReadonlyMap<unknown, Tool>
 
 const PATH = '/api/mcp'
 
-/** Loads the SDK with the first message, because its start takes 90 ms of CPU and many servers get no message. */
+/**
+ * Loads the SDK with the first message, because loading takes 90 ms of CPU time and many servers never receive a
+ * message.
+ */
 const loadProtocol = () => import('../../lib/mcp/protocol.ts')
 
 export default function mcp(app: App): void {

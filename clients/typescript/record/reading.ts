@@ -77,7 +77,7 @@ function watchReading<V>(context: Context, step: Step, value: V & object): V {
   return watched as V
 }
 
-/** Collects the items that are read and ends the step with them. */
+/** Collects the items that are read, and ends the step with these items as the output. */
 export class Reading {
   readonly #step: Step
   readonly #items: unknown[] = []

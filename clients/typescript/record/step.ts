@@ -1,6 +1,6 @@
 /**
- * A running trace or span. Values become JSON when they are set, so later changes are not recorded, and oversized
- * values are cut. No method throws or waits.
+ * A running trace or span. Values become JSON when they are set, so later changes are not recorded. Oversized values
+ * are cut. No method throws or waits.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT } from '../api-types.ts'
 import { type Clock, timeOf, timestamp } from './clock.ts'
@@ -122,7 +122,7 @@ export abstract class Step {
     return this.cuts
   }
 
-  /** W3C `traceparent` header with which another service's spans join this trace. */
+  /** W3C `traceparent` header that lets another service's spans join this trace. */
   get traceparent(): string {
     return this.owner.share(this.spanId ?? '')
   }
@@ -328,7 +328,7 @@ export function describeError(error: unknown): Record<string, unknown> {
   return { 'exception.type': error.name, 'exception.message': messageOf(error), 'exception.stacktrace': error.stack }
 }
 
-/** Splits arguments whose options may be omitted before the function. */
+/** Separates the options from the function. The options come first and may be omitted. */
 export function optionsFirst<O extends object, F>(rest: readonly [F] | readonly [O, F]): [O, F] {
   return rest.length === 1 ? [{} as O, rest[0]] : [rest[0], rest[1]]
 }

@@ -28,7 +28,7 @@ export interface TraceOptions extends StepOptions {
   readonly userId?: string | undefined
   readonly tags?: readonly string[] | undefined
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
-  /** Whether the trace is visible while it runs, which takes several requests. */
+  /** Whether the trace is visible while running. The trace then takes several requests. */
   readonly live?: boolean | undefined
   /** External parent span that the trace joins: `spoor.fromHeaders(request.headers)`. */
   readonly parent?: Parent | undefined
@@ -44,7 +44,7 @@ export type PartKind = 'record' | 'start' | 'spans' | 'end' | 'joined' | 'otlp' 
 
 export interface TraceRecorder {
   readonly redact: Redact | undefined
-  /** Calls a function with the step as the current one, and ends the step with the function's result. */
+  /** Calls a function with the step as the current step, and ends the step with the function's result. */
   run<R>(step: Step, act: () => R): R
   problem(text: string): void
   /** Sends a part after the trace's earlier parts. */
@@ -79,7 +79,7 @@ export class Trace extends Step {
   readonly #open = new Set<Span>()
   #scores: TracePart[] = []
   #spanCuts = 0
-  /** Whether the client ended the trace because the application did not. */
+  /** Whether the client ended the trace because the application did not end the trace. */
   #isNotEnded = false
   #held = 0
   #timer: NodeJS.Timeout | undefined
@@ -161,7 +161,9 @@ export class Trace extends Step {
     return this
   }
 
-  /** Lets other services' spans join the trace. Returns a `traceparent` header that names the trace and the span. */
+  /**
+   * Lets other services' spans join the trace. Returns a `traceparent` header that identifies the trace and the span.
+   */
   share(spanId: string): string {
     if (this.#state === 'whole') this.#join()
     if (this.#state === 'live') {
@@ -175,7 +177,7 @@ export class Trace extends Step {
     if (this.close(options)) this.#finishOnceRead()
   }
 
-  /** Records the trace as it is, because the process ends or too many traces run. */
+  /** Records the trace in its current state, because the process is ending or too many traces are running. */
   abandon(): void {
     if (this.#state === 'over') return
     this.#isNotEnded = this.close({})
@@ -226,7 +228,7 @@ export class Trace extends Step {
     return this
   }
 
-  /** Whether a field can no longer be set because it was sent with the trace's start. */
+  /** Whether a field can no longer be set because the field was sent with the trace's start. */
   #isSent(what: string): boolean {
     if (this.#state !== 'live') return false
     this.recorder.problem(`trace ${this.name} is live: its ${what}, which is sent at the start, cannot be set any more`)

@@ -6,7 +6,7 @@
  * - ready: in the queue, which is served in order, a few deliveries at a time;
  * - in flight: the service is processing its first part;
  * - postponed to the end of the queue: the service is unavailable, or the trace must wait;
- * - settled: every part has a response, or the delivery is lost, which is counted and reported.
+ * - settled: every part has a response, or the delivery is lost. Losses are counted and reported.
  *
  * The sender (sender.ts) is loaded when there is something to send.
  */

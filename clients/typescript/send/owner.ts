@@ -36,7 +36,7 @@ export class Owner {
     if (folder !== undefined) folders.add(folder)
   }
 
-  /** Removes a closed client, so that this process's other clients no longer leave its entries alone. */
+  /** Removes a closed client, so that this process's other clients may take the closed client's entries. */
   unregister(folder: string | undefined): void {
     if (folder !== undefined) this.keys.get(this.keyId)?.delete(folder)
   }

@@ -1,6 +1,6 @@
 /**
  * Reduces a body that was rejected as too large, usually by a proxy. A body with several spans is split into several
- * requests; otherwise its values are cut to a smaller size each time.
+ * requests. A body with one span has its values cut, to a smaller size each time.
  */
 import { END_FIELDS } from '../record/render.ts'
 import type { TracePart } from '../record/trace.ts'

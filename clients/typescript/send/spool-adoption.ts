@@ -32,8 +32,8 @@ export interface SpoolLook {
 export async function adopt(spool: Spool, holding: Holding, connect: () => Promise<Transport>, look: SpoolLook) {
   const { owner } = spool
   let found = scan(spool, holding, look)
-  // Each process that sends traces learns its destination once, so that clients with a replacement key can find its
-  // entries.
+  // Each process that sends traces learns its destination once, so that clients with a replacement key can find the
+  // process's entries.
   const isAsked = found.asks > 0 || holding.state().sent > 0
   if (owner.destination === undefined && isAsked) await learn(owner, holding, connect)
   if (found.asks > 0 && owner.destination !== undefined) found = scan(spool, holding, look, found.files)

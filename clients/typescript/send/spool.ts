@@ -2,9 +2,9 @@
  * Keeps traces on disk, one file each, until the service has stored them. Files that no process is sending are in the
  * folder itself. Before sending files, a process moves them into its own subfolder, which is named for its host and
  * process id. Only one process can rename a file, so two processes never send the same file. Folders of dead processes
- * are taken over (spool-adoption.ts): at once if the process id is free on this host, otherwise after a minute without
- * a touch. A file's name identifies its owner (owner.ts). All calls are synchronous, because an ending process cannot
- * wait for asynchronous work.
+ * are taken over (spool-adoption.ts): at once if the process id is free on this host, otherwise once the folder has not
+ * been touched for a minute. A file's name identifies its owner (owner.ts). All calls are synchronous, because an
+ * ending process cannot wait for asynchronous work.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
@@ -42,7 +42,9 @@ export class Spool {
     this.own = join(folder, `sender-${host}-${process.pid}-${randomBytes(4).toString('hex')}`)
   }
 
-  /** Writes a delivery, replacing its file if it has one. Throws if the spool is full or the write fails. */
+  /**
+   * Writes a delivery, replacing the delivery's existing file, if any. Throws if the spool is full or the write fails.
+   */
   write(delivery: Delivery): void {
     const text = fileText(delivery, delivery.parts!)
     const size = Buffer.byteLength(text)
@@ -64,7 +66,7 @@ export class Spool {
     delivery.file = file
   }
 
-  /** Reads a file. Returns undefined if the file is gone or is incomplete; an incomplete file is set aside. */
+  /** Reads a file. Returns undefined if the file is missing or incomplete; an incomplete file is set aside. */
   read(file: string): ReturnType<typeof readFileText> {
     let found: ReturnType<typeof readFileText>
     attempt(() => {
@@ -76,7 +78,7 @@ export class Spool {
   }
 
   remove(file: string): void {
-    // If a file cannot be removed, the next process sends the trace again. The service then changes nothing.
+    // If a file cannot be removed, the next process sends the trace again. The repetition has no effect.
     attempt(() => rmSync(file, { force: true }))
     this.count(file, 0)
   }

@@ -1,4 +1,4 @@
-/** Routes with which owners manage a project's keys. Only the response that creates a key contains the whole key. */
+/** Routes that let owners manage a project's keys. Only the response that creates a key contains the whole key. */
 
 import Type from 'typebox'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../../lib/admin/keys.ts'

@@ -3,7 +3,7 @@
  * wide per slot and 100 units high; the page stretches the drawing to fit.
  */
 
-/** The unit of the values. It determines which tick values are round. */
+/** The unit of the values. The unit determines which tick values are round. */
 export type Unit = 'count' | 'share' | 'ms' | 'usd' | 'number'
 
 export interface ValueAxis {

@@ -16,7 +16,7 @@ export interface Body {
   readonly metadata: JsonNode | undefined
 }
 
-/** Id of the row that stands for the trace itself in a list of its spans. */
+/** Id of the row that represents the trace itself in a list of its spans. */
 export const TRACE_ROW = 'trace'
 
 const MOST_CHARACTERS = 12_000_000
@@ -35,7 +35,7 @@ export function knownBody(path: string, version: string | number): Body | undefi
   return bodies.get(nameOf(path, version))
 }
 
-/** Loads a body. A stored span never changes; `version` identifies the state of a trace, which can change. */
+/** Loads a body. A stored span never changes. A trace can change, so `version` identifies the trace's state. */
 export async function loadBody(path: string, version: string | number, signal?: AbortSignal): Promise<Body> {
   const name = nameOf(path, version)
   const known = bodies.get(name)

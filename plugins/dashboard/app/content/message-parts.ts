@@ -109,7 +109,7 @@ export function readMessagePart(part: MessageFields): MessagePart[] {
   return Array.isArray(read) ? read : [read]
 }
 
-/** Recognises a part without a type by its fields. Gemini and Bedrock send such parts. */
+/** Recognises an untyped part by its fields. Gemini and Bedrock send such parts. */
 function untyped(part: MessageFields): MessagePart | MessagePart[] | undefined {
   if (part.thought === true && typeof part.text === 'string') return { kind: 'thinking', text: part.text }
   if (typeof part.text === 'string') return text(part)

@@ -82,7 +82,7 @@ function chatMessage(fields: MessageFields): Message | undefined {
   return message(role, parts, named(fields))
 }
 
-/** Messages of OpenAI's chat completions, and of Anthropic, the AI SDK and Bedrock, whose message parts differ. */
+/** Messages of OpenAI's chat completions, Anthropic, the AI SDK and Bedrock. Only the message parts differ. */
 const chat: Shape = { name: 'chat', read: value => each(value, chatMessage) }
 
 const choices: Shape = {

@@ -72,8 +72,8 @@ function sizeOf({ parts }: Message): number {
 }
 
 /**
- * Returns the number of messages to show, a function that shows more, and a ref to the end, which shows more when
- * visible.
+ * Returns the number of messages to show, a function that shows more, and a ref for the end of the list. More messages
+ * are shown when the end becomes visible.
  */
 function useProgress(total: number, size: (i: number) => number) {
   const advance = (from: number, most: number) => {

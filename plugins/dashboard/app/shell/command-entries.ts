@@ -121,8 +121,9 @@ const MOST_OF_KIND = 6
 const ORDER = Object.keys(KINDS) as readonly Kind[]
 
 /**
- * Returns the entries whose label or note contains every typed word, grouped by kind. Within a kind, labels that start
- * with the typed text come first, followed by entries in which a later word starts with it.
+ * Returns the matching entries, grouped by kind. An entry matches if its label or note contains every typed word.
+ * Within a kind, labels that start with the typed text come first, followed by entries in which a later word starts
+ * with the typed text.
  */
 export function matching(entries: readonly Entry[], text: string): Entry[] {
   const typed = fold(text)

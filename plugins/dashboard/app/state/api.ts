@@ -168,7 +168,7 @@ export function errorMessageOf(error: unknown): string {
 }
 
 /**
- * Loads an outline. The address must not contain a version, because with one the server may report that nothing has
+ * Loads an outline. The address must not contain a version. With a version, the server may report only that nothing has
  * changed.
  */
 export async function fetchOutline(

@@ -16,7 +16,9 @@ interface Usage {
   readonly totalTokens: number
 }
 
-/** Whether input and output are known. The API returns 0 for both if the sender stated only a total. */
+/**
+ * Whether the input and output token counts are known. The API returns 0 for both if the sender stated only a total.
+ */
 export const knowsParts = ({ inputTokens, outputTokens }: Usage): boolean => inputTokens > 0 || outputTokens > 0
 
 /** Formats the input or output tokens, which are unknown if only a total is known. */

@@ -1,9 +1,9 @@
 /**
  * Parses Markdown into a tree of the few elements that the page draws. HTML stays text, links may only use `https:`,
  * `http:` and `mailto:`, and images must be data URIs, so nothing needs sanitising. Existing parsers are four times as
- * large as this parser and take quadratic time for some texts; this parser takes linear time. It supports CommonMark
- * and GitHub's tables, tasks and strikethrough, but not HTML, entities or bare e-mail addresses, which stay text. Line
- * breaks are kept, because people and models intend them.
+ * large as this parser and take quadratic time for some texts; this parser takes linear time. The parser supports
+ * CommonMark and GitHub's tables, tasks and strikethrough, but not HTML, entities or bare e-mail addresses, which stay
+ * text. Line breaks are kept, because people and models intend them.
  *
  * Blocks are parsed line by line. The lines of a quote or list item are collected without their markers and parsed as
  * blocks, so each line is read once per nesting level.
