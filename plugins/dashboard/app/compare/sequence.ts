@@ -186,7 +186,7 @@ function next(places: Int32Array, at: number, d: number, n: number, m: number, k
   return Math.max(byAcross, byDown)
 }
 
-/** Maps each value to the index of its only occurrence, in order; -1 for repeated values. */
+/** Maps each value, in order, to the index of its only occurrence; -1 for repeated values. */
 function placesOfUnique(values: Int32Array, from: number, to: number): Map<number, number> {
   const places = new Map<number, number>()
   for (let i = from; i < to; i++) places.set(values[i]!, places.has(values[i]!) ? -1 : i)
@@ -195,7 +195,10 @@ function placesOfUnique(values: Int32Array, from: number, to: number): Map<numbe
 
 /** Returns a longest subsequence in which `b` increases. The pairs must be sorted by `a`. */
 function longestRising<T extends { readonly b: number }>(pairs: readonly T[]): T[] {
-  /** For each chain length, the index of the best chain's last pair. For each pair, its predecessor in its chain. */
+  /**
+   * For each chain length, the index of the best chain's last pair. For each pair, the preceding pair in the same
+   * chain.
+   */
   const ends: number[] = []
   const before: number[] = []
   for (const [i, { b }] of pairs.entries()) {

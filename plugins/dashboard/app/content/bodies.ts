@@ -1,4 +1,4 @@
-/** Span and trace bodies as the server sent them, with the positions of their parts. */
+/** Span and trace bodies as the server sent them, with the positions of the bodies' parts. */
 
 import { at, fetchText } from '../state/api.ts'
 import { type JsonNode, memberAt, nodeAt, parseExactly, sourceOf } from './json-text.ts'
@@ -16,7 +16,7 @@ export interface Body {
   readonly metadata: JsonNode | undefined
 }
 
-/** Id of the row that represents the trace itself in a list of its spans. */
+/** Id of the row that represents the trace itself in a list of the trace's spans. */
 export const TRACE_ROW = 'trace'
 
 const MOST_CHARACTERS = 12_000_000

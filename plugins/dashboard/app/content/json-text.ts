@@ -154,7 +154,7 @@ function isDelimiter(c: number): boolean {
   )
 }
 
-/** Matches numbers that JavaScript might print differently from their source. */
+/** Matches numbers that JavaScript might print differently from the source text. */
 const INEXACT = /[-\d.]{16,}|\d[eE]|\.\d*0(?!\d)|-0(?![\d.])/
 
 /** A number that JavaScript would not print exactly as sent. */

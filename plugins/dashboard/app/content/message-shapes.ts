@@ -1,6 +1,6 @@
 /**
- * Reads a recorded input or output as messages if it is a conversation of a known shape. There is one shape per library
- * format. A shape reads a whole value or rejects it.
+ * Reads a recorded input or output as messages if the value is a conversation of a known shape. There is one shape per
+ * library format. A shape reads a whole value or rejects it.
  */
 
 import {
@@ -72,7 +72,7 @@ function chatMessage(fields: MessageFields): Message | undefined {
   }
   const parts = openAiParts(fields)
   const answered = pickText(fields, 'tool_call_id', 'toolCallId')
-  // A tool message is a single result, whatever parts its content has.
+  // A tool message is a single result, regardless of the parts in its content.
   if ((role === 'tool' || role === 'function') && !parts.some(({ kind }) => kind === 'result')) {
     return message(
       role,
@@ -126,7 +126,7 @@ function responseItem(item: MessageFields): Message | undefined {
   return undefined
 }
 
-/** Items of OpenAI's Responses API, and its complete response. */
+/** Items of OpenAI's Responses API, and the API's complete response. */
 const responses: Shape = {
   name: 'responses',
   read(value) {
@@ -279,7 +279,7 @@ function langChainMessage(fields: MessageFields): Message | undefined {
   return chatMessage(joined)
 }
 
-/** LangChain messages with `type: human | ai | …`, or the lists of lists that its callbacks use. */
+/** LangChain messages with `type: human | ai | …`, or the lists of lists that LangChain's callbacks use. */
 const langChain: Shape = {
   name: 'langchain',
   read(value) {

@@ -24,7 +24,7 @@ interface Props extends Showing {
   zoom(time: { readonly from: string; readonly to: string }): void
 }
 
-/** Latencies are approximate because they are counted in buckets. */
+/** Latencies are approximate, because the server counts latencies in buckets. */
 const about = (ms: number) => `≈ ${formatDuration(ms)}`
 
 export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Props) {

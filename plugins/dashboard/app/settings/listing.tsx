@@ -1,4 +1,4 @@
-/** A table of settings. Until its rows load, a waiting message or an error is shown. */
+/** A table of settings. Until the rows load, a loading message or an error is shown. */
 import type { ComponentChildren } from 'preact'
 import { Problem, Waiting } from '../ui/problem.tsx'
 

@@ -1,4 +1,4 @@
-/** Loads parts of the page on first use, together with a file that contains their styles. */
+/** Loads parts of the page on first use, together with the style sheet of those parts. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { loadSession } from './session.ts'
