@@ -1,4 +1,4 @@
-/** `spoor/client`: records an application's traces, loses none, and reads stored traces. */
+/** `spoor/client`: records an application's traces and reads stored traces. */
 export type {
   KeyDescription,
   Project,
@@ -23,6 +23,6 @@ export type { FlushOptions } from './send/holding.ts'
 export type { Flushed, Loss } from './send/outcome.ts'
 export { type ObserveOptions, Spoor } from './spoor.ts'
 
-/** Judges each complete, matching trace without a score of this name. A failure does not stop the evaluation. */
+/** Judges each complete trace that matches and has no score of this name. A failure does not stop the evaluation. */
 export const evaluate: typeof import('./read/evaluate.ts').evaluate = async (...given) =>
   (await import('./read/evaluate.ts')).evaluate(...given)

@@ -11,13 +11,17 @@ export interface SpoorOptions {
   readonly spool?: string | false | undefined
   /** Whether each trace is written to the spool at once, so that even killing the process loses nothing. */
   readonly spoolEach?: boolean | undefined
-  /** Whether traces are visible while they run, which takes several requests per trace. */
+  /** Whether traces are visible while running. Each trace then takes several requests. */
   readonly live?: boolean | undefined
-  /** Whether traced promises resolve only after sending, for serverless functions that freeze afterwards. */
+  /**
+   * Whether a traced promise resolves only after its trace is sent. For serverless functions, which freeze once they
+   * finish.
+   */
   readonly flushEach?: boolean | undefined
   /**
    * Whether traces started inside an OpenTelemetry span join that span's trace. True by default if OpenTelemetry
-   * exports to this service (`OTEL_EXPORTER_OTLP_ENDPOINT`); otherwise the rest of the trace would be missing here.
+   * exports to this service (`OTEL_EXPORTER_OTLP_ENDPOINT`). With another destination, the service would store only the
+   * client's part of the trace.
    */
   readonly openTelemetry?: boolean | undefined
   /**
@@ -27,9 +31,9 @@ export interface SpoorOptions {
   readonly redact?: Redact | undefined
   /** Called with losses and other problems, at most once a minute per kind. By default, problems go to stderr. */
   readonly onProblem?: ((problem: string) => void) | undefined
-  /** Maximum bytes waiting in memory; 32 MiB by default. */
+  /** Maximum number of bytes queued in memory; 32 MiB by default. */
   readonly memoryBytes?: number | undefined
-  /** Maximum bytes on disk; 256 MiB by default. */
+  /** Maximum number of bytes in the spool; 256 MiB by default. */
   readonly spoolBytes?: number | undefined
 }
 
@@ -63,16 +67,16 @@ export function readOptions(options: SpoorOptions, env: NodeJS.ProcessEnv) {
   }
 }
 
-/** Returns `otherwise` unless the value is a positive number, because NaN would disable the bound. */
+/** Returns the value if it is a positive number, or else the default. NaN would disable the bound. */
 const positive = (given: unknown, otherwise: number) => (Number(given) > 0 ? Number(given) : otherwise)
 
-/** Whether OpenTelemetry's variables export to this service. */
+/** Whether OpenTelemetry's environment variables direct exports to this service. */
 function isExportTo(url: string, env: NodeJS.ProcessEnv): boolean {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT || ''
   return URL.canParse(endpoint) && URL.canParse(url) && hostOf(endpoint) === hostOf(url)
 }
 
-/** Replaces loopback addresses with `localhost`, so that all names of this machine are equal. */
+/** Replaces loopback addresses with `localhost`, so that all names of this machine compare as equal. */
 const hostOf = (url: string) => new URL(url).host.replace(/^(127\.0\.0\.1|\[::1\])(?=:|$)/, 'localhost')
 
 function keyObstacle(key: string): string | undefined {

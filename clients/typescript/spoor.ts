@@ -24,11 +24,11 @@ export interface ObserveOptions extends SpanOptions, TraceOptions {
 // biome-ignore lint/suspicious/noExplicitAny: any function can be observed, and keeps its type.
 type AnyFunction = (this: any, ...given: any[]) => any
 
-/** Maximum number of running traces. Starting another one records the oldest as it is. */
+/** Maximum number of running traces. Starting another trace records the oldest trace in its current state. */
 const MOST_OPEN = 10_000
 /** Interval at which the spool is checked for entries that other processes left. */
 const ADOPT_MS = 30_000
-/** Time within which an application usually creates its clients. */
+/** Time within which an application usually creates all its clients. */
 const SETTLED_MS = 500
 /** Maximum wait for responses with `flushEach`. */
 const FLUSH_EACH_MS = 5000
@@ -126,7 +126,9 @@ export class Spoor {
     return current === undefined ? this.trace(name, options, act) : current.span(name, options, act)
   }
 
-  /** Returns a function that behaves like `act` and records each call with its arguments and its result. */
+  /**
+   * Returns a function that behaves like the function `act` and records each call with its arguments and its result.
+   */
   observe<F extends AnyFunction>(act: F, options: ObserveOptions = {}): F {
     const name = options.name || act.name || 'anonymous'
     const { span, record } = { span: this.span.bind(this), record: { ...options } }
@@ -166,7 +168,10 @@ export class Spoor {
       this.#recorder.send({ traceId, name: `score ${name}` }, { kind: 'score', body: scoreBody(name, value, options) })
   }
 
-  /** Returns options that make a trace part of the caller's: `spoor.trace('answer', spoor.fromHeaders(headers), …)`. */
+  /**
+   * Returns options that make a trace part of the caller's trace: `spoor.trace('answer', spoor.fromHeaders(headers),
+   * …)`.
+   */
   fromHeaders(headers: HeadersLike | undefined): Pick<TraceOptions, 'parent'> {
     const parent = parentFromHeaders(headers)
     return parent === undefined ? {} : { parent }
@@ -211,20 +216,20 @@ export class Spoor {
     return this.#ask('GET', '/api/v1/key')
   }
 
-  /** Reports a problem as the client itself does. */
+  /** Reports a problem in the same way as the client's own problems. */
   problem(text: string): void {
     this.#holding.problem(text)
   }
 
   /**
-   * Takes spool entries that other processes left, a batch at a time, and returns their number. The client also does so
-   * regularly. `anyKey` includes entries recorded with other projects' keys.
+   * Takes a batch of the spool entries that other processes left, and returns the number of entries taken. The client
+   * also does this regularly. `anyKey` includes entries recorded with other projects' keys.
    */
   adopt({ anyKey }: { readonly anyKey?: boolean | undefined } = {}): Promise<number> {
     return this.#look({ anyKey, isSettled: true })
   }
 
-  /** Number of spool entries that the last check left to other keys. */
+  /** Number of spool entries that the last check left to clients with other keys. */
   get left(): number {
     return this.#spool?.left ?? 0
   }

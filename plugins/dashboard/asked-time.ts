@@ -1,6 +1,6 @@
 /**
- * Reads a query's time: either a range that ends now or explicit bounds. Used for trace charts and score charts, so
- * that both cover the same days.
+ * Reads a query's time range, which is either relative to now or has explicit bounds. Trace charts and score charts
+ * both use this module, so that both kinds of charts cover the same days.
  */
 import Type from 'typebox'
 import { refuseField } from '../../lib/http/refuse.ts'
@@ -34,7 +34,7 @@ interface TimeQuery {
   readonly offset?: number
 }
 
-/** The requested time in milliseconds since 1970, and the chart steps that it overlaps. */
+/** The requested time range in milliseconds since 1970, and the chart steps that overlap the range. */
 export interface AskedTime {
   readonly from: number
   readonly to: number
@@ -44,7 +44,10 @@ export interface AskedTime {
 /** PostgreSQL cannot express earlier times in ISO 8601. */
 const YEAR_1 = Date.parse('0001-01-01T00:00:00Z')
 
-/** `to` defaults to now. Without `from`, the time spans `range`, or `usual` by default. Throws `invalid_request`. */
+/**
+ * `to` defaults to now. Without `from`, the parameter `range` gives the length, or the default `usual` if `range` is
+ * missing too. Throws `invalid_request`.
+ */
 export function readTimeQuery({ range, from, to, offset }: TimeQuery, usual: Range): AskedTime {
   const now = Date.now()
   if (from === undefined && to === undefined) {

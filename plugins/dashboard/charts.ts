@@ -109,7 +109,9 @@ export default function charts(app: App): void {
   })
 }
 
-/** Falls back to hourly steps for a period with too many traces. With `compares`, the period before it is included. */
+/**
+ * Falls back to hourly steps if the period has too many traces. If `compares` is true, the preceding period counts too.
+ */
 async function readable(each: Sql, projectId: number, period: Period, compares = false): Promise<Period> {
   if (period.step !== 'minute5') return period
   const all = compares ? { ...period, from: periodBefore(period).from } : period

@@ -101,7 +101,7 @@ export default function lists(app: App): void {
   })
 }
 
-/** Reads the `ids` parameter, which cannot be combined with others. Throws `invalid_request`. */
+/** Reads the `ids` parameter, which cannot be combined with other parameters. Throws `invalid_request`. */
 function readIds(text: string, others: Omit<PageQuery, 'ids'>): string[] {
   const [other] = Object.keys(others)
   if (other !== undefined) refuseField(other, 'cannot be combined with ids')

@@ -17,7 +17,7 @@ const MAX_ID = 2 ** 31 - 1
 
 const NO_QUERY = Type.Object({})
 
-/** Options that differ between routes. The page and its tests use the reply schemas; no API document lists them. */
+/** Options that differ between routes. The page and its tests use the reply schemas, which no API document lists. */
 type PageRoute<Q extends TObject = typeof NO_QUERY> = Pick<
   RouteOptions<Q>,
   'method' | 'path' | 'access' | 'query' | 'takesBody' | 'replies' | 'handler'

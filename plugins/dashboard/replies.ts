@@ -113,7 +113,7 @@ const Steps = {
 }
 /** Time zone offset in minutes east of UTC. Days start at midnight in this zone. */
 const offset = Type.Integer()
-/** Boundary of a step, which may fall after the year 9999 or before the year 1. */
+/** Boundary of a step. May fall after the year 9999 or before the year 1. */
 const Bound = Type.String({ pattern: '^(\\d{4}|[+-]\\d{6})-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' })
 const Covered = {
   from: Bound,
@@ -128,7 +128,7 @@ const Covered = {
   /** Totals of the preceding period, if requested. */
   before: nullable(Total)
 }
-/** A group of traces. The key is the value that the traces share; null if they have no value. */
+/** A group of traces. The key is the value that the traces share; null if the traces have no value. */
 const Group = closed({ key: nullable(text), total: Total })
 
 /** Sums per step over all traces. */
@@ -151,9 +151,9 @@ export const FacetCountsReply = closed({
 const Unchanged = closed({ unchanged: Type.Literal(true) })
 /** A score, with its author if a member gave it on the dashboard. `own` is true if the visitor is the author. */
 const OutlineScore = closed({ ...ScoreOutput.properties, author: nullable(text), own: flag })
-/** A span with the sizes of its values in bytes instead of the values. */
-/** How a span's cost was computed; null if it was stated, or if there is none. */
+/** How a span's cost was computed; null if the sender stated the cost, or if the span has no cost. */
 const computedCost = nullable(closed({ model: text, prices: text }))
+/** A span with the sizes of its values in bytes instead of the values. */
 const OutlineSpan = closed({
   computedCost,
   ...spanHead,
@@ -181,7 +181,7 @@ export const TraceTextsReply = closed({
 
 const perStep = Type.Array(nullable(Type.Number()))
 const scoreCounts = Type.Array(Count)
-/** Number of newest scores that were counted, if more may exist. */
+/** Number of scores counted, newest first, if more scores may exist; otherwise null. */
 const newest = nullable(Count)
 const ScoreOverTime = closed({
   name: text,
@@ -241,7 +241,7 @@ export const ScoredTracesReply = closed({
 const GroupSums = closed({
   id: text,
   traces: Count,
-  /** Whether more traces exist than were summed. */
+  /** Whether more traces exist than the sums include. */
   isMore: flag,
   errors: Count,
   inputTokens: Count,
@@ -266,7 +266,7 @@ export const SessionSumsReply = closed({
   firstAt: DateTime,
   lastAt: DateTime,
   users: Type.Array(text),
-  /** Number of newest traces that were summed, if the session has more. */
+  /** Number of traces summed, newest first, if the session has more traces; otherwise null. */
   newest: nullable(Count)
 })
 /** Traces of a session, oldest first. */
@@ -286,7 +286,7 @@ export const ProjectPageReply = closed({
   )
 })
 
-/** A price of the project, or of all projects. */
+/** A price that applies to the project or to all projects. */
 export const PriceReply = closed({
   id: Count,
   ofProject: flag,

@@ -1,4 +1,7 @@
-/** Routes that return a trace, whole or in the parts that its page requests, and that score, annotate and delete it. */
+/**
+ * Routes that return a trace, whole or in the parts that the trace page requests, and routes that score, annotate and
+ * delete a trace.
+ */
 
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
@@ -57,7 +60,7 @@ export default function trace(app: App): void {
     async handler(request) {
       const { project, traceId, visitor, query } = request
       const asker = { known: query.version, userId: visitor.userId }
-      // The outline contains email addresses, which may be stored on a different database server from the trace.
+      // The outline contains email addresses, which may be stored on a different database server than the trace.
       const outline = await sql.read(each => readOutline(each, project.id, traceId, asker), request)
       return { body: new JsonText(found(outline)) }
     }

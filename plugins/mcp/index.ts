@@ -18,7 +18,10 @@ type Tools = ReadonlyMap<unknown, Tool>
 
 const PATH = '/api/mcp'
 
-/** Loads the SDK with the first message, because its start takes 90 ms of CPU and many servers get no message. */
+/**
+ * Loads the SDK with the first message, because loading takes 90 ms of CPU time and many servers never receive a
+ * message.
+ */
 const loadProtocol = () => import('../../lib/mcp/protocol.ts')
 
 export default function mcp(app: App): void {
@@ -66,7 +69,7 @@ export default function mcp(app: App): void {
 
 const mayCall = (key: Principal, tool: Tool): boolean => key.scopes.includes(tool.scope)
 
-/** Rejects a whole message before executing any part if the key lacks the scope of a requested tool. */
+/** If the key lacks the scope of a requested tool, rejects the whole message before executing any part of it. */
 function refuseOtherScopes(tools: Tools, names: readonly unknown[], key: Principal): void {
   for (const name of names) {
     const tool = tools.get(name)
@@ -76,7 +79,7 @@ function refuseOtherScopes(tools: Tools, names: readonly unknown[], key: Princip
   }
 }
 
-/** Calls a tool. HTTP's 4xx errors become results that the agent reads; any other error fails the request. */
+/** Calls a tool. HTTP 4xx errors become results that the agent reads; any other error fails the request. */
 async function answerCall(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
   try {
     return { result: await tool.call(call) }

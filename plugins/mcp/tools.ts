@@ -1,4 +1,4 @@
-/** Creates the tools: the catalogue's from their routes, and get_ingest_schema, which has no route. */
+/** Creates the catalogue's tools from their routes, and get_ingest_schema, which has no route. */
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
 import type { Route } from '../../lib/http/route.ts'

@@ -2,8 +2,8 @@
 
 /**
  * Converts an exporter's header to `Bearer KEY`. Two libraries do not decode the value of OTEL_EXPORTER_OTLP_HEADERS
- * (`Bearer%20KEY`). Langfuse's SDK sends Basic authentication with a pair of keys; the second key, the password, is the
- * secret one.
+ * (`Bearer%20KEY`). Langfuse's SDK sends Basic authentication with a pair of keys; the second key, sent as the
+ * password, is the secret key.
  */
 export function readExporterAuthorization(header: string | undefined): string | undefined {
   if (header === undefined) return undefined

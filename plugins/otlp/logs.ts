@@ -1,6 +1,6 @@
 /**
- * Stores log records with the spans that they name or whose calls they describe. Other records are accepted and
- * counted, because libraries send all log records to the address of their spans.
+ * Stores log records that name a span or describe a span's call, together with that span. Other records are accepted
+ * and counted, because libraries send all log records to the address that receives their spans.
  */
 import type { App } from '../../lib/app.ts'
 import { LogsReply, LogsRequest } from '../../lib/schema/otlp.ts'
@@ -53,7 +53,7 @@ const NONE_REJECTED = { rejectedSpans: 0, message: '' }
 /** Maximum number of names in a message. */
 const MOST_NAMED = 10
 
-/** Describes the records that are not kept and whose sender must be told. */
+/** Counts the unkept records that have one of these names, and describes the loss in a message for the sender. */
 function describeUnkept(unkept: ReadonlyMap<string, number>, names: readonly string[]) {
   const count = names.reduce((sum, name) => sum + (unkept.get(name) ?? 0), 0)
   if (count === 0) return { count, message: '' }

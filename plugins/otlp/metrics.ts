@@ -1,6 +1,6 @@
 /**
- * Accepts application metrics without storing them. Many libraries send metrics to the address of their spans, and
- * would otherwise report an error at each export.
+ * Accepts application metrics without storing them. Many libraries send metrics to the address that receives their
+ * spans, and would otherwise report an error at each export.
  */
 import type { App } from '../../lib/app.ts'
 import { MetricsReply, MetricsRequest } from '../../lib/schema/otlp.ts'

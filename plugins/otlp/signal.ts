@@ -19,12 +19,15 @@ export interface SignalRoute {
   readonly request: string
   readonly reply: string
   readonly body: TSchema
-  /** MAX_MESSAGE_BYTES by default. */
+  /** Maximum size of a body in bytes; MAX_MESSAGE_BYTES by default. */
   readonly maxBodyBytes?: number
   readonly replyBody: TSchema
   readonly outcome: string
   readonly errors: RouteOptions['errors'] & {}
-  /** JSON name of the partial-success field that counts rejected items. All signals share its protobuf number. */
+  /**
+   * JSON name of the partial-success field that counts rejected items. The field has the same protobuf number in all
+   * signals.
+   */
   readonly rejected: string
   /** Processes an export. Returns the number of rejected items and the reason. */
   take(

@@ -1,4 +1,4 @@
-/** Reads a whole trace for a response: a small trace at once, a large one when it is the project's turn. */
+/** Reads a whole trace for a response: a small trace at once, a large trace when it is the project's turn. */
 import type { App } from '../../lib/app.ts'
 import type { Client } from '../../lib/database/pooled/cancellation.ts'
 import { found } from '../../lib/http/refuse.ts'
@@ -39,7 +39,8 @@ function streamWhole(
     let hasBegun = false
     const read = () =>
       sql.read(each => {
-        // A read is repeated on another connection after the first is lost, but what was sent cannot be taken back.
+        // If the connection is lost, the read is repeated on another connection. After part of the trace was sent, a
+        // repetition would send that part twice.
         if (hasBegun) throw new Error('the connection was lost while a trace was sent')
         return streamTrace(each, projectId, traceId, parts, part => {
           hasBegun = true

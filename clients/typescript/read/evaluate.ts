@@ -1,6 +1,6 @@
 /**
- * Judges stored traces in the application's own process. `spoor evaluate` does so next to the database, and its scores
- * name the evaluator, whereas scores from here have the source `api`.
+ * Judges stored traces in the application's own process. `spoor evaluate` runs next to the database instead. Scores
+ * from `spoor evaluate` name the evaluator; scores from this module have the source `api`.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { TraceDetail, TraceListQuery } from '../api-types.ts'
@@ -29,7 +29,10 @@ export interface Evaluated {
   readonly failed: number
   /** The first 100 failures. */
   readonly failures: readonly { readonly traceId: string; readonly reason: string }[]
-  /** Mean of the numeric verdicts, counting true as 1 and false as 0. Undefined without such verdicts. */
+  /**
+   * Mean of the numeric verdicts, counting true as 1 and false as 0. Undefined if there are no numeric or boolean
+   * verdicts.
+   */
   readonly mean: number | undefined
 }
 
@@ -40,12 +43,12 @@ export interface EvaluateOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** With `follow`, the pause after a pass is at least PAUSE_MS and PAUSE_FACTOR times the pass's duration. */
+/** With `follow`, the pause after a pass is at least PAUSE_MS and at least PAUSE_FACTOR times the pass's duration. */
 const PAUSE_MS = 2000
 const PAUSE_FACTOR = 10
 const MOST_FAILURES = 100
 
-/** Judges each complete, matching trace without a score of this name. A failure does not stop the evaluation. */
+/** Judges each complete trace that matches and has no score of this name. A failure does not stop the evaluation. */
 export async function evaluate(
   spoor: Spoor,
   { name, evaluate: judge }: Evaluator,

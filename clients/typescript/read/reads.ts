@@ -71,7 +71,7 @@ export class Traces extends List<TraceListQuery, TraceList, TraceSummary> {
     return this.ask('GET', `${tracePath(traceId)}/scores`)
   }
 
-  /** Merges metadata into a stored trace. Each name replaces its previous value. */
+  /** Merges metadata into a stored trace. A new value replaces the previous value of the same name. */
   async patchMetadata(traceId: string, metadata: Record<string, unknown>): Promise<void> {
     await this.ask('PATCH', tracePath(traceId), { metadata })
   }

@@ -1,7 +1,8 @@
 /**
- * Trace time in milliseconds since 1970, based on the monotonic clock, so that setting the wall clock changes no
- * duration and no end precedes its start. A process's traces share an offset, so that a trace sorts before traces that
- * it starts, until the wall clock drifts by more than MOST_DRIFT_MS.
+ * Trace time in milliseconds since 1970, based on the monotonic clock, so that setting the wall clock does not change
+ * durations, and no step ends before it starts. A process's traces share an offset to the wall clock, so that a trace
+ * sorts before any trace that it starts. A new offset is used when the wall clock has drifted by more than
+ * MOST_DRIFT_MS.
  */
 const MOST_DRIFT_MS = 20
 let shared = Date.now() - performance.now()

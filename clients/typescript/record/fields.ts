@@ -13,7 +13,10 @@ export interface RecordedUsage {
 /** Maximum bytes of values in a span, or in a trace without its spans. The service accepts 768,000 bytes in total. */
 export const DOCUMENT_BYTES = 700_000
 
-/** Returns 1 to `most` well-formed characters without U+0000; undefined if the value is missing or empty. */
+/**
+ * Returns the value's first `most` characters, well-formed and without U+0000; undefined if the value is missing or
+ * empty.
+ */
 export function shortText(value: unknown, most: number): string | undefined {
   if (value === undefined || value === null) return undefined
   const text = String(value).toWellFormed().replaceAll('\0', '\uFFFD')
@@ -43,7 +46,7 @@ export function costOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 }
 
-/** Adds two usages. If only one has a total, the other's total is computed from its parts. */
+/** Adds two usages. If only one usage has a total, the other usage's total is computed from its parts. */
 export function addUsage(one: RecordedUsage | undefined, other: RecordedUsage | undefined): RecordedUsage | undefined {
   if (one === undefined || other === undefined) return one ?? other
   const sum: RecordedUsage = {}

@@ -1,7 +1,7 @@
 /**
- * Calls a function as a step. The function's result becomes the step's output, and an exception fails the step. A result
- * that is read later is recorded while it is read: async iterables, generators and web streams. Their step ends when the
- * reader reaches the end, stops or fails, or when an unread result is garbage-collected.
+ * Calls a function as a step. The function's result becomes the step's output, and an exception fails the step. A
+ * result that the application reads later (an async iterable, a generator or a web stream) is recorded as it is read.
+ * The step then ends when the reader reaches the end, stops or fails, or when an unread result is garbage-collected.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { Span, type Step } from './step.ts'
@@ -52,7 +52,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function'
 }
 
-/** Whether a step can be the current one. A span that outlives its trace cannot contain another span. */
+/** Whether a step can be the current step. A span that outlives its trace cannot contain another span. */
 export function isUsable(step: Step | undefined): step is Step {
   return step !== undefined && !(step instanceof Span ? step.isOver : step.isEnded)
 }
@@ -77,7 +77,7 @@ function watchReading<V>(context: Context, step: Step, value: V & object): V {
   return watched as V
 }
 
-/** Collects the items that are read and ends the step with them. */
+/** Collects the items that are read, and ends the step with these items as the output. */
 export class Reading {
   readonly #step: Step
   readonly #items: unknown[] = []
@@ -140,8 +140,8 @@ export class Reading {
 const ITEM_BYTES = 200
 
 /**
- * Proxies an iterable, whose other members keep working, including private ones. Each iteration runs inside the step,
- * so that calls made by a generator become part of the step.
+ * Proxies an iterable. All its other members keep working, including private members. Each iteration runs inside the
+ * step, so that calls made by a generator become part of the step.
  */
 function watchIterable(target: object, reading: Reading, context: Context, step: Step): object {
   const watched: object = new Proxy(target, {

@@ -14,7 +14,7 @@ export interface SpanRecord {
   readonly bytes: number
 }
 
-/** Fields that can be set only by the start or only by the end of a trace. */
+/** Fields that can be set only by a trace's start request, or only by its end request. */
 export const START_FIELDS: readonly string[] = ['id', 'name', 'startedAt', 'sessionId', 'userId', 'input']
 export const END_FIELDS: readonly string[] = ['status', 'endedAt', 'output', 'usage', 'costUsd']
 

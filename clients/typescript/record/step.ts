@@ -1,6 +1,6 @@
 /**
- * A running trace or span. Values become JSON when they are set, so later changes are not recorded, and oversized
- * values are cut. No method throws or waits.
+ * A running trace or span. Values become JSON when they are set, so later changes are not recorded. Oversized values
+ * are cut. No method throws or waits.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT } from '../api-types.ts'
 import { type Clock, timeOf, timestamp } from './clock.ts'
@@ -50,7 +50,7 @@ export interface ScoreOptions {
 }
 export type ScoreValue = number | string | boolean
 
-/** A trace, as its spans use it. */
+/** The part of a trace that its spans use. */
 interface StepOwner {
   readonly traceId: string
   readonly clock: Clock
@@ -69,7 +69,7 @@ interface StepOwner {
 
 type Used = Pick<StepOptions, 'usage' | 'costUsd'>
 
-/** Bytes that the output leaves for attributes, metadata and events. */
+/** Number of bytes that the output must leave for attributes, metadata and events. */
 const REST_BYTES = 60_000
 
 export abstract class Step {
@@ -83,7 +83,7 @@ export abstract class Step {
   protected status: Status | undefined
   protected usage: RecordedUsage | undefined
   protected costUsd: number | undefined
-  /** Sum over nested steps. Used if this step has no usage of its own. */
+  /** Sum over nested steps, used if this step has no usage of its own. */
   protected usageBelow: RecordedUsage | undefined
   protected costBelow: number | undefined
   /** Bytes still available for values. */
@@ -100,7 +100,7 @@ export abstract class Step {
   /** Undefined for a trace without a parent span. */
   abstract readonly spanId: string | undefined
   protected abstract readonly owner: StepOwner
-  /** Later calls do nothing. */
+  /** Ends the step. Later calls do nothing. */
   abstract end(options?: EndOptions): void
   /** Records the error that made the step fail. */
   abstract recordError(error: unknown): void
@@ -122,7 +122,7 @@ export abstract class Step {
     return this.cuts
   }
 
-  /** W3C `traceparent` header with which another service's spans join this trace. */
+  /** W3C `traceparent` header that lets another service's spans join this trace. */
   get traceparent(): string {
     return this.owner.share(this.spanId ?? '')
   }
@@ -328,7 +328,7 @@ export function describeError(error: unknown): Record<string, unknown> {
   return { 'exception.type': error.name, 'exception.message': messageOf(error), 'exception.stacktrace': error.stack }
 }
 
-/** Splits arguments whose options may be omitted before the function. */
+/** Separates the options from the function. The options come first and may be omitted. */
 export function optionsFirst<O extends object, F>(rest: readonly [F] | readonly [O, F]): [O, F] {
   return rest.length === 1 ? [{} as O, rest[0]] : [rest[0], rest[1]]
 }

@@ -28,13 +28,13 @@ export interface TraceOptions extends StepOptions {
   readonly userId?: string | undefined
   readonly tags?: readonly string[] | undefined
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
-  /** Whether the trace is visible while it runs, which takes several requests. */
+  /** Whether the trace is visible while running. The trace then takes several requests. */
   readonly live?: boolean | undefined
   /** External parent span that the trace joins: `spoor.fromHeaders(request.headers)`. */
   readonly parent?: Parent | undefined
 }
 
-/** One request of a trace. The requests of a trace are sent in order, each after the previous response. */
+/** One of a trace's requests, which are sent in order, each after the response to the previous request. */
 export interface TracePart {
   readonly kind: PartKind
   readonly body: string
@@ -44,7 +44,7 @@ export type PartKind = 'record' | 'start' | 'spans' | 'end' | 'joined' | 'otlp' 
 
 export interface TraceRecorder {
   readonly redact: Redact | undefined
-  /** Calls a function with the step as the current one, and ends the step with the function's result. */
+  /** Calls a function with the step as the current step, and ends the step with the function's result. */
   run<R>(step: Step, act: () => R): R
   problem(text: string): void
   /** Sends a part after the trace's earlier parts. */
@@ -56,11 +56,11 @@ export interface TraceRecorder {
 }
 
 /**
- * A trace becomes live when more bytes of spans wait. A request may have 2,097,152 bytes, of which the trace itself or
- * one more span uses up to DOCUMENT_BYTES.
+ * A trace becomes live when its waiting spans exceed this number of bytes. A request may have 2,097,152 bytes, of which
+ * the trace itself or one more span uses up to DOCUMENT_BYTES.
  */
 const LIVE_BYTES = 1_000_000
-/** A live trace sends its waiting spans after this many bytes or milliseconds. */
+/** A live trace sends its waiting spans when they reach BATCH_BYTES or after BATCH_MS. */
 const BATCH_BYTES = 64_000
 const BATCH_MS = 500
 
@@ -71,13 +71,15 @@ export class Trace extends Step {
   readonly #parentSpanId: string | undefined
   #tags: string[] = []
   #state: 'whole' | 'live' | 'joined' | 'over' = 'whole'
-  /** Span id of this trace if it is part of a larger trace or other services' spans may join it. */
+  /**
+   * This trace's span id. Set if the trace is part of a larger trace or if other services' spans may join the trace.
+   */
   #rootId: string | undefined
   readonly #spans = new SpanRoom()
   readonly #open = new Set<Span>()
   #scores: TracePart[] = []
   #spanCuts = 0
-  /** Whether the client ended the trace because the application did not. */
+  /** Whether the client ended the trace because the application did not end the trace. */
   #isNotEnded = false
   #held = 0
   #timer: NodeJS.Timeout | undefined
@@ -111,7 +113,7 @@ export class Trace extends Step {
     return this.#parentSpanId === undefined ? undefined : this.#rootId
   }
 
-  /** Identifies the trace within the process, which may run several parts of one trace. */
+  /** Identifies the trace within the process. The process may run several parts of one external trace. */
   get key(): string {
     return this.spanId ?? this.traceId
   }
@@ -127,7 +129,7 @@ export class Trace extends Step {
     return this
   }
 
-  /** Merges metadata. Each name replaces its previous value. */
+  /** Merges metadata. A new value replaces the previous value of the same name. */
   setMetadata(metadata: Readonly<Record<string, unknown>>): this {
     return this.writeMembers(metadata)
   }
@@ -159,7 +161,9 @@ export class Trace extends Step {
     return this
   }
 
-  /** Lets other services' spans join the trace. Returns a `traceparent` header that names the trace and the span. */
+  /**
+   * Lets other services' spans join the trace. Returns a `traceparent` header that identifies the trace and the span.
+   */
   share(spanId: string): string {
     if (this.#state === 'whole') this.#join()
     if (this.#state === 'live') {
@@ -173,7 +177,7 @@ export class Trace extends Step {
     if (this.close(options)) this.#finishOnceRead()
   }
 
-  /** Records the trace as it is, because the process ends or too many traces run. */
+  /** Records the trace in its current state, because the process is ending or too many traces are running. */
   abandon(): void {
     if (this.#state === 'over') return
     this.#isNotEnded = this.close({})
@@ -224,7 +228,7 @@ export class Trace extends Step {
     return this
   }
 
-  /** Whether a field can no longer be set because it was sent with the trace's start. */
+  /** Whether a field can no longer be set because the field was sent with the trace's start. */
   #isSent(what: string): boolean {
     if (this.#state !== 'live') return false
     this.recorder.problem(`trace ${this.name} is live: its ${what}, which is sent at the start, cannot be set any more`)

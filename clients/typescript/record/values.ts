@@ -1,27 +1,27 @@
 /**
  * Writes any application value as JSON within a byte budget, without copying the value first. A value that JSON cannot
- * represent is described in words; an oversized value is cut and says by how much. Nothing here throws.
+ * represent is described in words; an oversized value is cut, and a note says how much is missing. Nothing here throws.
  */
 
 /**
  * Receives the name and value of each member and list item; an item's name is its index. Returns the value to record
- * instead. If undefined, the member is omitted, or the item becomes null.
+ * instead. If the returned value is undefined, the member is omitted, or the item becomes null.
  */
 export type Redact = (name: string, value: unknown) => unknown
 
-/** Maximum nesting depth. The service accepts 100 levels, a few of which surround the value in a request body. */
+/** Maximum nesting depth. The service accepts 100 levels in a request body, including a few around the value. */
 const MOST_LEVELS = 64
 /** Minimum remaining budget for writing another member or item. */
 const SPARE_BYTES = 64
 /** If long strings would crowd out later members, each string gets at most this share of the budget. */
 const TEXT_SHARE = 1 / 16
 const MOST_NAME = 1000
-/** Members of an error that are written first. `Object.keys` misses them if they are not enumerable. */
+/** Error members that are written first, because `Object.keys` misses members that are not enumerable. */
 const ERROR_MEMBERS = ['name', 'message', 'stack', 'cause']
 
 /**
- * Returns undefined if there is nothing to record, as for undefined, functions and symbols. The JSON has at most `bytes`
- * bytes in UTF-8, to which closing brackets and cut marks may add a few kilobytes.
+ * Returns undefined if there is nothing to record, as for undefined, functions and symbols. The JSON has at most
+ * `bytes` bytes in UTF-8, not counting closing brackets and cut marks, which may add a few kilobytes.
  */
 export function writeValue(name: string, value: unknown, limits: { bytes: number; redact?: Redact | undefined }) {
   const { bytes, redact } = limits
@@ -54,7 +54,7 @@ class Writer {
     return { text: this.#text, bytes: bytes - this.#left, cuts: this.#cuts }
   }
 
-  /** Writes `before` and the value. Returns false and writes nothing if there is nothing to record. */
+  /** Writes the string `before`, then the value. Returns false and writes nothing if there is nothing to record. */
   write(name: string, value: unknown, before = ''): boolean {
     const [length, left, cuts, leftOut] = [this.#text, this.#left, this.#cuts, this.leftOut]
     const depth = this.#open.length
@@ -82,7 +82,7 @@ class Writer {
     // `Buffer.toJSON` returns a list of numbers, so binary data skips `toJSON`.
     if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value)) {
       if (value instanceof Date && Number.isNaN(value.getTime())) return String(value)
-      // The value that `toJSON` or `String` returns is new, so it is redacted as well.
+      // `toJSON` or `String` has returned a new value, which is redacted as well.
       const jsonable = value as { toJSON?(name: string): unknown }
       if (typeof jsonable.toJSON === 'function') value = this.#redacted(name, jsonable.toJSON(name))
       else if (value instanceof String || value instanceof RegExp) value = this.#redacted(name, String(value))
@@ -197,7 +197,7 @@ class Writer {
 /** Cuts a string to at most `bytes` bytes of JSON and appends the number of characters cut. */
 export function cutText(text: string, bytes: number): string {
   let kept = text.slice(0, bytes)
-  // Multibyte and escaped characters make the length in bytes unpredictable, so each pass comes closer.
+  // Multibyte and escaped characters make the length in bytes unpredictable, so several passes approach the limit.
   for (let size = jsonBytes(kept); size > bytes; size = jsonBytes(kept)) {
     kept = kept.slice(0, Math.min(kept.length - 1, Math.floor((kept.length * bytes) / size)))
   }
@@ -214,7 +214,10 @@ function isKeyedByTexts(map: Map<unknown, unknown>): map is Map<string, unknown>
   return true
 }
 
-/** Yields members with their values, or with a note if a getter throws, so that other members are still recorded. */
+/**
+ * Yields each member with its value. If a getter throws, a note replaces the value, so that the other members are still
+ * recorded.
+ */
 function* ownMembers(value: Record<string, unknown>, names: readonly string[]): Generator<readonly [string, unknown]> {
   for (const name of names) {
     let member: unknown

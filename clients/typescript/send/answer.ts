@@ -16,7 +16,7 @@ export type AnswerVerdict =
   | { readonly do: 'stop'; readonly reason: string }
   /** The part is too large and must be reduced. */
   | { readonly do: 'cut'; readonly reason: string }
-  /** The trace had already ended. The response to its end shows whether the stored trace is this one. */
+  /** The trace had already ended. The response to the end request shows whether the stored trace is this trace. */
   | { readonly do: 'ended'; readonly reason: string }
   | { readonly do: 'lost'; readonly reason: string }
 
@@ -24,7 +24,10 @@ const FIRST_WAIT_MS = 200
 const LONGEST_WAIT_MS = 30_000
 /** Maximum delay accepted from a Retry-After header. */
 const LONGEST_RETRY_AFTER_MS = 120_000
-/** Maximum retries of a score whose trace is missing, over about a minute. Another process may still send the trace. */
+/**
+ * Maximum number of retries, over about a minute, for a score whose trace is missing. Another process may still send
+ * the trace.
+ */
 const SCORE_TRIES = 9
 
 /** `tries` is the number of earlier attempts. */

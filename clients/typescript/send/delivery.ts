@@ -16,9 +16,9 @@ export interface Delivery {
   notBefore: number
   /** Whether a part may be stored although its response did not arrive. */
   isUnsure: boolean
-  /** Number of times the first part's values were cut because it was too large. */
+  /** Number of times the first part's values were cut because the part was too large. */
   cuts: number
-  /** Reason for rejected spans. Cleared if the trace's end turns out to be stored. */
+  /** Reason why spans were rejected. Cleared if the trace's end turns out to be stored. */
   doubt: string | undefined
   /** Sequence number within the process. */
   readonly number: number

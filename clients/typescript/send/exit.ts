@@ -1,15 +1,15 @@
 /**
- * Handles the end of the process. By default, Node does not emit `exit` on SIGTERM, which stops containers, or SIGINT.
- * This module handles both signals: it saves waiting deliveries to disk and, unless the application has its own
- * listener, sends for up to SIGNAL_MS and raises the signal again.
+ * Handles the end of the process. By default, Node does not emit `exit` on SIGINT or on SIGTERM, the signal that stops
+ * containers. This module handles both signals: it saves waiting deliveries to disk and, unless the application has its
+ * own listener, sends for up to SIGNAL_MS and raises the signal again.
  */
 
 export interface ProcessEnding {
-  /** Ends the running traces, because the application no longer will. */
+  /** Ends the running traces, because the application can no longer do so. */
   endAll(): void
   /** Writes all unsent deliveries to disk. Synchronous. */
   save(): void
-  /** Sends waiting deliveries unless the service is unreachable. Resolves to whether none is left. */
+  /** Sends waiting deliveries unless the service is unreachable. Resolves to true if no delivery is left. */
   sendBriefly(timeoutMs: number): Promise<boolean>
   /** Leaves the files on disk to the next process. Synchronous. */
   release(): void
@@ -23,7 +23,7 @@ const endings = new Set<ProcessEnding>()
 
 let isListening = false
 
-/** Returns a function that removes the ending again. */
+/** Registers an ending. Returns a function that removes this ending. */
 export function onEnding(ending: ProcessEnding): () => void {
   endings.add(ending)
   const off = () => void endings.delete(ending)

@@ -1,12 +1,12 @@
 /**
- * Holds deliveries until they are sent, in memory up to one bound, then on disk up to another. A delivery that fits in
- * neither is lost. Saving is synchronous, so the end of a process loses nothing. A delivery contains the parts of one
- * trace. It is
+ * Holds deliveries until they are sent, in memory up to one bound, then on disk up to another bound. A delivery that
+ * exceeds both bounds is lost. Saving is synchronous, so the end of a process loses nothing. A delivery contains the
+ * parts of one trace. Each delivery is
  *
  * - ready: in the queue, which is served in order, a few deliveries at a time;
  * - in flight: the service is processing its first part;
  * - postponed to the end of the queue: the service is unavailable, or the trace must wait;
- * - settled: every part has a response, or the delivery is lost, which is counted and reported.
+ * - settled: every part has a response, or the delivery is lost. Losses are counted and reported.
  *
  * The sender (sender.ts) is loaded when there is something to send.
  */
@@ -43,8 +43,8 @@ class Flushes {
   readonly #open = new Set<{ last: number; untilFailure: boolean; done: () => void }>()
 
   /**
-   * Resolves when all deliveries up to number `last` are settled, after the timeout or, if `untilFailure` is true, when
-   * the service is unreachable.
+   * Resolves when every delivery up to number `last` is settled, or at the timeout. If `untilFailure` is true, also
+   * resolves when the service is unreachable.
    */
   wait(last: number, timeoutMs: number, untilFailure: boolean): Promise<void> {
     return new Promise(resolve => {
@@ -127,7 +127,10 @@ export class Holding {
     else if (!this.#isHiring && !this.isStopped && this.#unsettled.size > 0) void this.#startSending()
   }
 
-  /** Sends waiting deliveries and returns the overall outcome. `untilFailure` gives up on an unreachable service. */
+  /**
+   * Sends waiting deliveries and returns the overall outcome. If `untilFailure` is true, does not wait for an
+   * unreachable service.
+   */
   async flush({ timeoutMs = FLUSH_MS }: FlushOptions = {}, untilFailure = false): Promise<Flushed> {
     if (this.#unsettled.size > 0) {
       for (const delivery of this.#unsettled) delivery.notBefore = 0
@@ -142,7 +145,7 @@ export class Holding {
     return { ...this.outcome.state(), kept: this.#unsettled.size }
   }
 
-  /** Gives up deliveries that are not on disk, because nothing more is sent. */
+  /** Counts deliveries that are not on disk as lost, because nothing is sent after closing. */
   close(): Flushed {
     for (const delivery of this.#unsettled) {
       if (delivery.file === undefined) this.giveUp(delivery, 'the client was closed, and it could not be kept on disk')
@@ -180,7 +183,7 @@ export class Holding {
       return true
     } catch (error) {
       this.problem(`not kept on disk: ${messageOf(error)}`)
-      // An existing file lacks the parts added since.
+      // An existing file lacks the parts added since it was written.
       if (delivery.file !== undefined) spool.remove(delivery.file)
       delivery.file = undefined
       return false

@@ -1,7 +1,7 @@
 /**
- * Renders spans as an OTLP JSON export with OpenInference attribute names, which the service reads back unchanged.
- * Spans join another service's or OpenTelemetry's trace in this form, because only OTLP traces accept spans from
- * several senders. Loaded with the sender; until then, `joined` parts contain spans in API form.
+ * Renders spans as an OTLP JSON export with OpenInference attribute names, from which the service restores the same
+ * spans. Spans join another service's or OpenTelemetry's trace in this form, because only OTLP traces accept spans from
+ * several senders. This module is loaded with the sender; until then, `joined` parts contain spans in API form.
  */
 
 /** A span, or a trace as a span, in API form. */

@@ -1,9 +1,9 @@
 /** Counts stored and lost traces, and reports each kind of problem at most once a minute. */
-/** Outcome of all recording since the client was created. */
+/** Totals and problems since the client was created. */
 export interface Flushed {
   /** Number of traces that the service has confirmed as stored. */
   readonly sent: number
-  /** Number of traces that still wait, in memory or on disk. */
+  /** Number of traces still waiting, in memory or on disk. */
   readonly kept: number
   /** The last 1,000 traces, or parts of traces, that will never be stored. */
   readonly lost: readonly Loss[]

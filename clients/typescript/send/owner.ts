@@ -1,7 +1,7 @@
 /**
  * Determines who owns a spool entry. An entry's name ends with the id of the recording key and, once the server has
- * described that key, a digest of server, project and environment. An entry is never sent to another project: only
- * clients with the same key take it, or clients whose key has the same project and environment, as after a rotation.
+ * described that key, a digest of server, project and environment. An entry is never sent to another project. Only
+ * clients with the same key, or with a key of the same project and environment (as after a rotation), take the entry.
  * The Python client uses the same names.
  */
 import { createHash } from 'node:crypto'
@@ -24,7 +24,7 @@ export class Owner {
 
   constructor({ url, key }: Pick<Settings, 'url' | 'key'>, keys = ofThisProcess) {
     this.keys = keys
-    // A key of another format, which a proxy may translate, gets an id that does not reveal the key.
+    // A key in another format, such as a key that a proxy translates, gets an id that does not reveal the key.
     this.keyId = KEY_ID.exec(key)?.[1] ?? digest(key)
     this.#server = serverName(url)
   }
@@ -36,7 +36,7 @@ export class Owner {
     if (folder !== undefined) folders.add(folder)
   }
 
-  /** Removes a closed client, so that other clients no longer spare its entries. */
+  /** Removes a closed client, so that this process's other clients may take the closed client's entries. */
   unregister(folder: string | undefined): void {
     if (folder !== undefined) this.keys.get(this.keyId)?.delete(folder)
   }
@@ -51,7 +51,7 @@ export class Owner {
     return `-${this.keyId}${this.destination === undefined ? '' : `-${this.destination}`}${ENDING}`
   }
 
-  /** Adds the destination to an entry's name if the server has described the key by now. */
+  /** Adds the destination to an entry's name if the server has already described the key. */
   complete(name: string): string {
     const end = `-${this.keyId}${ENDING}`
     return name.endsWith(end) ? name.slice(0, -end.length) + this.mark : name
@@ -63,11 +63,11 @@ export type Claim =
   | 'take'
   /** Decide after the server has named the key's project and environment. */
   | 'ask'
-  /** Leave it to another client of this process. */
+  /** Leave the entry to another client of this process. */
   | 'spare'
-  /** Leave it, because another key recorded it. */
+  /** Leave the entry, because it was recorded with another key. */
   | 'other'
-  /** Leave it, because an earlier version did not record the key, and this process has several keys. */
+  /** Leave the entry, because an earlier client version did not record the key and this process has several keys. */
   | 'unnamed'
 
 export function claim(name: string, folder: string, owner: Owner): Claim {

@@ -13,7 +13,7 @@ const SAVE_AFTER_MS = 10_000
 /** Maximum number of deliveries saved at a time, because each write blocks the application. */
 const SAVED_AT_ONCE = 20
 const SAVE_PAUSE_MS = 100
-/** Pause before a rejected key is retried, because somebody may have fixed it. */
+/** Pause before a rejected key is retried, in case the key has been fixed on the server. */
 const REFUSED_PAUSE_MS = 60_000
 /** Maximum number of distinct scores whose stored copies are counted. */
 const MOST_SCORES = 1000
@@ -26,7 +26,7 @@ export class Sender {
   #failingSince: number | undefined
   #resumeAt = 0
   #timer: NodeJS.Timeout | undefined
-  /** Number of times that this process has stored each score of a trace. */
+  /** Number of times that this process has stored each distinct score. */
   readonly #scores = new Map<string, number>()
 
   constructor(holding: Holding, transport: Transport) {
@@ -54,7 +54,7 @@ export class Sender {
       this.#wake(this.#resumeAt - now)
       return
     }
-    // While the service fails, only one delivery at a time is tried.
+    // While the service is failing, only one delivery is tried at a time.
     const most = this.#failures > 0 ? 1 : CONNECTIONS
     let next = Number.POSITIVE_INFINITY
     for (let left = holding.queue.length; left > 0 && holding.inFlight.size < most; left--) {
@@ -109,8 +109,9 @@ export class Sender {
 
   async #transmit(delivery: Delivery, { kind, body }: TracePart): Promise<ServerAnswer> {
     const path = deliveryPath(delivery.traceId, kind)
-    // The client gives scores no id, so a score without a response may be stored. If the key may read, the trace's equal
-    // scores are compared with the number that this process has stored. Those of other processes count as well.
+    // The client gives scores no id, so a score whose response was lost may already be stored. If the key may read, the
+    // number of equal scores stored for the trace is compared with the number that this process has stored. Equal
+    // scores from other processes are counted too.
     if (kind === 'score' && delivery.isUnsure) {
       const answer = await this.#transport.send('GET', path)
       if (countEqual(answer.text, body) > (this.#scores.get(delivery.traceId + body) ?? 0))
@@ -166,7 +167,10 @@ export class Sender {
     if (this.#scores.size > MOST_SCORES) this.#scores.delete(this.#scores.keys().next().value!)
   }
 
-  /** Counts a part as lost. Without its start, the rest of the trace cannot be stored and is dropped as well. */
+  /**
+   * Counts a part as lost. If the part is the trace's start, the rest of the trace cannot be stored and is dropped as
+   * well.
+   */
   #drop(delivery: Delivery, { kind }: TracePart, reason: string): boolean {
     this.#holding.lose(delivery.traceId, delivery.name, `${kind}: ${reason}`)
     while (delivery.parts!.length > 1 && (kind === 'record' || kind === 'start')) this.#replace(delivery, [])
@@ -200,7 +204,7 @@ export class Sender {
   #fails({ reason, afterMs }: { readonly reason: string; readonly afterMs?: number }): void {
     const now = performance.now()
     this.#failingSince ??= now
-    // Deliveries that are in flight together fail together, which counts as one failure.
+    // Concurrent deliveries usually fail together. Their failures count as one failure.
     if (now < this.#resumeAt) return
     this.#failures++
     this.#resumeAt = now + waitMs(this.#failures, afterMs)

@@ -1,6 +1,6 @@
 /**
  * Reduces a body that was rejected as too large, usually by a proxy. A body with several spans is split into several
- * requests; otherwise its values are cut, further each time.
+ * requests. A body with one span has its values cut, to a smaller size each time.
  */
 import { END_FIELDS } from '../record/render.ts'
 import type { TracePart } from '../record/trace.ts'
@@ -27,7 +27,7 @@ export function smaller({ kind, body: text }: TracePart, cuts: number): TracePar
 
 const made = (kind: TracePart['kind'], body: Document): TracePart => ({ kind, body: JSON.stringify(body) })
 
-/** Splits a list of spans in half, or a trace from its spans. */
+/** Splits a list of spans in half, or separates a trace from its spans. */
 function split(kind: TracePart['kind'], body: Document): TracePart[] | undefined {
   const { schemaVersion } = body
   if (kind === 'record') return body.trace.spans === undefined ? undefined : apart(schemaVersion, body.trace)

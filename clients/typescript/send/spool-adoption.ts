@@ -1,6 +1,6 @@
 /**
- * Takes over spool entries that other processes left, in the folder itself and in the folders of dead processes.
- * Entries recorded with another project's key stay in the spool and are reported. Loaded on demand.
+ * Takes over the entries that other processes left in the spool folder itself or in the subfolders of dead processes.
+ * Entries recorded with another project's key stay in the spool and are reported. This module is loaded on demand.
  */
 import { renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -25,11 +25,15 @@ export interface SpoolLook {
   readonly isSettled: boolean
 }
 
-/** Takes a batch of entries; the rest follow when the queue empties. Returns the count and whether to retry soon. */
+/**
+ * Takes a batch of entries; the rest follow when the queue is empty. Returns the number taken and whether to retry
+ * soon.
+ */
 export async function adopt(spool: Spool, holding: Holding, connect: () => Promise<Transport>, look: SpoolLook) {
   const { owner } = spool
   let found = scan(spool, holding, look)
-  // Each process that sends learns its destination once, so that a key that replaces this one can find the entries.
+  // Each process that sends traces learns its destination once, so that clients with a replacement key can find the
+  // process's entries.
   const isAsked = found.asks > 0 || holding.state().sent > 0
   if (owner.destination === undefined && isAsked) await learn(owner, holding, connect)
   if (found.asks > 0 && owner.destination !== undefined) found = scan(spool, holding, look, found.files)
@@ -90,18 +94,18 @@ function nameLeft(spool: Spool, holding: Holding, { others, unnamed, asks }: Fou
 const nothingFound = () => ({
   /** Files taken, oldest first. */
   files: [] as string[],
-  /** Number of entries left, by key id. */
+  /** Number of remaining entries, by key id. */
   others: new Map<string, number>(),
-  /** Number of entries left that name no key. */
+  /** Number of remaining entries that name no key. */
   unnamed: 0,
   /** Number of entries whose owner only the server can determine. */
   asks: 0,
-  /** Whether entries may belong to this client, depending on clients that the process has yet to create. */
+  /** Whether some entries may belong to a client that the process has yet to create. */
   isUnsettled: false
 })
 type FoundSpool = ReturnType<typeof nothingFound>
 
-/** Takes up to `most` files, or more to empty the folder of a dead process. */
+/** Takes at most `most` files, except to finish emptying a dead process's folder. */
 export function adoptFiles(spool: Spool, most: number, { anyKey, isSettled }: SpoolLook): FoundSpool {
   const found = nothingFound()
   const { files, others } = found

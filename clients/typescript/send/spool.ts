@@ -1,9 +1,10 @@
 /**
- * Keeps traces on disk, one file each, until the service has them. Files that no process is sending are in the folder
- * itself. A process moves the files that it sends to its own subfolder, named for its host and process id. Only one
- * process can rename a file, so two processes never send the same file. Folders of dead processes are taken over
- * (spool-adoption.ts): at once if the process id is free on this host, otherwise after a minute without a touch. A file's name
- * identifies its owner (owner.ts). All calls are synchronous, because an ending process waits for nothing.
+ * Keeps traces on disk, one file each, until the service has stored them. Files that no process is sending are in the
+ * folder itself. Before sending files, a process moves them into its own subfolder, which is named for its host and
+ * process id. Only one process can rename a file, so two processes never send the same file. Folders of dead processes
+ * are taken over (spool-adoption.ts): at once if the process id is free on this host, otherwise once the folder has not
+ * been touched for a minute. A file's name identifies its owner (owner.ts). All calls are synchronous, because an
+ * ending process cannot wait for asynchronous work.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
@@ -21,9 +22,9 @@ export class Spool {
   /** Folder of this process. */
   readonly own: string
   readonly owner: Owner
-  /** Number of entries that the last check left to others. */
+  /** Number of entries that the last check left to clients with other keys. */
   left = 0
-  /** Keys of the entries left, as last reported. */
+  /** Keys of the remaining entries, as last reported. */
   named: string | undefined
   readonly #mostBytes: number
   readonly #sizes = new Map<string, number>()
@@ -41,7 +42,9 @@ export class Spool {
     this.own = join(folder, `sender-${host}-${process.pid}-${randomBytes(4).toString('hex')}`)
   }
 
-  /** Writes a delivery, replacing its file if it has one. Throws if the spool is full or the write fails. */
+  /**
+   * Writes a delivery, replacing the delivery's existing file, if any. Throws if the spool is full or the write fails.
+   */
   write(delivery: Delivery): void {
     const text = fileText(delivery, delivery.parts!)
     const size = Buffer.byteLength(text)
@@ -63,7 +66,7 @@ export class Spool {
     delivery.file = file
   }
 
-  /** Reads a file. Returns undefined if the file is gone or is incomplete; an incomplete file is set aside. */
+  /** Reads a file. Returns undefined if the file is missing or incomplete; an incomplete file is set aside. */
   read(file: string): ReturnType<typeof readFileText> {
     let found: ReturnType<typeof readFileText>
     attempt(() => {
@@ -75,12 +78,12 @@ export class Spool {
   }
 
   remove(file: string): void {
-    // A file that cannot be removed is sent again by the next process, which has no effect.
+    // If a file cannot be removed, the next process sends the trace again. The repetition has no effect.
     attempt(() => rmSync(file, { force: true }))
     this.count(file, 0)
   }
 
-  /** Shows other processes that this one is still running. */
+  /** Shows other processes that this process is still running. */
   touch(): void {
     const now = new Date()
     if (this.#made) attempt(() => utimesSync(this.own, now, now))

@@ -1,8 +1,8 @@
 /**
  * Records calls of a provider's client as steps. Methods are replaced on the application's own object, so that calls
- * through the client's helpers are recorded as well. Results keep their type: the client's own promise, whose response
- * is recorded when the application requests the body, or its own stream, whose events are recorded as the application
- * reads them.
+ * through the client's helpers are recorded as well. Results keep their type, the client's own promise or stream. A
+ * promise's response is recorded when the application requests the body. A stream's events are recorded as the
+ * application reads them.
  */
 import { fail, Reading, succeed } from '../record/reading.ts'
 import type { Span, SpanOptions } from '../record/step.ts'
@@ -67,7 +67,7 @@ class Call {
     this.#span = (current ?? this.#trace!).startSpan(method.name, options)
   }
 
-  /** Returns a replacement for the result that behaves the same. */
+  /** Returns a replacement that behaves like the result. */
   follow(result: CallBody): unknown {
     const look = (answer: CallBody) => this.#look(answer)
     if (typeof result?._thenUnwrap === 'function') {

@@ -6,7 +6,10 @@ import { diffTexts } from './compare/text-diff.ts'
 import type { Found, Looking, Question } from './trace/finder.ts'
 import { countHits, makeSearchable, readPattern, type Searchable, type SearchedTexts } from './trace/search.ts'
 
-/** Maximum lines per message. Tens of thousands of lines at once would block the page for tens of milliseconds. */
+/**
+ * Maximum number of lines per message. Tens of thousands of lines at once would block the page for tens of
+ * milliseconds.
+ */
 const TOGETHER = 2000
 
 let searchable: Promise<Searchable[] | undefined> = Promise.resolve([])

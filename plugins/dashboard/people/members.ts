@@ -1,4 +1,4 @@
-/** Routes with which owners manage account members. Nothing is mailed: an owner passes on the sign-in link. */
+/** Routes that let owners manage account members. Nothing is mailed: an owner passes on the sign-in link. */
 
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'

@@ -4,7 +4,7 @@ import type { RequestOf } from '../../../lib/http/route.ts'
 import { digestToken, makeToken } from '../../../lib/people/tokens.ts'
 import type { NewSession } from '../../../lib/store/people/sessions.ts'
 
-/** Error message for passwords if DASHBOARD_SIGN_IN is oidc. */
+/** Error message for password sign-ins if DASHBOARD_SIGN_IN is oidc. */
 export const PROVIDER_ONLY = 'People sign in by the provider of OpenID Connect here, not with passwords.'
 
 /** Returns a session that the caller must store, and the Set-Cookie header with its token. */

@@ -1,4 +1,4 @@
-/** Routes for signing in. Each creates a session, whose token is stored only in the cookie. */
+/** Routes for signing in. Each route creates a session, whose token is stored only in the cookie. */
 
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'

@@ -1,4 +1,4 @@
-/** Routes with which owners manage a project's keys. Only the response that creates a key contains the whole key. */
+/** Routes that let owners manage a project's keys. Only the response that creates a key contains the whole key. */
 
 import Type from 'typebox'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../../lib/admin/keys.ts'
@@ -19,7 +19,7 @@ const MAX_DAYS = 3650
 const NewKeyBody = closed({
   label: Type.Optional(Type.String({ maxLength: 200 })),
   scopes: Type.Optional(Type.Array(Type.Enum([...SCOPES]), { minItems: 1, maxItems: SCOPES.length })),
-  /** If null or omitted, the key's traces are unassigned. */
+  /** If null or omitted, the key's traces have no environment. */
   environment: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 32 }), Type.Null()])),
   /** If null or omitted, the key never expires. */
   expiresInDays: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: MAX_DAYS }), Type.Null()]))

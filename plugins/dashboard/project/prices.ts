@@ -1,4 +1,7 @@
-/** Routes for prices of models. Everybody sees those that count in the project; owners set those of the project. */
+/**
+ * Routes for model prices. Every visitor sees the prices that apply in the project; owners set the project's own
+ * prices.
+ */
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
@@ -21,7 +24,7 @@ const price = Type.Number(PriceRange)
 const part = Type.Optional(Type.Union([price, Type.Null()]))
 const PriceBody = closed({
   model: Type.String(PricedModel),
-  /** The time from which the price applies. If null or omitted, it always applies. */
+  /** The time from which the price applies. If null or omitted, the price applies at all times. */
   from: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   input: price,
   output: price,

@@ -121,7 +121,7 @@ function checked(view: View): View {
   return { ...view, name }
 }
 
-/** Returns the stored view. Throws a `Refusal` if it could not be stored. */
+/** Returns the stored view. Throws a `Refusal` if the view could not be stored. */
 function done(change: ViewChange, { name, shared }: View): ViewRow {
   if (change === 'taken') {
     throw new Refusal('conflict', `name: ${shared ? 'a shared view' : 'a view of yours'} is called ${name} already`)

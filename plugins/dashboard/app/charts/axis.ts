@@ -38,7 +38,7 @@ interface Moment {
   readonly iso: string
 }
 
-/** Start of each time step, and end of the last. Days are in the time zone of `offset`. */
+/** Start of each time step, and the end of the last step. Days are in the time zone of `offset`. */
 type TimeSteps = Pick<SeriesAnswer, 'starts' | 'to' | 'step' | 'offset'>
 
 export function timeAxis({ starts, to, step, offset: days }: TimeSteps, zone: Zone): Axis {
@@ -70,7 +70,7 @@ function momentOf(iso: string, zone: Zone, stepMinutes: number): Moment {
 const dateOf = ({ day, month }: Moment) => `${day} ${MONTHS[month]}`
 const clockOf = (iso: string, zone: Zone) => clockTime(iso, zone).slice(0, 5)
 
-/** Rules that choose the steps with a label, finest first. The first rule that yields few enough labels applies. */
+/** Rules for choosing which steps have a label, finest first. The first rule that yields few enough labels applies. */
 const RULES: readonly { readonly takes: (moment: Moment) => boolean; readonly by: 'clock' | 'date' | 'month' }[] = [
   ...[5, 10, 15, 30, 60, 120, 180, 240, 360, 720].map(every => ({
     takes: ({ minutes }: Moment) => minutes % every === 0,

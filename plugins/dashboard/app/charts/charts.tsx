@@ -37,7 +37,7 @@ export interface ChartProps {
   href(at: number): string
   /** Receives a range of slots that the visitor selects. `undefined` disables selection. */
   readonly zoom?: (first: number, last: number) => void
-  /** Whether to omit the axis labels, for small charts. */
+  /** Whether to omit the axis labels, as small charts do. */
   readonly bare?: boolean
 }
 

@@ -1,9 +1,9 @@
 /**
- * The value axis of a chart, with ticks at round values from zero to at least the largest value. Paths are drawn on it
- * one unit wide per slot and 100 units high; the page stretches them.
+ * The value axis of a chart, with ticks at round values from zero to at least the largest value. Paths are one unit
+ * wide per slot and 100 units high; the page stretches the drawing to fit.
  */
 
-/** The unit of the values. It determines which tick values are round. */
+/** The unit of the values. The unit determines which tick values are round. */
 export type Unit = 'count' | 'share' | 'ms' | 'usd' | 'number'
 
 export interface ValueAxis {

@@ -1,8 +1,8 @@
 /**
- * Aligns the spans of two traces in one list of rows. A span's path consists of the names from its root, each numbered
- * among siblings of the same name: `agent run/chat#2`. Names exclude models, so that `chat gpt-5` in one trace matches
- * `chat gpt-5-mini` in the other. The rows keep the order of both trees and pair the maximum number of equal paths.
- * Ties are resolved by the number of pairs with equal unnumbered paths, then with equal names.
+ * Aligns the spans of two traces in one list of rows. A span's path consists of the names from the root to the span,
+ * each numbered among siblings of the same name: `agent run/chat#2`. Names exclude models, so that `chat gpt-5` in one
+ * trace matches `chat gpt-5-mini` in the other. The rows keep the order of both trees and pair the maximum number of
+ * equal paths. Ties are resolved by the number of pairs with equal unnumbered paths, then with equal names.
  */
 
 import { growTree, type Node, visibleRows } from '../content/span-tree.ts'
@@ -53,7 +53,10 @@ export function stepsOf(spans: readonly OutlineSpan[]): AlignedStep[] {
   return steps
 }
 
-/** Removes words that are the model's name, a prefix of it, or an extension of it such as one with a version date. */
+/**
+ * Removes words that equal the model's name, are a prefix of that name, or extend that name, for example by a version
+ * date.
+ */
 function withoutModel({ name, model }: OutlineSpan): string {
   if (model === null || model.length < LEAST_MODEL) return name
   const words = name.split(' ')

@@ -169,7 +169,10 @@ function Lines({ lines }: { lines: readonly DiffLine[] }) {
   )
 }
 
-/** Splits about `most` lines of the stretches into blocks that render together, and counts the lines left over. */
+/**
+ * Splits the first lines of the stretches, about `most` in total, into blocks that render together, and counts the
+ * remaining lines.
+ */
 function blocksOf(all: readonly Stretch[], most: number): { readonly blocks: Stretch[]; readonly left: number } {
   const blocks: Stretch[] = []
   let [shown, left] = [0, 0]

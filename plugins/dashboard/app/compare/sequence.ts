@@ -1,7 +1,8 @@
 /**
- * Finds the elements that two sequences share, by Myers' algorithm in linear space ("An O(ND) Difference Algorithm",
+ * Finds the elements that two sequences share, using Myers' linear-space algorithm ("An O(ND) Difference Algorithm",
  * 1986). For short sequences, the result is a longest common subsequence. Long sequences are split at elements that
- * occur once in each, or otherwise in halves. A step budget prevents two long strings from taking minutes.
+ * occur once in each sequence or, without such elements, in half. A step budget prevents two long strings from taking
+ * minutes.
  */
 
 /** A run of `length` equal elements, starting at `a` in one sequence and at `b` in the other. */
@@ -14,9 +15,9 @@ export interface Run {
 /** Blocks with more elements than this, counting both sequences, are split further. */
 const BLOCK = 5000
 /**
- * Maximum numbers of search steps. A normal block may take just enough for two sequences of 2,500 elements with nothing
- * in common. A larger block may take fewer, because very different sequences are better split. ALL_STEPS limits the
- * whole comparison.
+ * Maximum numbers of search steps. BLOCK_STEPS, for a normal block, suffices for two sequences of 2,500 elements with
+ * nothing in common. LARGE_STEPS, for a larger block, is lower, because very different sequences are better split.
+ * ALL_STEPS limits the whole comparison.
  */
 const BLOCK_STEPS = 8_000_000
 const LARGE_STEPS = 1_000_000
@@ -33,7 +34,10 @@ class Search {
   readonly runs: Run[] = []
   readonly #a: Int32Array
   readonly #b: Int32Array
-  /** The furthest position on each diagonal, from the start and from the end. Diagonal 0 is in the array's middle. */
+  /**
+   * The furthest position reached on each diagonal, searching from the start and from the end. Diagonal 0 is in the
+   * array's middle.
+   */
   #forward = new Int32Array(0)
   #backward = new Int32Array(0)
   #left: number
@@ -76,7 +80,7 @@ class Search {
     const snake = this.#middle(aFrom, aTo, bFrom, bTo)
     if (snake === undefined) {
       if (this.#left <= 0 || aTo - aFrom + bTo - bFrom <= BLOCK) return
-      // The halves of two versions of a text mostly correspond.
+      // In two versions of a text, the first halves mostly match, and so do the second halves.
       const [x, y] = [(aFrom + aTo) >> 1, (bFrom + bTo) >> 1]
       this.block(aFrom, x, bFrom, y)
       this.block(x, aTo, y, bTo)
@@ -182,7 +186,7 @@ function next(places: Int32Array, at: number, d: number, n: number, m: number, k
   return Math.max(byAcross, byDown)
 }
 
-/** Maps each value to the index of its only occurrence, in order; -1 for repeated values. */
+/** Maps each value, in order, to the index of its only occurrence; -1 for repeated values. */
 function placesOfUnique(values: Int32Array, from: number, to: number): Map<number, number> {
   const places = new Map<number, number>()
   for (let i = from; i < to; i++) places.set(values[i]!, places.has(values[i]!) ? -1 : i)
@@ -191,7 +195,10 @@ function placesOfUnique(values: Int32Array, from: number, to: number): Map<numbe
 
 /** Returns a longest subsequence in which `b` increases. The pairs must be sorted by `a`. */
 function longestRising<T extends { readonly b: number }>(pairs: readonly T[]): T[] {
-  /** The index of the last pair of the best chain of each length, and each pair's predecessor in its chain. */
+  /**
+   * For each chain length, the index of the best chain's last pair. For each pair, the preceding pair in the same
+   * chain.
+   */
   const ends: number[] = []
   const before: number[] = []
   for (const [i, { b }] of pairs.entries()) {

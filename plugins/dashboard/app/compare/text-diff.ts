@@ -17,7 +17,7 @@ const ALIKE = 0.4
 /** Step budget for the word comparisons of one pair of lines, counted as in sequence.ts. */
 const WORD_STEPS = 400_000
 
-/** Merges the lines of both texts. If one text is missing, all lines come from the other. */
+/** Merges the lines of both texts. If one text is missing, all lines come from the other text. */
 export function diffTexts(before: string | undefined, after: string | undefined): DiffLine[] {
   const [a, b] = [before?.split('\n') ?? [], after?.split('\n') ?? []]
   const [left, right] = numbered(a, b)

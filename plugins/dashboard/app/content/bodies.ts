@@ -1,4 +1,4 @@
-/** Span and trace bodies as the server sent them, with the positions of their parts. */
+/** Span and trace bodies as the server sent them, with the positions of the bodies' parts. */
 
 import { at, fetchText } from '../state/api.ts'
 import { type JsonNode, memberAt, nodeAt, parseExactly, sourceOf } from './json-text.ts'
@@ -16,7 +16,7 @@ export interface Body {
   readonly metadata: JsonNode | undefined
 }
 
-/** Id of the row that stands for the trace itself in a list of its spans. */
+/** Id of the row that represents the trace itself in a list of the trace's spans. */
 export const TRACE_ROW = 'trace'
 
 const MOST_CHARACTERS = 12_000_000
@@ -35,7 +35,7 @@ export function knownBody(path: string, version: string | number): Body | undefi
   return bodies.get(nameOf(path, version))
 }
 
-/** Loads a body. A stored span never changes; `version` identifies the state of a trace, which can change. */
+/** Loads a body. A stored span never changes. A trace can change, so `version` identifies the trace's state. */
 export async function loadBody(path: string, version: string | number, signal?: AbortSignal): Promise<Body> {
   const name = nameOf(path, version)
   const known = bodies.get(name)
@@ -88,7 +88,7 @@ export interface Conversation {
 
 const conversations = new WeakMap<Body, Conversation>()
 
-/** Reads a body's input and output as messages; each is undefined if it is not a conversation. */
+/** Reads a body's input and output as messages. A value that is not a conversation becomes undefined. */
 export function conversationOf(body: Body): Conversation {
   const known = conversations.get(body)
   if (known !== undefined) return known

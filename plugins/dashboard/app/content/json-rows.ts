@@ -1,4 +1,4 @@
-/** Lists JSON as rows. The members of an open value follow its row. */
+/** Lists JSON as rows. An open value's members follow the value's row. */
 import { countMembers, type JsonMember, type JsonNode, membersOf, nodeAt, readString } from './json-text.ts'
 
 /** The visitor's choices, keyed by row id. */

@@ -28,7 +28,7 @@ const KINDS: Readonly<Record<string, JsonKind>> = {
   n: 'null'
 }
 
-/** Returns the value that starts at `from`, after whitespace; undefined if there is none. */
+/** Returns the value at index `from`, skipping whitespace before the value; undefined if there is no value. */
 export function nodeAt(text: string, from = 0): JsonNode | undefined {
   const start = skipSpace(text, from)
   if (start >= text.length) return undefined
@@ -154,7 +154,7 @@ function isDelimiter(c: number): boolean {
   )
 }
 
-/** Matches numbers that JavaScript might print differently from their source. */
+/** Matches numbers that JavaScript might print differently from the source text. */
 const INEXACT = /[-\d.]{16,}|\d[eE]|\.\d*0(?!\d)|-0(?![\d.])/
 
 /** A number that JavaScript would not print exactly as sent. */

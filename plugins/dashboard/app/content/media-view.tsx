@@ -32,7 +32,7 @@ export function MediaView({ media, shown = false }: { media: Media; shown?: bool
   )
 }
 
-/** Saves the media through a blob URL as an attachment, so that the page never opens it. */
+/** Saves the media through a blob URL as an attachment, so that the browser never opens the file. */
 function saveMedia({ data }: Media, extension: string): void {
   const binary = atob(data.slice(data.indexOf(',') + 1).replace(/\s/g, ''))
   const bytes = Uint8Array.from(binary, character => character.charCodeAt(0))

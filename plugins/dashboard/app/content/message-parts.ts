@@ -109,7 +109,7 @@ export function readMessagePart(part: MessageFields): MessagePart[] {
   return Array.isArray(read) ? read : [read]
 }
 
-/** Recognises a part without a type by its fields. Gemini and Bedrock send such parts. */
+/** Recognises an untyped part by its fields. Gemini and Bedrock send such parts. */
 function untyped(part: MessageFields): MessagePart | MessagePart[] | undefined {
   if (part.thought === true && typeof part.text === 'string') return { kind: 'thinking', text: part.text }
   if (typeof part.text === 'string') return text(part)
@@ -126,7 +126,7 @@ function untyped(part: MessageFields): MessagePart | MessagePart[] | undefined {
   return undefined
 }
 
-/** Reads a tool's result as parts if it consists entirely of known parts, otherwise as a single value. */
+/** Reads a tool's result as parts if the result consists entirely of known parts, otherwise as a single value. */
 function resultContent(content: unknown): MessagePart[] {
   const value = unpackOutput(content)
   if (value === undefined) return []
@@ -156,7 +156,7 @@ function mimeOf(part: MessageFields): string | undefined {
   return pickText(source, 'media_type', 'mediaType', 'mimeType', 'mime_type')
 }
 
-/** Reads a file from a data URI, base64, an address, or an object that contains one of these. */
+/** Reads a file from a data URI, base64, an address, or an object that contains a data URI, base64 or an address. */
 function fileOf(source: unknown, type: string, label: string): MessagePart | undefined {
   if (isFields(source)) {
     const given = pick(source, 'url', 'data', 'uri', 'bytes', 'file_id', 'base64')

@@ -1,6 +1,6 @@
 /**
- * Reads a recorded input or output as messages if it is a conversation of a known shape. There is one shape per library
- * format. A shape reads a whole value or rejects it.
+ * Reads a recorded input or output as messages if the value is a conversation of a known shape. There is one shape per
+ * library format. A shape reads a whole value or rejects it.
  */
 
 import {
@@ -72,7 +72,7 @@ function chatMessage(fields: MessageFields): Message | undefined {
   }
   const parts = openAiParts(fields)
   const answered = pickText(fields, 'tool_call_id', 'toolCallId')
-  // A tool message is a single result, whatever parts its content has.
+  // A tool message is a single result, regardless of the parts in its content.
   if ((role === 'tool' || role === 'function') && !parts.some(({ kind }) => kind === 'result')) {
     return message(
       role,
@@ -82,7 +82,7 @@ function chatMessage(fields: MessageFields): Message | undefined {
   return message(role, parts, named(fields))
 }
 
-/** Messages of OpenAI's chat completions, and of Anthropic, the AI SDK and Bedrock, whose message parts differ. */
+/** Messages of OpenAI's chat completions, Anthropic, the AI SDK and Bedrock. Only the message parts differ. */
 const chat: Shape = { name: 'chat', read: value => each(value, chatMessage) }
 
 const choices: Shape = {
@@ -126,7 +126,7 @@ function responseItem(item: MessageFields): Message | undefined {
   return undefined
 }
 
-/** Items of OpenAI's Responses API, and its complete response. */
+/** Items of OpenAI's Responses API, and the API's complete response. */
 const responses: Shape = {
   name: 'responses',
   read(value) {
@@ -279,7 +279,7 @@ function langChainMessage(fields: MessageFields): Message | undefined {
   return chatMessage(joined)
 }
 
-/** LangChain messages with `type: human | ai | …`, or the lists of lists that its callbacks use. */
+/** LangChain messages with `type: human | ai | …`, or the lists of lists that LangChain's callbacks use. */
 const langChain: Shape = {
   name: 'langchain',
   read(value) {
@@ -319,7 +319,7 @@ export function toMessages(value: unknown, role: 'user' | 'assistant'): Message[
   return messages && nameResults(messages)
 }
 
-/** Names each result after its call, because a result itself records only the call's id. */
+/** Gives each result the name of its call, because a result records only the call's id. */
 function nameResults(messages: readonly Message[]): Message[] {
   const names = new Map<string, string>()
   return messages.map(message => {

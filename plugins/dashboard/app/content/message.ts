@@ -1,4 +1,4 @@
-/** Messages and their parts, independent of the library that recorded them. */
+/** Messages and their parts, independent of the library that recorded the messages. */
 
 import type { Media } from '../ui/media.ts'
 
@@ -14,7 +14,7 @@ export type MessagePart =
       readonly failed: boolean
     }
   | { readonly kind: 'media'; readonly media: Media }
-  /** A file or image stored elsewhere. The page shows its address, but never fetches it. */
+  /** A file or image stored elsewhere. The page shows the address, but never fetches the file. */
   | { readonly kind: 'link'; readonly label: string; readonly address: string }
   /** A part of an unknown kind, which is shown as JSON. */
   | { readonly kind: 'data'; readonly label: string; readonly value: unknown }

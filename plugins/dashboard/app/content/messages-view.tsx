@@ -16,7 +16,7 @@ import { LongText } from './text-view.tsx'
 interface Props {
   readonly messages: readonly Message[]
   readonly rendered: boolean
-  /** Number of leading messages to fold, and the name of the earlier step that they repeat. */
+  /** Number of leading messages to fold. `earlier` names the earlier step that also contains these messages. */
   readonly folded?: number
   readonly earlier?: string
 }
@@ -72,8 +72,8 @@ function sizeOf({ parts }: Message): number {
 }
 
 /**
- * Returns the number of messages to show, a function that shows more, and a ref to the end, which shows more when
- * visible.
+ * Returns the number of messages to show, a function that shows more, and a ref for the end of the list. More messages
+ * are shown when the end becomes visible.
  */
 function useProgress(total: number, size: (i: number) => number) {
   const advance = (from: number, most: number) => {

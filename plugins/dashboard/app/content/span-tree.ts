@@ -77,7 +77,7 @@ function spansInCircles(spans: readonly OutlineSpan[], nodes: ReadonlyMap<string
 /** Returns the rows that are visible with these folds. */
 export function visibleRows(roots: readonly Node[], folded: ReadonlySet<string>): Row[] {
   const rows: Row[] = []
-  // A stack replaces recursion, because a trace can be nested as deeply as it has spans.
+  // A stack replaces recursion, because the nesting can be as deep as the number of spans.
   const waiting: { node: Node; depth: number; place: number; siblings: number }[] = []
   const push = (nodes: readonly Node[], depth: number) => {
     for (let i = nodes.length - 1; i >= 0; i--) {
@@ -100,7 +100,7 @@ export function foldable(roots: readonly Node[]): string[] {
     .map(({ key }) => key)
 }
 
-/** Returns the span's ancestors. Folding any of them hides the span. */
+/** Returns the span's ancestors. Folding any ancestor hides the span. */
 export function ancestorsOf(roots: readonly Node[], key: string): string[] {
   const path: string[] = []
   for (const row of visibleRows(roots, new Set())) {

@@ -23,7 +23,7 @@ import { GroupsTable } from './groups-table.tsx'
 import { ScoreLines } from './score-lines.tsx'
 import { TimeCharts } from './time-charts.tsx'
 
-/** Refresh interval for numbers whose time range ends at the present. */
+/** Refresh interval for numbers whose time range ends now. */
 const RENEW_MS = 60_000
 
 export function OverviewPage({ slug }: { slug: string }) {

@@ -17,7 +17,7 @@ export function summaryOf({ dataType, count, shares, average }: ScoreOverTime): 
   return average === null ? '' : `mean ${formatScore(average)}`
 }
 
-/** Returns the most frequent values of a categorical score, at most `most`, and the sum of the rest. */
+/** Returns a categorical score's most frequent values (at most `most` of them) and the sum of the remaining values. */
 export function sharesOf(
   { shares, other }: ScoreOverTime,
   most: number

@@ -24,7 +24,7 @@ interface Props extends Showing {
   zoom(time: { readonly from: string; readonly to: string }): void
 }
 
-/** Latencies are approximate because they are counted in buckets. */
+/** Latencies are approximate, because the server counts latencies in buckets. */
 const about = (ms: number) => `≈ ${formatDuration(ms)}`
 
 export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Props) {
@@ -34,7 +34,7 @@ export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Pr
     const time = withTime(query, stepsBetween(answer, at, at))
     return `${list}${writeQuery(status === undefined ? time : narrowed(time, { status }))}`
   }
-  /** Query for the same traces with absolute times, because a relative range moves on but the chart does not. */
+  /** Query for the same traces with absolute times, because a relative range would move on while the chart does not. */
   const whole = withTime(query, stepsBetween(answer))
   const all = (status?: string) => `${list}${writeQuery(status === undefined ? whole : narrowed(whole, { status }))}`
   const of = (
@@ -153,7 +153,7 @@ interface TotalProps {
   format(value: number): string
   /** Label of the number, if several numbers are shown side by side. */
   readonly name?: string
-  /** Whether to show the change in percentage points, for a share. */
+  /** Whether to show the change in percentage points, because the value is a share. */
   readonly points?: boolean
 }
 
@@ -174,7 +174,7 @@ function TotalNumber({ value, before, format, name, points = false }: TotalProps
   )
 }
 
-/** Returns an empty string if the previous value was zero, because no ratio exists. */
+/** Returns an empty string if only the previous value is zero, because no ratio exists. */
 function ratioBetween(value: number, before: number): string {
   const change = changeOf(value, before)
   if (change === null) return value === before ? '±0' : ''

@@ -36,7 +36,9 @@ export function chartShares({ shares, other, dataType }: ScoreOverTime): ChartSe
   return others.some(each => each > 0) ? [...shown, { name: 'other values', values: others, tone: 'rest' }] : shown
 }
 
-/** Summarises a score's values. Empty for a categorical score with several values, which the legend shows. */
+/**
+ * Summarises a score's values. Empty for a categorical score with several values, because the legend shows the values.
+ */
 export function averageOf(score: ScoreOverTime): string {
   const { dataType, average } = score
   if (average === null) {

@@ -46,7 +46,7 @@ export function ScoredTraces({ slug, query, base, zone }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   const isPicked = hasPicks(query)
   useLayoutEffect(() => {
-    // After selecting a bar, the visitor expects to see its traces.
+    // After selecting a bar, the visitor expects to see the bar's traces.
     if (isPicked) heading.current?.scrollIntoView({ block: 'start' })
   }, [path])
   const now = new Date()

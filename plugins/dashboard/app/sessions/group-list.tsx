@@ -23,7 +23,7 @@ const WORDS = {
   users: { title: 'Users', one: 'user', field: 'userId' }
 } as const
 
-/** Recently viewed pages, so that going back shows them at once. */
+/** Cache of recently viewed pages, so that going back shows a page at once. */
 const KEPT = 10
 const pages = new Map<string, SessionPage | UserPage>()
 

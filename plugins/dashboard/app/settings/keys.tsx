@@ -15,7 +15,7 @@ import { Listing, RowAction } from './listing.tsx'
 
 type Asked = { what: 'create' } | { what: 'rotate' | 'revoke'; key: Key } | { what: 'show'; secret: string }
 
-/** Without a response the user cannot know whether a key was created, and its secret is shown only once. */
+/** Without a response, the user cannot know whether a key was created, and a new key's secret is shown only once. */
 const LOST_CREATION =
   'The key may have been made all the same: if it is in the list, revoke it, since nobody has seen it, and create another.'
 const LOST_ROTATION =
@@ -35,7 +35,7 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
   const [asked, setAsked] = useState<Asked | undefined>()
   const [all, setAll] = useState(false)
   const close = () => setAsked(undefined)
-  /** Keys revoked on this page. The list shows them as revoked before it reloads. */
+  /** Keys revoked on this page. The list shows these keys as revoked even before reloading. */
   const [ended, setEnded] = useState<ReadonlySet<string>>(new Set())
   const over = (key: Key) => setEnded(new Set([...ended, key.keyId]))
   const issue = async (

@@ -1,4 +1,4 @@
-/** A table of settings. Until its rows load, a waiting message or an error is shown. */
+/** A table of settings. Until the rows load, a loading message or an error is shown. */
 import type { ComponentChildren } from 'preact'
 import { Problem, Waiting } from '../ui/problem.tsx'
 
@@ -34,7 +34,7 @@ export function Listing({ loaded: { value, error, again }, what, columns, none, 
   )
 }
 
-/** A button in a row. `name`, which says what the row is, is for screen readers. */
+/** A button in a row. Screen readers announce `name`, which also identifies the row. */
 export function RowAction({ label, name, act }: { label: string; name: string; act(): unknown }) {
   return (
     <button type="button" class="link" aria-label={name} onClick={() => void act()}>

@@ -1,4 +1,6 @@
-/** Lists and invites the account's members. No mail is sent: an owner gets a link and passes it on. */
+/**
+ * Lists and invites the account's members. No mail is sent: an owner receives a link to pass on to the invited person.
+ */
 
 import { useState } from 'preact/hooks'
 import type { ProjectMember, Role } from '../contract.ts'

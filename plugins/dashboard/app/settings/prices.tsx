@@ -1,4 +1,4 @@
-/** Lists and sets prices of models, and lists models whose calls have no price. */
+/** Lists and sets model prices, and lists models whose calls have no price. */
 import { useState } from 'preact/hooks'
 import type { OwnPrice } from '../contract.ts'
 import { at, read, write } from '../state/api.ts'

@@ -1,4 +1,4 @@
-/** Renames, shares and deletes saved views. Views are created on the pages that they save. */
+/** Renames, shares and deletes saved views. A view is created on the page whose filters the view saves. */
 
 import { useState } from 'preact/hooks'
 import type { View } from '../contract.ts'

@@ -1,4 +1,4 @@
-/** Opens pages by name or id and runs commands, as a combobox in the ARIA pattern. */
+/** Opens pages by name or id and runs commands. Follows the ARIA combobox pattern. */
 
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, at, errorMessageOf, read } from '../state/api.ts'
@@ -60,7 +60,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
     const names = facets?.names ?? []
     const all = knownEntries({ slug, projects: known?.projects ?? [], views: views ?? [], names, commands })
     if (typed === '') return atFirst(all, recent)
-    // Entries found by the server are treated as matches even if their words do not match.
+    // Entries found by the server are treated as matches even if the entries' words do not match.
     const found = lookup.entries
     return inOrder(distinct([...found, ...matching(all, typed)]))
   }, [slug, known, theme, zone, views, facets, typed, recent, lookup.entries])

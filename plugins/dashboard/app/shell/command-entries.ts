@@ -37,7 +37,7 @@ export type Kind = keyof typeof KINDS
 export interface Entry {
   readonly kind: Kind
   readonly label: string
-  /** Additional words, which are searched too. */
+  /** Additional words to search. */
   readonly note?: string
   readonly target: { readonly address: string } | { readonly command: PageCommand }
 }
@@ -47,7 +47,7 @@ export interface Known {
   readonly projects: readonly VisitorProject[]
   readonly views: readonly View[]
   readonly names: readonly string[]
-  /** Commands that have an effect on this page for this visitor. */
+  /** Commands that are available to this visitor on this page. */
   readonly commands: readonly PageCommand[]
 }
 
@@ -121,8 +121,9 @@ const MOST_OF_KIND = 6
 const ORDER = Object.keys(KINDS) as readonly Kind[]
 
 /**
- * Returns the entries whose label or note contains every typed word, grouped by kind. Within a kind, labels that start
- * with the typed text come first, followed by entries in which a later word starts with it.
+ * Returns the matching entries, grouped by kind. An entry matches if its label or note contains every typed word.
+ * Within a kind, labels that start with the typed text come first, followed by entries in which a later word starts
+ * with the typed text.
  */
 export function matching(entries: readonly Entry[], text: string): Entry[] {
   const typed = fold(text)

@@ -1,4 +1,4 @@
-/** Redirects to a trace given only its id, as found in logs and alerts, if the visitor may see the trace's project. */
+/** Redirects to the trace with a given id, as found in logs and alerts, if the visitor may see the trace's project. */
 import { useEffect, useState } from 'preact/hooks'
 import { at, read } from '../state/api.ts'
 import { go, useArrival, usePlace } from '../state/navigation.ts'

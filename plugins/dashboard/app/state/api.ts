@@ -1,6 +1,6 @@
 /**
  * Requests to the server. If the server is unreachable or the session has expired, a read waits for the server or for a
- * new sign-in and then retries. A write waits only for a sign-in and reports any other failure at once.
+ * new sign-in, and is then retried. A write waits only for a sign-in and reports any other failure at once.
  */
 
 import type { Answer, Method, Outline, Parameters, Path } from '../contract.ts'
@@ -22,7 +22,7 @@ export class ApiError extends Error {
 export const connection = createStore<'fine' | 'lost'>('fine')
 /**
  * Set while the page waits for a sign-in, because the session has ended or because the action requires a recent
- * sign-in. The user may cancel only the latter.
+ * sign-in. The user can cancel only in the second case.
  */
 export const signInWanted = createStore<'no' | 'ended' | 'fresh' | 'cancelled'>('no')
 
@@ -137,7 +137,7 @@ export function isAway(error: unknown): boolean {
   return error instanceof ApiError && [0, 502, 503, 504].includes(error.status)
 }
 
-/** Resolves to whether the user signed in; false if they cancelled. */
+/** Resolves to true if the user signed in, and to false if the user cancelled. */
 function untilSignedIn(wanted: 'ended' | 'fresh', signal: AbortSignal | undefined): Promise<boolean> {
   signInWanted.set(wanted)
   return new Promise((resolve, reject) => {
@@ -167,7 +167,10 @@ export function errorMessageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Loads an outline. The address must not name a version, because the server may then report no change. */
+/**
+ * Loads an outline. The address must not contain a version. With a version, the server may report only that nothing has
+ * changed.
+ */
 export async function fetchOutline(
   address: ApiPath<'p/:slug/traces/:traceId/outline'>,
   signal: AbortSignal

@@ -1,9 +1,12 @@
-/** Loads parts of the page on first use, together with a file that contains their styles. */
+/** Loads parts of the page on first use, together with the style sheet of those parts. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { loadSession } from './session.ts'
 
-/** Loads a part. On failure, waits for the server and retries once. A new server version may not have the file. */
+/**
+ * Loads a part. On failure, waits for the server and retries once. If the server has been updated, the file may no
+ * longer exist.
+ */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load()
@@ -23,7 +26,7 @@ export interface Part<T> {
 
 const loaded = new Map<() => Promise<unknown>, unknown>()
 
-/** Loads a part for a component. Each part must always be passed the same `load` function. */
+/** Loads a part for a component. Callers must always pass the same `load` function for the same part. */
 export function usePart<T>(load: () => Promise<T>, wanted = true): Part<T> {
   const [, setTurn] = useState(0)
   const [error, setError] = useState<unknown>()

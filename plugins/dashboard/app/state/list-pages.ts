@@ -33,7 +33,9 @@ export interface Neighbour {
   readonly list: string
 }
 
-/** Returns the trace after (1) or before (-1) trace `id` in the list; undefined at the list's end. */
+/**
+ * Returns the trace after (1) or before (-1) the trace with this id in the list; undefined at either end of the list.
+ */
 export async function neighbourOf(
   slug: string,
   list: string,

@@ -11,7 +11,7 @@ export interface Loaded<T> {
   again(): void
 }
 
-/** Loads the data that `key` identifies, if defined. `known` returns a cached value. */
+/** Loads the data that `key` identifies, if `key` is defined. The `known` callback returns a cached value. */
 export function useLoad<T>(
   key: string | undefined,
   load: (signal: AbortSignal) => Promise<T>,

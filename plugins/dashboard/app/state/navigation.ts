@@ -23,7 +23,7 @@ const BASE = new URL(document.baseURI)
 /** Ends in a slash. */
 export const BASE_PATH = BASE.pathname
 
-/** Returns the server's URL, as used to reach this page. */
+/** Returns the URL at which the browser reached the server. */
 export function serverAddress(): string {
   return new URL('..', document.baseURI).href.replace(/\/$/, '')
 }
@@ -33,7 +33,7 @@ interface Remembered {
   focus: string | undefined
 }
 const remembered = new Map<string, Remembered>()
-/** Key of the history entry that last showed each address. */
+/** Maps each address to the key of the history entry that last showed this address. */
 const left = new Map<string, string>()
 let serial = 0
 const newKey = () => `${Date.now().toString(36)}-${++serial}`
@@ -141,7 +141,7 @@ export function useArrival(ready: boolean): void {
       scrollTo(0, scroll)
       const element = focus === undefined ? null : document.getElementById(focus)
       element?.focus({ preventScroll: true })
-      // The focused row may be a trace other than the one opened, outside the restored view.
+      // The focused row may belong to another trace than the opened trace, outside the restored view.
       const { top = 0, bottom = 0 } = element?.getBoundingClientRect() ?? {}
       if (top < 0 || bottom > innerHeight) element?.scrollIntoView({ block: 'center' })
     } else if (how === 'push') {

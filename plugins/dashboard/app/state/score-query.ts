@@ -1,4 +1,4 @@
-/** The query of the scores page, as written in its URL and in requests to the server. */
+/** The query of the scores page, as written in the page's URL and in requests to the server. */
 import { CHART_RANGES, isInstant } from './time-range.ts'
 
 /** The page's choices. All except `table` have the same names as in the server's query. */
@@ -74,7 +74,7 @@ export function withPicks(query: ScorePageQuery, picks: ScorePicks): ScorePageQu
 
 export const hasPicks = (query: ScorePageQuery): boolean => PICKS.some(name => query[name] !== undefined)
 
-/** Returns the query with charts shown as tables, or as charts. */
+/** Returns the query that shows tables if `asTable` is true, otherwise charts. */
 export function withTable({ table: _, ...rest }: ScorePageQuery, asTable: boolean): ScorePageQuery {
   return asTable ? { ...rest, table: '1' } : rest
 }

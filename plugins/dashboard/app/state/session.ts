@@ -31,7 +31,7 @@ export async function signOut(): Promise<void> {
   } catch {
     // Storage is blocked, so nothing was stored.
   }
-  // A user of a sign-in proxy must also sign out there.
+  // A user who signed in through a proxy must also sign out at the proxy.
   location.assign(new URL(elsewhere ?? 'sign-in?out', document.baseURI))
 }
 

@@ -1,4 +1,4 @@
-/** Starts the worker that searches and compares texts, because this work would block the page. */
+/** Starts the worker that searches and compares texts, because searches and comparisons would block the page. */
 
 declare const SEARCH_WORKER: string
 

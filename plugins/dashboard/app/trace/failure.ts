@@ -12,7 +12,10 @@ const TYPES = ['exception.type', 'error.type']
 const MESSAGES = ['exception.message', 'error.message', 'message', 'otel.status_description']
 const EVENTS = ['exception', 'error']
 
-/** Returns the failure that attributes and events, as nodes of `text`, describe; undefined if none. */
+/**
+ * Returns the failure that the attributes and events describe; undefined if they describe none. Both are nodes of
+ * `text`.
+ */
 export function failureOf(
   text: string,
   attributes: JsonNode | undefined,

@@ -7,7 +7,10 @@ import type { Hits } from './search.ts'
 const LIMIT_MS = 2000
 
 export type Question =
-  /** The URL of the texts, and the span names. The worker fetches the texts because they could block the page. */
+  /**
+   * The URL of the texts, and the span names. The worker fetches the texts because loading long texts could block the
+   * page.
+   */
   | { readonly kind: 'texts'; readonly url: string; readonly names: Readonly<Record<string, string>> }
   | { readonly kind: 'find'; readonly turn: number; readonly pattern: string }
 export interface Found {

@@ -1,7 +1,10 @@
 /** Describes the spans of a trace that were not stored because the trace exceeded the limit. */
 import { formatCount } from '../ui/format.ts'
 
-/** Returns `126 not stored (123 custom, 3 llm)`; undefined if `metadata.spoor`, which may be anything, has no count. */
+/**
+ * Returns a note such as `126 not stored (123 custom, 3 llm)`. Returns undefined if `metadata.spoor`, which may contain
+ * any value, has no count.
+ */
 export function describeLeftOut({ spoor }: Readonly<Record<string, unknown>>): string | undefined {
   const { spansLeftOut: mark } = Object(spoor) as { readonly spansLeftOut?: unknown }
   const { count, kinds } = Object(mark) as { readonly count?: unknown; readonly kinds?: unknown }

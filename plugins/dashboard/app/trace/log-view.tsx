@@ -1,4 +1,4 @@
-/** Lists spans in order of time, one per line, with the start of their output. */
+/** Lists spans in chronological order, one per line, each with the start of its output. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { type Body, knownBody, loadBody, pathOfBody } from '../content/bodies.ts'

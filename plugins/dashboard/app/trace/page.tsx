@@ -33,7 +33,7 @@ interface Props {
 }
 
 const RUNNING_MS = 1000
-/** Matches of an expression are also highlighted in the texts if the search took at most this long. */
+/** Matches of a regular expression are also highlighted in the texts if the search took at most this long. */
 const MARKING_MS = 200
 const loadAnnotate = () => import('./annotate.tsx')
 const loadLogView = () => import('./log-view.tsx')
@@ -148,7 +148,7 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
   const [searchMs, setSearchMs] = useState(0)
   const pattern = useMemo(() => {
     const found = text === '' || hits === undefined ? undefined : readPattern(text)
-    // An expression that took the worker a long time would block the page.
+    // A regular expression that took the worker a long time would block the page.
     return found !== undefined && 'expression' in found && searchMs > MARKING_MS ? undefined : found
   }, [text, hits])
   const find = useMemo(() => pattern && ((value: string) => findMarks(value, pattern, 100)), [pattern])

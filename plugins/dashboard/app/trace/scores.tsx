@@ -90,7 +90,7 @@ export function TraceScores({ slug, outline, spanId, zone, annotate, select, cha
   )
 }
 
-/** Members may delete their own annotations, and owners any score. The server enforces this rule. */
+/** Members may delete their own annotations, and owners may delete any score. The server enforces this rule. */
 function mayDelete(slug: string, score: Score): boolean {
   if (may(slug, 'owner')) return true
   return score.source === 'annotation' && score.own !== false && may(slug, 'member')

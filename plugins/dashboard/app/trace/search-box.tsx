@@ -46,8 +46,8 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
       }
       let answer = await finder.current.find(text)
       if (answer.failed && !stop.signal.aborted) {
-        // If the server is unreachable, this read waits for it to come back; if the session has ended, it prompts the
-        // user to sign in.
+        // If the server is unreachable, this read waits until the server is reachable again. If the session has ended,
+        // the read prompts the user to sign in.
         await read(at('p/:slug/traces/:traceId/outline', trace, `version=${encodeURIComponent(outline.version)}`), {
           signal: stop.signal
         })

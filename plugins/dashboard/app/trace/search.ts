@@ -47,7 +47,10 @@ export function makeSearchable(name: string, { id, input, output, attributes, ev
 
 export type Pattern = { readonly plain: string } | { readonly expression: RegExp }
 
-/** Reads `/…/` as an expression and other text as a case-insensitive literal; undefined for an invalid expression. */
+/**
+ * Reads `/…/` as a regular expression and other text as a case-insensitive literal. Returns undefined for an invalid
+ * expression.
+ */
 export function readPattern(text: string): Pattern | undefined {
   const [, source, flags] = /^\/(.+)\/([ims]*)$/s.exec(text) ?? []
   if (source === undefined) return { plain: text.toLowerCase() }

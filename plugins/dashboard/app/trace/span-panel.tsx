@@ -42,7 +42,7 @@ export function SpanPanel(props: Props) {
   const isTrace = selected === TRACE_ROW
   const { texts } = useStore(preferences)
   const path = isTrace || span !== undefined ? pathOfBody(slug, outline.trace.id, selected) : undefined
-  // Spans never change, but a trace's output and metadata may.
+  // Spans never change, but a trace's output and metadata may change.
   const version = isTrace ? outline.version : 0
   const loaded = useLoad(
     path && `${path}@${version}`,

@@ -1,4 +1,4 @@
-/** A trace's facts, which link to traces that share them, and its actions. */
+/** A trace's facts and actions. Facts link to the traces that share them. */
 
 import { useState } from 'preact/hooks'
 import { conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
@@ -258,7 +258,7 @@ interface WayProps {
   readonly page?: (value: string) => string
 }
 
-/** A fact that links to the traces that share it, and to its own page if it has one. */
+/** A fact with a link to the traces that share the fact, and a link to the fact's own page, if any. */
 function Way({ slug, name, filter, value, page }: WayProps) {
   if (value === null) return null
   const list = addressOf(slug, filter, value)

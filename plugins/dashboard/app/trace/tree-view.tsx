@@ -1,4 +1,4 @@
-/** The spans as a tree, each with a bar for its time. */
+/** The spans as a tree, each with a bar on the time axis. */
 
 import { useRef, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'

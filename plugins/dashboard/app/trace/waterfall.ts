@@ -1,5 +1,5 @@
 import type { OutlineSpan } from '../contract.ts'
-/** Computes the bars of a waterfall, as shares of its width from 0 to 1. */
+/** Computes the bars of a waterfall, as shares of the waterfall's width, from 0 to 1. */
 
 export interface WaterfallFrame {
   /** Epoch ms. */
@@ -48,7 +48,7 @@ export function ticks(frame: WaterfallFrame, origin: number, most: number): numb
 const MINUTE = 60_000
 const STEPS = [15_000, 30_000, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE]
 
-/** Returns 1, 2 or 5 times a power of ten up to 10 s, and customary clock intervals above. */
+/** Returns 1, 2 or 5 times a power of ten up to 10 s, and a customary clock interval above 10 s. */
 function roundStep(ms: number): number {
   if (ms > 10_000) {
     const found = STEPS.find(step => step >= ms)
@@ -65,9 +65,9 @@ function roundTen(value: number): number {
 }
 
 /**
- * Returns the critical path: the spans that determined when the trace ended. Among the roots, it consists of the span
- * that ended last, then the last span to end before that span started, and so on. The same rule then selects children
- * of each span on the path.
+ * Returns the critical path: the spans that determined when the trace ended. Among the roots, the path consists of the
+ * span that ended last, then the last span to end before that span started, and so on. The same rule then selects
+ * children of each span on the path.
  */
 export function criticalPath(spans: readonly OutlineSpan[]): Set<string> {
   const children = new Map<string | null, OutlineSpan[]>()

@@ -1,4 +1,4 @@
-/** Icons and buttons. Text beside each icon, or its label, carries the same meaning. */
+/** Icons and buttons. Text beside each icon, or the icon's label, carries the same meaning. */
 import type { ComponentChildren } from 'preact'
 
 /** Icon paths in a 16 × 16 grid. */

@@ -1,4 +1,7 @@
-/** Modal dialogs and their forms. The browser keeps the focus inside a dialog and restores it afterwards. */
+/**
+ * Modal dialogs and their forms. The browser keeps the focus inside a dialog and restores the previous focus
+ * afterwards.
+ */
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'

@@ -31,7 +31,7 @@ export function Moment({ iso, zone, now = new Date(), text = shortTime(iso, zone
   )
 }
 
-/** Shows a UTC day whose time is unknown. */
+/** Shows a UTC day for which no time is known. */
 export function Day({ iso }: { iso: string }) {
   return (
     <time dateTime={iso.slice(0, 10)} title={`${iso.slice(0, 10)}, UTC`}>

@@ -19,7 +19,7 @@ interface Props {
   readonly facets: Facets | undefined
   /** Number of traces for each choice, once loaded. */
   readonly counts?: FacetCounts | undefined
-  /** Filters to offer, by default all. */
+  /** Filters to offer. By default, all filters. */
   readonly only?: readonly Filter[]
   /** Time ranges to offer. By default, the list's ranges and all time. */
   readonly ranges?: readonly string[]

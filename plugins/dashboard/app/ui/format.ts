@@ -9,14 +9,16 @@ export function formatCount(count: number): string {
   return integer.format(count)
 }
 
-/** Returns `1 span`, `12 spans`. */
+/** Formats a count with its noun: `1 span`, `12 spans`. */
 interface Usage {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly totalTokens: number
 }
 
-/** Whether input and output are known. The API answers 0 for both if the sender stated only a total. */
+/**
+ * Whether the input and output token counts are known. The API returns 0 for both if the sender stated only a total.
+ */
 export const knowsParts = ({ inputTokens, outputTokens }: Usage): boolean => inputTokens > 0 || outputTokens > 0
 
 /** Formats the input or output tokens, which are unknown if only a total is known. */
@@ -27,7 +29,7 @@ export function formatCounted(count: number, noun: string, plural = `${noun}s`):
   return `${formatCount(count)} ${count === 1 ? noun : plural}`
 }
 
-/** Returns `640 ms`, `4.21 s`, `3 min 20 s`, `5 h 12 min`, `3 d 4 h`. */
+/** Formats a duration: `640 ms`, `4.21 s`, `3 min 20 s`, `5 h 12 min`, `3 d 4 h`. */
 export function formatDuration(ms: number | null): string {
   if (ms === null || !Number.isFinite(ms)) return NONE
   if (ms < 0) return `−${formatDuration(-ms)}`
@@ -48,7 +50,10 @@ function both(large: number, largeUnit: string, small: number, smallUnit: string
   return small === 0 ? first : `${first} ${small} ${smallUnit}`
 }
 
-/** Returns three significant digits, and at least four decimals below ten cents: `$0.0290`, `$0.00123`, `$1,204.50`. */
+/**
+ * Formats a cost with two decimals or, below ten cents, with three significant digits and at least four decimals:
+ * `$1,204.50`, `$0.0290`, `$0.00123`.
+ */
 export function formatCost(usd: number | null): string {
   if (usd === null || !Number.isFinite(usd)) return NONE
   if (usd === 0) return '$0'
@@ -58,7 +63,7 @@ export function formatCost(usd: number | null): string {
   return `$${usd.toFixed(Math.max(4, Math.min(digits, 8)))}`
 }
 
-/** Uses decimal units, as limits do: `812 B`, `18.4 kB`, `1.2 MB`. */
+/** Formats a size in decimal units: `812 B`, `18.4 kB`, `1.2 MB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`
   const units = ['kB', 'MB', 'GB', 'TB', 'PB']

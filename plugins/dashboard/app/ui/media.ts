@@ -22,7 +22,7 @@ export function readDataUri(uri: string): Media | undefined {
   return mediaOf(match[1] ?? 'application/octet-stream', uri.slice(match[0].length))
 }
 
-/** Classifies base64 by the given type and not by its content, so that a script is never treated as an image. */
+/** Classifies base64 data by the given type, not by content, so that a script is never treated as an image. */
 export function mediaOf(type: string, base64: string): Media | undefined {
   const mime = type.toLowerCase()
   const payload = base64.replace(/-/g, '+').replace(/_/g, '/')

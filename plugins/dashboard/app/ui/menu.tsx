@@ -1,4 +1,4 @@
-/** A button with a menu in the ARIA pattern: arrow keys move, Escape and Tab close. */
+/** A button with a menu. Follows the ARIA pattern: arrow keys move the focus, and Escape and Tab close the menu. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from './controls.tsx'
@@ -19,7 +19,7 @@ export interface MenuItem {
 
 interface MenuProps {
   readonly label: ComponentChildren
-  /** Whether an arrow down follows the label. */
+  /** Whether a down arrow follows the label. */
   readonly down?: boolean
   /** Name for screen readers, if the label is an icon. */
   readonly name?: string
@@ -40,7 +40,7 @@ export function Menu({ label, down = false, name, items, class: kind = '', end =
     const all = entries()
     all[(index + all.length) % all.length]?.focus()
   }
-  // A layout effect: if Escape were pressed before an ordinary effect ran, it would navigate away from the page.
+  // This is a layout effect, because pressing Escape before an ordinary effect ran would navigate away from the page.
   useLayoutEffect(() => {
     if (!open) return
     const checked = entries().findIndex(entry => entry.getAttribute('aria-checked') === 'true')

@@ -1,6 +1,6 @@
 /**
- * A block of long content whose elements exist only near the viewport. Farther away, the block keeps its height, so
- * that nothing moves, and its state, so that it looks the same when it is rendered again.
+ * A block of long content whose elements exist only near the viewport. Farther away, the block keeps its height and its
+ * state, so that nothing moves and the block looks the same when rendered again.
  */
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks'
@@ -47,7 +47,7 @@ export function useKept<T>(name: string, initial: T): readonly [T, (value: T) =>
   ]
 }
 
-/** Returns the stored state of nested blocks, which is kept while the outer block is not rendered. */
+/** Returns the stored state of nested blocks. The state is kept while the outer block is not rendered. */
 export function useKeeping(name: string): Kept {
   const outer = useContext(Keeping)
   const own = useRef<Kept>(undefined)

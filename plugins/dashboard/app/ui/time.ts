@@ -38,13 +38,13 @@ export function timeFieldsOf(at: Date, zone: Zone): TimeFields {
 export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const two = (value: number) => String(value).padStart(2, '0')
 
-/** Returns `09:41:07`. */
+/** Formats the time of day: `09:41:07`. */
 export function clockTime(iso: string, zone: Zone, withMs = false): string {
   const { hour, minute, second, ms } = timeFieldsOf(new Date(iso), zone)
   return `${two(hour)}:${two(minute)}:${two(second)}${withMs ? `.${String(ms).padStart(3, '0')}` : ''}`
 }
 
-/** Returns `09:41:07` for a time today, otherwise adds as much of the date as needed. */
+/** Formats a time today as `09:41:07`, and any other time with as much of the date as needed. */
 export function shortTime(iso: string, zone: Zone, now: Date): string {
   const at = timeFieldsOf(new Date(iso), zone)
   const today = timeFieldsOf(now, zone)
@@ -54,13 +54,13 @@ export function shortTime(iso: string, zone: Zone, now: Date): string {
   return clock
 }
 
-/** Returns a UTC day: `25 Nov 2026`. */
+/** Formats a UTC day: `25 Nov 2026`. */
 export function dayName(iso: string): string {
   const { day, month, year } = timeFieldsOf(new Date(iso), 'utc')
   return `${day} ${MONTHS[month]} ${year}`
 }
 
-/** Returns the full time: `2026-11-25 09:41:07.123 UTC`, or with the offset of the visitor's zone. */
+/** Formats the full time: `2026-11-25 09:41:07.123 UTC`, or local time with the offset of the visitor's zone. */
 export function fullTime(iso: string, zone: Zone): string {
   const date = new Date(iso)
   const { year, month, day } = timeFieldsOf(date, zone)
@@ -69,7 +69,7 @@ export function fullTime(iso: string, zone: Zone): string {
   return `${year}-${two(month + 1)}-${two(day)} ${clockTime(iso, zone, true)}${micro} ${zone === 'utc' ? 'UTC' : offsetName(date)}`
 }
 
-/** Returns `UTC+02:00`. */
+/** Formats a zone's offset: `UTC+02:00`. */
 export function offsetName(at: Date): string {
   return zoneName(-at.getTimezoneOffset())
 }
@@ -96,7 +96,7 @@ export function fromInput(text: string, zone: Zone): string | undefined {
   return Number.isNaN(at.getTime()) ? undefined : at.toISOString()
 }
 
-/** Returns `just now`, `4 min ago`, `3 h ago`, `2 d ago`. */
+/** Formats the age of a time: `just now`, `4 min ago`, `3 h ago`, `2 d ago`. */
 export function ago(iso: string, now: number): string {
   const s = (now - Date.parse(iso)) / 1000
   if (s < 45) return 'just now'

@@ -1,11 +1,11 @@
 /**
  * Parses Markdown into a tree of the few elements that the page draws. HTML stays text, links may only use `https:`,
  * `http:` and `mailto:`, and images must be data URIs, so nothing needs sanitising. Existing parsers are four times as
- * large as this parser and take quadratic time for some texts; this parser takes linear time. It supports CommonMark
- * and GitHub's tables, tasks and strikethrough, but not HTML, entities or bare e-mail addresses, which stay text. Line
- * breaks are kept, as people and models intend.
+ * large as this parser and take quadratic time for some texts; this parser takes linear time. The parser supports
+ * CommonMark and GitHub's tables, tasks and strikethrough, but not HTML, entities or bare e-mail addresses, which stay
+ * text. Line breaks are kept, because people and models intend them.
  *
- * Blocks are parsed line by line. The lines of a quote or list item are collected without their markers and parsed as
+ * Blocks are parsed line by line. The lines of a quote or list item are collected without the markers and parsed as
  * blocks, so each line is read once per nesting level.
  */
 
@@ -65,7 +65,8 @@ function markerOf(line: string): Marker | undefined {
   const [marks, bullet, number, end] = match
   const after = line.slice(marks.length)
   const space = indentOf(after)
-  // With five or more columns of space, the item starts with indented code, and the marker includes only one column.
+  // If five or more columns of space follow the marker, the item starts with indented code, and the marker includes
+  // only one of these columns.
   const width = space >= 1 && space <= 4 ? space : 1
   return {
     mark: bullet ?? (end as string),
@@ -127,7 +128,7 @@ function blocksOf(lines: readonly string[], reading: Reading): Markdown[] {
   return found
 }
 
-/** Returns the block that starts at a line, if any, and the index of the line after it. */
+/** Returns the block that starts at a line, if any, and the index of the line after the block. */
 function blockAt(lines: readonly string[], at: number, reading: Reading): [Markdown | undefined, number] {
   const line = lines[at] as string
   if (isBlank(line) || isDefinition(line)) return [undefined, at + 1]
@@ -230,7 +231,10 @@ interface Item {
 
 type Read = (lines: readonly string[]) => Markdown[]
 
-/** Returns the list that starts at a line, and the index of the line after it. `read` parses an item's blocks. */
+/**
+ * Returns the list that starts at a line, and the index of the line after the list. The `read` callback parses an
+ * item's blocks.
+ */
 function listAt(lines: readonly string[], at: number, read: Read): [Markdown, number] {
   const first = markerOf(lines[at] as string) as Marker
   const items: Item[] = []
@@ -251,7 +255,7 @@ function listAt(lines: readonly string[], at: number, read: Read): [Markdown, nu
   return [first.start === undefined ? { tag: 'ul', children } : { tag: 'ol', start: first.start, children }, end]
 }
 
-/** Returns an item's lines without marker and indentation, and the index of the line after it. */
+/** Returns an item's lines without marker and indentation, and the index of the line after the item. */
 function itemAt(lines: readonly string[], at: number, { column, mark, rest }: Marker): [Item, number] {
   const item: Item = { lines: [rest], isApart: false }
   let fence = fenceAfter(rest, undefined)

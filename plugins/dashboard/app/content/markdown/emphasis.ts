@@ -24,7 +24,7 @@ export interface Mark {
 export function matchMarks(bottom: Mark | undefined, last: Mark | undefined): void {
   let mark = last
   while (mark !== undefined && mark.previous !== bottom) mark = mark.previous
-  /** For each kind of closer, the position up to which no opener exists, so that no mark is searched many times. */
+  /** For each kind of closer, the position up to which no opener exists, so that no search is repeated. */
   const searched = new Map<string, number>()
   while (mark !== undefined) {
     if (!mark.canClose) {

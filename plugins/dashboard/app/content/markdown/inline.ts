@@ -1,7 +1,7 @@
 /**
  * Parses the content of a line of Markdown: emphasis, code, links, images. The text becomes a flat list of pieces, in
- * which matching marks record the emphasis that they open and close (emphasis.ts). A final pass builds the tree. Each
- * step takes linear time.
+ * which matching marks record the emphasis that these marks open and close (emphasis.ts). A final pass builds the tree.
+ * Each step takes linear time.
  */
 import { readDataUri } from '../../ui/media.ts'
 import { type Mark, matchMarks } from './emphasis.ts'

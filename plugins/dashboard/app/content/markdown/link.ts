@@ -41,7 +41,9 @@ const LONGEST_TITLE = 1000
 const LONGEST_NAME = 200
 const MOST_PARENTHESES = 32
 
-/** Reads the target after the `]` of a label: `(address "title")`, `[name]`, or nothing if the label is a name. */
+/**
+ * Reads the target after the `]` of a label: `(address "title")`, `[name]`, or nothing if the label itself is the name.
+ */
 export function targetAt(text: string, at: number, label: string, definitions: Definitions): Target | undefined {
   if (text[at] === '(') {
     const target = addressAt(text, at + 1)
