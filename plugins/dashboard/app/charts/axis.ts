@@ -1,6 +1,6 @@
 /** The horizontal axis of a chart: time steps or other slots, all of equal width. */
 import type { SeriesAnswer, Step } from '../contract.ts'
-import { clockTime, timeFieldsOf, MONTHS, offsetName, type Zone, zoneName } from '../ui/time.ts'
+import { clockTime, MONTHS, offsetName, timeFieldsOf, type Zone, zoneName } from '../ui/time.ts'
 
 export interface Tick {
   /** Index of the slot where the tick is drawn. */
