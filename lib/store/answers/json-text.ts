@@ -3,7 +3,7 @@
 /** Encodes any string, or null, as JSON. */
 export const text = (value: string | null): string => (value === null ? 'null' : JSON.stringify(value))
 
-/** Encodes a string that needs no escaping (an id, a time, an internal keyword), or null, as JSON. */
+/** Encodes null, or a string that needs no escaping (an id, a time or an internal keyword), as JSON. */
 export const plain = (value: string | null): string => (value === null ? 'null' : `"${value}"`)
 
 /** Returns the value of a json column unchanged, or `absent` for null. */

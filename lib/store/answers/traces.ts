@@ -32,7 +32,7 @@ type SingleRow = DetailRow<StoredTraceRow & Apart, AuthoredScore>
 /**
  * Columns of whole traces, from the tables traces as t, spans as s and scores as c. A `full join on false` concatenates
  * the rows of the three tables. A single statement sees one snapshot, so no write can come between a trace and its
- * spans. Three statements would also use more of PostgreSQL's time (test/bench/RESULTS.md, "JSON text").
+ * spans. Three statements would also take PostgreSQL more time (test/bench/RESULTS.md, "JSON text").
  */
 const HEAD_COLUMNS = `
   case when t.seq is not null then 'trace' when s.id is not null then 'span' else 'score' end as part,
@@ -84,7 +84,7 @@ export interface ShownTrace {
   readonly scores: readonly AuthoredScore[]
 }
 
-/** A score and the user who gave it in the dashboard. Only the dashboard shows the user. */
+/** A score, with the user who gave the score in the dashboard. Only the dashboard shows the user. */
 export interface AuthoredScore extends ScoreRow {
   readonly authorId: number | null
 }
@@ -175,12 +175,13 @@ export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Pro
   return pieces.end()
 }
 
-/** Takes the next part of a response: its beginning, a span, or its end. Each character is one byte. */
+/** Called with each part of a response in turn: the beginning, each span, and the end. Each character is one byte. */
 export type WritePart = (part: string) => Promise<void>
 
 /**
- * Writes a whole trace part by part, so that few of its spans are in memory at once. All parts show the trace as of one
- * moment, because one transaction reads them. Returns false, and writes nothing, if the project has no such trace.
+ * Writes a whole trace part by part, so that few of its spans are in memory at once. All parts are read in one
+ * transaction and therefore show the same state of the trace. Returns false, and writes nothing, if the project has no
+ * such trace.
  */
 export function streamTrace(
   sql: Sql,
@@ -198,7 +199,7 @@ export function streamTrace(
     const [trace, ...scores] = (found as readonly RawRow[]).map(row => reader.row<SingleRow & Seq>(row))
     if (trace?.part !== 'trace') return false
     if (trace.hasMessages) {
-      // Messages may belong to any span, and the trace may take its own texts from them.
+      // Messages may belong to any span, and the trace's own texts may come from messages.
       const whole = (await fetchTrace(sql, projectId, traceId))!
       for (const piece of await renderPieces(whole, parts)) await write(piece.toString('latin1'))
       return true
@@ -280,10 +281,10 @@ export interface SizedTrace extends ShownTrace {
   readonly spans: readonly SizedSpan[]
 }
 
-/** A trace with more bytes has its packed texts unpacked one group after another. */
+/** If a trace has more bytes, its packed texts are unpacked one group at a time. */
 const LONG_BYTES = 8 * 1024 * 1024
 
-/** Returns a trace with the sizes of its texts, most of which are not read. */
+/** Returns a trace with the sizes of its texts. Most texts are not read. */
 export async function readSizedTrace(
   sql: Sql,
   projectId: number,
@@ -298,8 +299,8 @@ export async function readSizedTrace(
   const more = sql`, t.seq as "traceSeq"`
   const rows = await selectTraceDetail(sql, projectId, traceId, names, { texts, columns, more })
   const [first]: readonly (SingleRow & Partial<Seq>)[] = rows
-  // Messages are shown for spans without texts of their own. While texts are packed, their sizes do not reveal which
-  // spans lack texts.
+  // Messages are shown for spans without texts of their own. Packed texts must be unpacked to determine which spans
+  // have no texts.
   const needsTexts = first?.part === 'trace' && first.hasMessages
   const shown = needsTexts
     ? await readShownTrace(sql, projectId, traceId, names)
@@ -326,7 +327,7 @@ const sizesOf = ({ input, output, attributes, events }: SpanTexts): Sizes => ({
 
 type Sized = Pick<SpanRow, 'input' | 'output'> & Partial<Pick<SpanRow, 'attributes' | 'events'> & Sizes>
 
-/** Computes the sizes that a row lacks because its texts were packed or were read. */
+/** Computes sizes that are missing from a row because its texts were packed or were read in full. */
 function withSizes<T extends Sized>(row: T): T & Sizes {
   return {
     ...row,

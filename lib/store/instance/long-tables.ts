@@ -7,8 +7,8 @@ import type { Numbers, Restoration } from './restoration.ts'
 const PAGE_ROWS = 1000
 
 /**
- * Reads messages that arrived as log records and whose trace does not exist. They wait only a few minutes for their
- * spans, so few exist. Messages of existing traces are part of the traces' export lines.
+ * Reads messages that arrived as log records and whose trace does not exist. Such messages wait only a few minutes for
+ * their spans, so few exist. Messages of existing traces are part of the traces' export lines.
  */
 export async function* readStrayMessages(sql: Sql, projectId: number): AsyncGenerator<readonly PlacedMessages[]> {
   let last: PlacedMessages | undefined

@@ -61,6 +61,9 @@ function asked(sql: Sql, subjects: readonly Subject[]) {
 
 const waitS = (sql: Sql) => sql`ceil(extract(epoch from max(until) - now()))::int as "waitS"`
 
-/** Caps the wait at the window's length, because a statement that waited for a lock starts from an earlier time. */
+/**
+ * Caps the wait at the window's length. A statement that waited for a lock uses the time at which the statement
+ * started, so the computed wait could be longer.
+ */
 const seconds = (waitS: number | null): number | undefined =>
   waitS === null ? undefined : Math.min(Math.max(1, waitS), WINDOW_MINUTES * 60)

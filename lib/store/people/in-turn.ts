@@ -1,6 +1,6 @@
 /**
- * Serializes changes to memberships, and to members' links and passwords. The rule that owners get no access to each
- * other's accounts depends on memberships that a statement reads. A statement does not see rows committed after it
+ * Serializes changes to memberships, and to members' links and passwords. To enforce the rule that owners get no access
+ * to each other's accounts, statements read memberships. A statement does not see rows committed after the statement
  * began, so a separate statement takes the lock first.
  */
 import type { Sql } from 'postgres'

@@ -1,6 +1,6 @@
 /**
  * Members of an account, as an owner sees and changes them. An owner can neither add a user from another owner's
- * account nor get a link for that user, because the link would open the other account too.
+ * account nor create a link for that user, because the link would also give access to the other account.
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
@@ -118,7 +118,7 @@ export type MemberChange = 'done' | 'missing' | 'last'
 
 /**
  * Returns steps that find the account's other owners. The rows are locked and reread, so that one owner remains if two
- * leave at the same time.
+ * owners leave at the same time.
  */
 const otherOwners = (sql: Sql, accountId: number, userId: number) => sql`
   owners as (

@@ -12,9 +12,10 @@ import { KnownFloors } from './known-floors.ts'
 import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize } from './rankings.ts'
 
 /**
- * A project's rankings are cut after `first` operations on the project since the process started, and again after every
- * `each` more. To cut a ranking, PostgreSQL reads the index entries above its floor, at most `size.most` + 1. Floors
- * raised by other processes are read more often, after every `read` operations on all projects.
+ * Since the process started, a project's rankings are cut after the first 4,096 operations on the project (`first`),
+ * and then once per 262,144 operations (`each`). To cut a ranking, PostgreSQL reads at most `size.most` + 1 index
+ * entries above the ranking's floor. Other processes also raise floors, so all floors are reread more often: once per
+ * 16,384 operations across all projects (the `read` option).
  */
 const CUTS = { first: 4_096, each: 262_144, read: 16_384, size: RANKING_SIZE }
 const TIMEOUT_MS = 30_000
@@ -62,7 +63,7 @@ export class RankingCuts {
     if (!this.#isAtWork && !this.#isClosing) void this.#work()
   }
 
-  /** Aborts the work in flight and starts no more. */
+  /** Aborts the work in flight and starts no further work. */
   close(): void {
     this.#isClosing = true
     void this.#sql?.end({ timeout: 0 })

@@ -299,7 +299,7 @@ class Search {
 
 const nameOf = ({ seq, startedMs }: SegmentMember): string => `${seq} ${startedMs}`
 
-/** Returns the first items that total at most `most` bytes, but at least one item. */
+/** Returns as many leading items as fit in `most` bytes, but at least one item. */
 function firstOf<T extends { readonly bytes: number }>(items: readonly T[], most: number): T[] {
   let bytes = 0
   return items.filter((item, i) => {

@@ -33,12 +33,12 @@ export async function readTotal(sql: Sql, projectId: number, period: Period, fil
 }
 
 /**
- * Reads the sums of each group. Groups with the most traces come first; a final entry sums the `others` remaining
- * groups. Names beyond the limits of lib/rollups/name-limits.ts count as one group.
+ * Reads the sums of each group. Groups with the most traces come first. A final entry sums all remaining groups;
+ * `others` is their number. Names beyond the limits of lib/rollups/name-limits.ts count as one group.
  */
 export async function readTotals(sql: Sql, projectId: number, period: Period, split: Split, filters: ChartFilters) {
   const key = sql(split)
-  // A row without a name sums the names beyond the limits of lib/rollups/name-limits.ts.
+  // A row without a name contains the sums for all names beyond the limits of lib/rollups/name-limits.ts.
   const isRest = split === 'name' ? sql`name is null` : sql`false`
   const rows = await sql<(GroupSums & { others: number })[]>`
     with counted as materialized (
