@@ -1,6 +1,6 @@
 /**
- * Computes the amounts that an ended trace adds to each rollup sum: in code for the write path, and in SQL for stored
- * traces.
+ * Computes the amounts that an ended trace adds to each rollup sum. The write path computes them in TypeScript; for
+ * stored traces, SQL computes them.
  */
 import { latencyInSql } from './latency.ts'
 

@@ -22,7 +22,7 @@ export const BOUNDS: readonly number[] = [
 ]
 export const BUCKETS = BOUNDS.length + 1
 
-/** Returns a duration's bucket, like PostgreSQL's width_bucket(ms, BOUNDS). */
+/** Returns a duration's bucket. Equivalent to width_bucket(ms, BOUNDS) in PostgreSQL. */
 export function bucketOf(ms: number): number {
   let [low, high] = [0, BOUNDS.length]
   while (low < high) {

@@ -19,7 +19,7 @@ export interface StepSums extends Sums {
   readonly at: number
 }
 
-/** Sums of one group's traces, or of all groups that are not shown separately. */
+/** Sums of the traces of one group, or of all groups that are not shown separately. */
 export interface GroupSums extends Sums {
   readonly key: string | null
   readonly isOther: boolean

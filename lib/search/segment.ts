@@ -1,7 +1,7 @@
 /**
- * Encodes a segment of the search index, which maps terms to the traces that contain them. Traces are numbered from the
- * newest. Terms are spread over buckets by their highest bits, so that a search reads one small row per segment and
- * term.
+ * Encodes a segment of the search index, which maps terms to the traces that contain them. Traces are numbered from
+ * newest to oldest. Terms are spread over buckets by their highest bits, so that a search reads one small row per
+ * segment and term.
  *
  * A bucket is a list of entries sorted by term. An entry contains the term (4 bytes), a header (a varint: twice the
  * length of the remaining bytes, plus 1 for a bitmap) and the traces, as a bitmap or as varint distances between
@@ -17,7 +17,9 @@ export const SEGMENT_TRACES = 2048
 
 export const segmentBucketOf = (term: number): number => term >>> BUCKET_SHIFT
 
-/** Number of buckets processed before yielding to other tasks. Processing this number takes some milliseconds. */
+/**
+ * Number of buckets processed before yielding to other tasks. Processing this many buckets takes a few milliseconds.
+ */
 const BUCKETS_AT_ONCE = 64
 
 /** Builds a segment's buckets from each trace's distinct terms. A bucket without terms is empty. */

@@ -1,9 +1,9 @@
 /**
- * Splits texts into words in any script. A word is a run of letters and digits, ignoring case and accents. Scripts
- * written without spaces (Chinese, Japanese, Thai and others), and Korean, whose particles attach to words, are dense:
- * each character and each pair of adjacent characters is indexed.
+ * Splits texts into words in any script. A word is a run of letters and digits, ignoring case and accents. In dense
+ * scripts, each character and each pair of adjacent characters is indexed. Dense scripts are those written without
+ * spaces (such as Chinese, Japanese and Thai), and Korean, because Korean particles attach to words.
  *
- * The index stores a number for each word, its term. Two words may share a term, so every trace found is checked
+ * The index stores each word as a number, called its term. Two words may share a term, so every trace found is checked
  * against its texts.
  */
 
@@ -38,7 +38,7 @@ function classify(character: string) {
   return IN_DENSE.test(character) && !/\p{Nd}/u.test(character) ? DENSE : WORD
 }
 
-/** Whether a run of this kind continues at `at`. */
+/** Whether a run of this kind continues at position `at`. */
 function goesOn(kind: number | undefined, text: string, at: number): boolean {
   if (at >= text.length || kind === BETWEEN) return false
   const next = classOf(text, at)
@@ -145,12 +145,12 @@ const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
 })
 
 /**
- * Buffer for a text as UTF-16 bytes. Reading the string directly takes twice as long, because V8 determines its
+ * Buffer for a text as UTF-16 bytes. Reading the string directly takes twice as long, because V8 checks the string's
  * representation for each code unit (test/bench/RESULTS.md, "Search by words").
  */
 let units = Buffer.allocUnsafe(2 * 2048)
 
-/** Adds the terms of a text. Most words are ASCII, whose terms this loop computes without `fold`. */
+/** Adds the terms of a text. Most words are ASCII. This loop computes their terms without `fold`. */
 function addTerms(text: string, terms: Terms): void {
   const { length } = text
   if (units.length < 2 * length) units = Buffer.allocUnsafe(4 * length)

@@ -1,4 +1,4 @@
-/** Reads and writes, a page at a time, an instance's tables of unbounded length, other than the traces. */
+/** Reads and writes an instance's tables of unbounded length, except traces, a page at a time. */
 import type { Sql } from 'postgres'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import type { Numbers, Restoration } from './restoration.ts'
@@ -87,7 +87,10 @@ export async function setAuthors(sql: Sql, projectId: number, authors: readonly 
     where c.project_id = ${projectId} and c.trace_seq = t.seq and c.id = a.score_id`
 }
 
-/** Stores audit entries unchanged. A restore beside existing rows maps their ids and omits ids not in the backup. */
+/**
+ * Stores audit entries unchanged, except that a restore beside existing rows maps the ids in the entries and omits ids
+ * that are not in the backup.
+ */
 export async function insertAudit(sql: Sql, entries: readonly StoredAuditEntry[], restoration: Restoration) {
   const { into, accounts, projects, users } = restoration
   const number = (numbers: Numbers, id: number | null) => (into && id !== null ? (numbers.get(id) ?? null) : id)

@@ -36,7 +36,8 @@ export class TraceStatement {
     const conditions = [
       `project_id = $1 and (${this.column}, id) ${way} (${this.bind(edge.key)}, ${this.bind(edge.tie)})`
     ]
-    // Only the bound ahead needs a condition, because the edge covers the other bound.
+    // Only the bound at the far end of the walk needs a condition, because the edge already lies within the other
+    // bound.
     if (down && from !== undefined) conditions.push(`started_at >= ${this.bind(from)}`)
     if (!down && to !== undefined) conditions.push(`started_at <= ${this.bind(to)}`)
     return `${conditions.join(' and ')} ${this.hasKey}`

@@ -1,4 +1,4 @@
-/** Finds pages of traces by walking the index of their order. */
+/** Finds pages of traces by walking an index in the order of the list. */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import type { Edge } from './cursor.ts'
@@ -18,7 +18,7 @@ export async function walkTraces(
   const [found] = await sql.unsafe<[FoundTraces]>(
     `select ${statement.pageOfRows(`(${page()})`)} as page, ${behind} as behind`,
     statement.values,
-    // Two or more filters have too many combinations for their statements to be worth caching.
+    // Statements with two or more filters are not cached, because the filters have too many combinations.
     { prepare: filters < 2 }
   )
   return found

@@ -6,7 +6,7 @@ import { RANKED_IN_ALL } from '../rankings/rankings.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
-/** Selects a project's traces that meet every condition that is set. */
+/** Selects a project's traces. A trace must meet every condition that is set. */
 export interface TraceSelection {
   /** The key that recorded the traces. */
   readonly keyId?: string | undefined
@@ -63,7 +63,7 @@ const newsOfMoves = (projectId: number) =>
   )
 
 export interface RelabelledBatch {
-  /** Counts of selected and of changed traces, from one snapshot. */
+  /** Numbers of selected and of changed traces, from one snapshot. */
   readonly matched: number
   readonly changed: number
   /** All traces up to this internal number are done; null if no traces are left. */
@@ -73,10 +73,10 @@ export interface RelabelledBatch {
 /**
  * Relabels the selected traces among the project's next `limit` traces, in the order of their internal numbers. A batch
  * is one transaction, so it is applied completely or not at all, and locks only its own traces. Each relabelled trace
- * gets a new version, so that writes decided on the old state are decided again.
+ * gets a new version, so that concurrent writes based on the old state are decided again.
  *
- * `is true` makes PostgreSQL use the primary key. An index on one of the conditions would return all matching traces
- * again for every batch. `onChanged` writes in the same transaction.
+ * `is true` makes PostgreSQL use the primary key. With an index on one of the conditions, every batch would read all
+ * matching traces again. The `onChanged` callback writes in the same transaction.
  */
 export async function relabelTraces(
   sql: Sql,

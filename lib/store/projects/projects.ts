@@ -50,10 +50,13 @@ export async function insertProject(sql: Sql, project: NewProject): Promise<numb
   return row?.id
 }
 
-/** A project's totals, which are stored with its traces. The project's row is stored with its keys. */
+/**
+ * A project's totals. The totals are stored on the same server as the project's traces; the project's row is stored on
+ * the same server as its keys.
+ */
 type Holdings = Pick<ProjectRow, 'traceCount' | 'spanCount' | 'estimatedBytes' | 'lastTraceAt'>
 
-/** Returns a project with its totals; undefined if there is none. */
+/** Returns a project with its totals; undefined if the project does not exist. */
 export async function readProject(sql: Sql, id: number): Promise<ProjectRow | undefined> {
   const [row] = await sql.unsafe<ProjectRow[]>(ONE_PROJECT, [id], { prepare: true })
   return row
@@ -134,8 +137,8 @@ export async function writeProject(
 }
 
 /**
- * Deletes a project with its remaining keys, traces and derived data. The caller must ensure that nobody still writes
- * to the project. Returns false if the project does not exist.
+ * Deletes a project with its remaining keys, traces and derived data. The caller must ensure that no more writes to the
+ * project occur. Returns false if the project does not exist.
  */
 export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Promise<boolean> {
   return inTransaction(sql, async () => {
@@ -188,9 +191,9 @@ export async function hasProjects(sql: Sql): Promise<boolean> {
 }
 
 /**
- * Creates the project `default`, an owner account if there is none, and a key with every scope, in one statement.
- * Returns the project's id; undefined if any project exists. If two processes start at the same time, the slower
- * statement fails as a whole because the slug is taken.
+ * In one statement, creates the project `default`, a key with every scope and, if no owner account exists, an owner
+ * account. Returns the project's id; undefined if any project exists. If two processes start at the same time, the
+ * slower statement fails as a whole because the slug is taken.
  */
 export async function insertFirstProject(
   sql: Sql,

@@ -41,7 +41,7 @@ export async function readView(sql: Sql, viewer: Viewer, id: number): Promise<Vi
   return row
 }
 
-/** Returns `full` at the maximum number of views, which concurrent inserts may exceed slightly. */
+/** Returns `full` if the maximum number of views is reached. Concurrent inserts may exceed the maximum slightly. */
 export async function insertView(sql: Sql, viewer: Viewer, view: View): Promise<ViewChange> {
   const { name, page, query, shared } = view
   return untaken(async () => {

@@ -9,11 +9,11 @@ import { inTransaction } from '../transactions.ts'
 import { readSearched } from './searched-projects.ts'
 
 /**
- * Delay between turning search on and reading earlier traces. By then, every server writes news
+ * Delay between turning search on and reading earlier traces. After this delay, every server adds rows to search_news
  * (lib/store/search/searched-projects.ts).
  */
 const SETTLE_MS = 10_000
-/** Maximum time that the terms of deleted traces may stay in the index. */
+/** Maximum time for which the terms of deleted traces stay in the index. */
 const SWEEP_MS = 24 * 3_600_000
 
 /** Returns SQL for whether it is too early to read earlier traces, for a row of search_fills. */
@@ -23,7 +23,7 @@ export const isTooEarly = (sql: Sql, settleMs = SETTLE_MS) => sql`begun_at > now
 export const isUnswept = (sql: Sql, sweepMs = SWEEP_MS) => sql`swept_at < now() - ${sweepMs} * interval '1 ms'`
 
 export interface SearchState {
-  /** Traces from this time on are indexed. Null if all traces are indexed, or none are yet. */
+  /** Time from which traces are indexed. Null if all traces are indexed, or if none are indexed yet. */
   readonly backTo: string | null
   /** Whether the index contains all traces from before search was turned on. True if no such traces exist. */
   readonly isFilled: boolean
@@ -52,7 +52,7 @@ export async function readSearchState(sql: Sql, projectId: number, names: TableN
 }
 
 /**
- * Returns the projects with search on that have waiting news, earlier traces to index, or a segment due for a sweep.
+ * Returns the projects with search on that have waiting writes, earlier traces to index, or a segment due for a sweep.
  */
 export async function findDue(sql: Sql): Promise<number[]> {
   const due: number[] = []
@@ -78,7 +78,8 @@ export function setSearch(sql: Sql, projectId: number, on: boolean, audit: Audit
       )
       ${auditStep(sql, audit, sql`changed`)}
       select exists (select from changed) as changed, exists (select from projects where id = ${projectId}) as known`
-    // The index is deleted even if search was already off, because a server with a stale list may have written news.
+    // The index is deleted even if search was already off, because a server with a stale list may have added rows to
+    // search_news.
     if (!on) await dropIndex(sql, projectId)
     return row.known
   })

@@ -14,7 +14,7 @@ import { CHANGED, compareAndSet } from './compare-and-set.ts'
  *
  * The statement deletes the trace only if it still has the version that the statement found; every write changes the
  * version. No span or score that arrives concurrently is therefore left behind. If the version has changed, the
- * statement is sent again.
+ * deletion is retried.
  */
 export async function deleteTrace(
   sql: Sql,
@@ -24,7 +24,7 @@ export async function deleteTrace(
   audit?: AuditEntry
 ): Promise<boolean> {
   return compareAndSet(attempts, async send => {
-    // If the trace is gone after an earlier attempt was sent, that attempt deleted it.
+    // If the trace no longer exists and an earlier attempt was sent, the earlier attempt deleted the trace.
     const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
     if (present === undefined) return attempts.sent
     const remove = async () => {
@@ -36,7 +36,7 @@ export async function deleteTrace(
   })
 }
 
-/** Runs `remove`. If it deletes something, writes the audit entry in the same transaction. */
+/** Runs `remove` and, if `remove` deletes something, writes the audit entry in the same transaction. */
 export function removeAudited(
   sql: Sql,
   audit: AuditEntry | undefined,

@@ -23,7 +23,7 @@ interface Stored {
   readonly documentBytes: number
   /** A JSON string; null means {}. */
   readonly metadata: string | null
-  /** A time after the last patch; null if there was no patch. */
+  /** Earliest time allowed for the next patch, which is later than the last patch; null if there was no patch. */
   readonly notBefore: string | null
 }
 
@@ -33,7 +33,7 @@ const bytesOf = (metadata: string | null): number => Buffer.byteLength(metadata 
  * Merges `patch`, a JSON object string, into a trace's metadata. Returns undefined if the trace does not exist. Throws
  * the Refusal `payload_too_large` if the trace document would become too large.
  *
- * The merged metadata is written only if the trace still has the version that was read. Otherwise, the trace is read
+ * The merged metadata is written only if the trace still has the version that was read. Otherwise, the metadata is read
  * and merged again.
  */
 export async function patchMetadata(
@@ -64,8 +64,8 @@ export async function patchMetadata(
 }
 
 /**
- * A patch's time is always later than earlier patches' times, even if a clock goes back, because an import compares the
- * times to find the later state.
+ * A patch's time is always later than earlier patches' times, even if the clock is set back, because an import compares
+ * the times to find the later state.
  */
 const REPLACE_METADATA = `
   with taken as (

@@ -30,14 +30,16 @@ export interface PrunePlace {
   readonly id: string
 }
 
-/** Maximum number of traces that a batch reads, and of their spans. A larger trace is a batch by itself. */
+/**
+ * Maximum number of traces in a batch, and of spans in these traces. A trace with more spans forms a batch of its own.
+ */
 export interface PruneBounds {
   readonly traces: number
   readonly spans: number
 }
 
 export interface PrunedBatch {
-  /** Numbers of selected and deleted traces. A selected trace that has just changed is not deleted. */
+  /** Numbers of selected and of deleted traces. A selected trace is not deleted if it changes during the deletion. */
   readonly selected: number
   readonly deleted: number
   readonly spans: number
@@ -58,8 +60,8 @@ const storedBytes = (table: string, columns: readonly string[]) =>
  * lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that no
  * concurrently arriving span is left behind.
  *
- * `is true` makes PostgreSQL scan the index on startedAt. An index on one of the conditions would return all matching
- * traces again for every batch. `onDeleted` writes in the same transaction.
+ * `is true` makes PostgreSQL scan the index on startedAt. With an index on one of the conditions, every batch would
+ * read all matching traces again. The `onDeleted` callback writes in the same transaction.
  */
 export function pruneBatch(
   sql: Sql,

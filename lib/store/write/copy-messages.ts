@@ -1,6 +1,6 @@
 /**
  * Writes PostgreSQL protocol messages (https://www.postgresql.org/docs/current/protocol-message-formats.html). A
- * message is a type byte, the length without that byte, and the content.
+ * message consists of a type byte, the message's length without the type byte, and the content.
  */
 import { CopyWriter } from '../../rows/copy-format.ts'
 import type { Execution } from './changes.ts'

@@ -10,7 +10,7 @@ import { inTransaction } from '../transactions.ts'
  */
 const SLOT = 0
 
-/** The end of every insert into project_totals as p. Adds the new counts to the stored counts. */
+/** Clause that ends every insert into project_totals as p. Adds the new counts to the stored counts. */
 export const ADD_UP = `on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 
@@ -30,8 +30,8 @@ export const hasTotals = (project: string) => `exists (
   select from project_totals where project_id = ${project} and slot = ${SLOT})`
 
 /**
- * Creates the row for corrections if it does not exist. If a statement with `hasTotals` did nothing, for whatever
- * reason, callers must call this function before sending the statement again.
+ * Creates the row for corrections if it does not exist. If a statement with `hasTotals` has no effect, for any reason,
+ * the caller must call this function and then send the statement again.
  */
 export async function makeTotals(sql: Sql, projectId: number): Promise<void> {
   await sql`
@@ -65,9 +65,9 @@ interface Row {
  * are counted by their rows because the count in a trace's row may be wrong (lib/store/trace/span-counts.ts).
  *
  * The repair is exact even during concurrent writes. Every write changes rows and counters by the same amount in one
- * transaction, so their difference is the same in every snapshot. One statement reads both from one snapshot and adds
- * the difference to the counter's latest value. Two concurrent repairs would add the difference twice, so an advisory
- * lock, taken before the snapshot, lets only one repair run at a time.
+ * transaction, so the difference between rows and counters is the same in every snapshot. One statement reads rows and
+ * counters from one snapshot, and adds the difference to each counter's latest value. Two concurrent repairs would add
+ * the difference twice, so an advisory lock, taken before the snapshot, lets only one repair run at a time.
  */
 export async function checkTotals(sql: Sql, projectId: number, repair: boolean): Promise<TotalsCheck> {
   if (repair) {
