@@ -33,7 +33,7 @@ export function bucketOf(ms: number): number {
   return low
 }
 
-/** Returns the power of ten that counts one trace in a bucket. */
+/** Returns the histogram of one trace in a bucket, which is a power of ten. */
 export const exponentOf = (bucket: number): number => bucket * DIGITS
 
 /** Returns SQL for the histogram of one trace with a duration in ms; 0 if the duration is null. */

@@ -4,7 +4,7 @@
  */
 
 export const GROUPS = ['environment', 'family', 'nameInEnvironment', 'nameInFamily'] as const
-/** A rollup sums the traces of an environment or a family, in total or for one name. */
+/** A rollup sums the traces of an environment or a family, either all traces or only those with one name. */
 export type RollupGroup = (typeof GROUPS)[number]
 
 export const LEVELS = {

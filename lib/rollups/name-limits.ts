@@ -1,7 +1,7 @@
 /**
  * Limits the number of names counted separately per hour and per day. Without a limit, clients that send a new name
- * with every trace would create a row for every trace. Names beyond the limit are counted in their environment's or
- * family's row for all other names.
+ * with every trace would create a row for every trace. Names beyond the limit are counted together in one row per
+ * environment or family.
  */
 import { LEVELS } from './levels.ts'
 

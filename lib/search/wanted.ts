@@ -25,7 +25,7 @@ export interface Wanted {
  */
 const MOST_TERMS = 6
 
-/** Parses a query of words and quoted phrases. Returns undefined if it contains neither letters nor digits. */
+/** Parses a query of words and quoted phrases. Returns undefined if the query contains neither letters nor digits. */
 export function readWanted(query: string): Wanted | undefined {
   const pieces = Array.from(query.matchAll(/["“„]([^"“”„]*)["”“]?|[^\s"“”„]+/g), ([all, quoted]) => quoted ?? all)
   const named = pieces
@@ -134,7 +134,10 @@ class Folded {
     return this.#unfold(run, from, from + folded.length)
   }
 
-  /** Maps a range of a run's folded units to the text. Approximate, because characters are folded one at a time. */
+  /**
+   * Maps a range of a run's folded units to the text. The result is approximate, because characters are folded one at a
+   * time.
+   */
   #unfold(run: WordRun, from: number, to: number): Mark {
     let folded = 0
     let start = run.start

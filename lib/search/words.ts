@@ -66,7 +66,7 @@ const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u06
 export function fold(text: string): string {
   if (ONLY_ASCII.test(text)) return text.toLowerCase()
   const bare = text.normalize('NFKD').replace(ACCENTS, '')
-  // Upper case comes first because it expands ß to two letters and unifies both lower-case sigmas.
+  // Converts to upper case first, because upper-casing expands ß to two letters and unifies both lower-case sigmas.
   return bare.toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 }
 
@@ -98,7 +98,7 @@ export function termsOf(texts: readonly string[]): Int32Array {
 
 /** A set of 32-bit numbers. The hash table is reused, because indexing builds many sets of hundreds of terms. */
 class Terms {
-  /** For each slot, one plus the index of its term in `#terms`, or 0 if the slot is empty. */
+  /** For each slot, the index in `#terms` of the slot's term, plus 1; or 0 if the slot is empty. */
   #slots = new Uint32Array(2048)
   #terms = new Int32Array(1024)
   #count = 0

@@ -92,7 +92,7 @@ export async function noteSystemUser(sql: Sql, name: string): Promise<void> {
   await sql`select set_config(${SYSTEM_USER}, ${name}, false)`
 }
 
-/** Adds the operating system user to the detail, if one is recorded. */
+/** Adds the operating system user, if recorded, to the detail. */
 const withSystemUser = (sql: Sql, detail: Fragment) => sql`nullif(
   coalesce(${detail}::jsonb, '{}') || jsonb_strip_nulls(jsonb_build_object(
     'systemUser', nullif(current_setting(${SYSTEM_USER}, true), ''))), '{}')::json`

@@ -106,7 +106,7 @@ export interface EvaluationRun {
   readonly traces: number
   /** The mean of numbers, or the share of booleans that are true; null for categories. */
   readonly mean: number | null
-  /** The most frequent category; null for other types. */
+  /** The most frequent category; null for numbers and booleans. */
   readonly mostFrequent: string | null
   readonly firstAt: string
   readonly lastAt: string

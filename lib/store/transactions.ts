@@ -1,11 +1,11 @@
 /**
- * Runs several statements on one connection. Most writes are a single statement, which is atomic by itself. A statement
- * writes either to a project's tables or to the remaining tables, which may be on another server
- * (lib/database/tables.ts), so a write to both takes two statements.
+ * Runs several statements on one connection. Most writes are a single statement, which is atomic by itself. A project's
+ * tables may be on a different server from the remaining tables (lib/database/tables.ts), so a write to both takes two
+ * statements.
  */
 import type { Sql } from 'postgres'
 
-/** Runs `work` in a transaction. `work` must await its statements one after another. */
+/** Runs `work` in a transaction on this connection. */
 export async function inTransaction<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
   await sql.unsafe('begin')
   try {
@@ -21,9 +21,7 @@ export async function inTransaction<T>(sql: Sql, work: () => Promise<T>): Promis
 
 const SNAPSHOT = 'begin isolation level repeatable read read only'
 
-/**
- * Runs `work` in a read-only transaction with a single snapshot. `work` must await its statements one after another.
- */
+/** Runs `work` in a read-only transaction on this connection. All statements see the same snapshot. */
 export async function inSnapshot<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
   await sql.unsafe(SNAPSHOT)
   try {

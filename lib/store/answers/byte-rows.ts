@@ -1,11 +1,11 @@
 /**
- * Reads rows as the bytes that PostgreSQL sent: each byte becomes one latin1 character, which is later written as one
- * byte. Code that only concatenates columns and searches for ASCII characters produces the same bytes as if the columns
- * were decoded from UTF-8 and encoded again, but uses less CPU (test/bench/RESULTS.md, "Backups").
+ * Reads rows without decoding the bytes that PostgreSQL sent. Each byte becomes one latin1 character and is later
+ * written as one byte. Code that only concatenates columns and searches for ASCII characters produces the same bytes as
+ * if the columns were decoded from UTF-8 and encoded again, but uses less CPU (test/bench/RESULTS.md, "Backups").
  */
 import type { SpanMessages } from '../../trace/span-messages.ts'
 
-/** A row as the driver received it. */
+/** A row as received by the driver. */
 export type RawRow = readonly (Buffer | null)[]
 
 interface Column {

@@ -116,7 +116,7 @@ export async function fetchExportPage(
 
 /**
  * SQL for whether the trace t is long. A trace with separately received messages does not count as long. The messages
- * may belong to any of its spans, so all spans are read at once.
+ * may belong to any of the trace's spans, so all spans are read at once.
  */
 const isLong = (sql: Sql, projectId: number) => sql`(estimated_bytes > ${LONG_BYTES} and not exists (
   select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id
@@ -160,7 +160,7 @@ export async function* renderLongTrace(sql: Sql, projectId: number, traceId: str
   yield take({ traces: 1, scores: scores.length })
 }
 
-/** Renders a page's lines one trace at a time, so that few strings are in memory besides the rows. */
+/** Renders a page's lines one trace at a time, so that few strings are in memory in addition to the rows. */
 export async function renderExportPage(
   sql: Sql,
   projectId: number,

@@ -99,7 +99,7 @@ function messagesMember({ spanId, micros, place, digest, input, output, event, f
   return `{${own},"input":${input},"output":${output}${more}${named}}`
 }
 
-/** Whether the detail shows the usage as sent. Responses fill in missing counts. */
+/** Whether the trace detail shows the usage exactly as sent. If counts are missing, responses fill them in. */
 function isShownAsSent({ inputTokens, outputTokens, totalTokens }: UsageFields): boolean {
   return inputTokens !== null && outputTokens !== null && totalTokens !== null
 }

@@ -51,7 +51,7 @@ export async function readOutline(
   )
 }
 
-/** Returns one span as in the trace detail; undefined if the trace or span does not exist. */
+/** Returns one span in the format of the trace detail; undefined if the trace or span does not exist. */
 export async function readSpan(
   sql: Sql,
   projectId: number,

@@ -44,7 +44,7 @@ export function renderScoreMap(scores: readonly ScoreRow[]): string {
   return `{${members.join(',')}}`
 }
 
-/** Separates values. to_json escapes this character, and values without to_json cannot contain it. */
+/** Separates values. `to_json` escapes this character, and values not passed through `to_json` cannot contain it. */
 const SEPARATOR = '\u0002'
 const SCORE_VALUES = [
   'to_json(name)',

@@ -3,8 +3,8 @@
  * in memory. All spans are first listed with their sizes; then each page is read by its spans' ids. The caller's
  * transaction ensures that all statements see the same spans.
  *
- * Texts that were packed together (lib/rows/packed-texts.ts) can only be read together, but their spans may be on
- * several pages. Some groups therefore stay in memory.
+ * Texts that were packed together (lib/rows/packed-texts.ts) can only be read together, but the spans that the texts
+ * belong to may be on several pages. Some unpacked groups therefore stay in memory.
  */
 import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
@@ -112,7 +112,7 @@ const SPAN_COLUMNS = `
   s.input_tokens as "inputTokens", s.output_tokens as "outputTokens", s.total_tokens as "totalTokens",
   s.cost_usd as "costUsd"`
 
-/** Lists a trace's spans in response order. PostgreSQL knows the sizes without reading the texts. */
+/** Lists a trace's spans in response order. PostgreSQL determines the sizes without reading the texts. */
 function listSpans(sql: Sql, { projectId, traceSeq, names }: SpanPlace): Promise<ListedSpan[]> {
   return sql<ListedSpan[]>`
     select id, (coalesce(octet_length(input::text), 0) + coalesce(octet_length(output::text), 0)

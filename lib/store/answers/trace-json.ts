@@ -1,6 +1,6 @@
 /**
- * Renders traces and spans as JSON for responses, assembled from columns. Free-form JSON is never parsed on output,
- * which keeps it exact and costs little more than copying (test/bench/RESULTS.md, "JSON text").
+ * Renders traces and spans as JSON for responses, assembled from columns. Free-form JSON is never parsed on output. The
+ * output is therefore exact, and costs little more than copying (test/bench/RESULTS.md, "JSON text").
  */
 import { UNASSIGNED } from '../../trace/environment.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
@@ -167,7 +167,7 @@ export function detailMembers(trace: StoredTraceRow, scores: readonly ScoreRow[]
   )
 }
 
-/** Renders the members of a detail other than its trace, without braces. */
+/** Renders all members of a trace detail except `trace`, without braces. */
 export function partMembers(traceId: string, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
   const spanTexts = spans.map(span => renderSpan(span, traceId))
   const scoreTexts = scores.map(score => renderScore(score, traceId))

@@ -31,8 +31,8 @@ type SingleRow = DetailRow<StoredTraceRow & Apart, AuthoredScore>
 
 /**
  * Columns of whole traces, from the tables traces as t, spans as s and scores as c. A `full join on false` concatenates
- * the rows of the three tables. A single statement sees one snapshot, so no write can come between a trace and its
- * spans. Three statements would also take PostgreSQL more time (test/bench/RESULTS.md, "JSON text").
+ * the rows of the three tables. A single statement sees one snapshot, so a trace and its spans are always consistent.
+ * Three statements would also take PostgreSQL more time (test/bench/RESULTS.md, "JSON text").
  */
 const HEAD_COLUMNS = `
   case when t.seq is not null then 'trace' when s.id is not null then 'span' else 'score' end as part,
@@ -62,7 +62,7 @@ const TEXT_COLUMNS =
   'coalesce(t.input, s.input) as input, coalesce(t.output, s.output) as output, s.attributes, s.events'
 export const DETAIL_COLUMNS = `${HEAD_COLUMNS}, ${TEXT_COLUMNS}`
 
-/** Sizes instead of texts. PostgreSQL knows the sizes without reading the texts. Packed texts have null sizes. */
+/** Sizes instead of texts. PostgreSQL determines the sizes without reading the texts. Packed texts have null sizes. */
 const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as events,
   octet_length(coalesce(t.input, s.input)::text) as "inputBytes",
   octet_length(coalesce(t.output, s.output)::text) as "outputBytes",
@@ -77,7 +77,7 @@ export const hasMessages = (sql: Sql, projectId: number, names: TableNames = SCH
   select from ${sql.unsafe(names.span_messages)} m where m.project_id = ${projectId} and m.trace_id = t.id
 ) as "hasMessages"`
 
-/** A trace as responses show it, with its texts unpacked and joined with separately received messages. */
+/** A trace as shown in responses, with its texts unpacked and separately received messages added to its spans. */
 export interface ShownTrace {
   readonly trace: StoredTraceRow
   readonly spans: readonly SpanRow[]
@@ -152,7 +152,9 @@ const textBytes = (sql: Sql, projectId: number, names: TableNames) => sql`(estim
 /** Renders the trace detail as pieces of JSON in UTF-8. */
 export const renderDetail = (fetched: FetchedTrace): Promise<readonly Buffer[]> => renderPieces(fetched, DETAIL_PARTS)
 
-/** Renders a whole trace as pieces of JSON in UTF-8, in slices that let other requests proceed. */
+/**
+ * Renders a whole trace as pieces of JSON in UTF-8, pausing between slices of work so that other requests can proceed.
+ */
 export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Promise<readonly Buffer[]> {
   const { id, rows, reader, messages } = fetched
   const slices = new Slices()
@@ -232,7 +234,7 @@ export async function readShownTrace(
   return show(sql, projectId, traceId, names, await selectTraceDetail(sql, projectId, traceId, names))
 }
 
-/** Returns one span as the trace shows it. Other spans are read only if they may be packed with this span. */
+/** Returns one span as shown in its trace. Other spans are read only if they may be packed with this span. */
 export async function readShownSpan(
   sql: Sql,
   projectId: number,
@@ -250,7 +252,9 @@ export async function readShownSpan(
   return shown?.spans.find(({ id }) => id === spanId)
 }
 
-/** Returns the trace without its spans. Spans' texts are read only if the trace's own texts may come from them. */
+/**
+ * Returns the trace without its spans. The spans' texts are read only if the trace's own texts may come from the spans.
+ */
 export async function readOwnTexts(
   sql: Sql,
   projectId: number,

@@ -88,8 +88,8 @@ export async function setAuthors(sql: Sql, projectId: number, authors: readonly 
 }
 
 /**
- * Stores audit entries unchanged, except that a restore beside existing rows maps the ids in the entries and omits ids
- * that are not in the backup.
+ * Stores audit entries. If the database already had rows before the restore, maps the ids in the entries and omits ids
+ * that are not in the backup. Otherwise, stores the entries unchanged.
  */
 export async function insertAudit(sql: Sql, entries: readonly StoredAuditEntry[], restoration: Restoration) {
   const { into, accounts, projects, users } = restoration

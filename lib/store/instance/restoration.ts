@@ -12,7 +12,7 @@ export type Numbers = ReadonlyMap<number, number>
 export interface Restoration {
   /** Id of the backup. */
   readonly backup: string
-  /** Whether the backup is restored beside existing rows. Otherwise all ids are kept. */
+  /** Whether the backup is restored into a database that already has rows. If false, all ids are kept. */
   readonly into: boolean
   readonly accounts: Numbers
   readonly projects: Numbers

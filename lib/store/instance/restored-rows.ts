@@ -1,5 +1,5 @@
 /**
- * Writes a backup's contents other than traces. A restore has three stages: a transaction that creates the accounts,
+ * Writes a backup's contents, except traces. A restore has three stages: a transaction that creates the accounts,
  * projects and users; the import of the traces; and a transaction that restores access for people and keys.
  */
 import type { Sql } from 'postgres'
@@ -107,7 +107,8 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
         values (${projects.get(id) ?? null}, ${owner}, ${name}, ${page}, ${query}, ${createdAt})`
     }
   }
-  // If the backup is restored beside existing projects, this database's prices for all projects stay unchanged.
+  // If the backup is restored into a database that already has projects, the database's prices for all projects stay
+  // unchanged.
   if (!restoration.into) await insertPrices(sql, null, admissions.prices)
   for (const { id, prices = [] } of admissions.projects) await insertPrices(sql, projects.get(id) as number, prices)
   if (secret !== undefined) {

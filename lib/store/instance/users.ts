@@ -45,7 +45,8 @@ export async function insertUser(sql: Sql, { id, email, name, createdAt }: Backu
 
 /**
  * Restores users' passwords and identities. Must run before memberships are restored, because users who already belong
- * to an account here keep their passwords and identities. `restored` maps users' ids in the backup to ids here.
+ * to an account in this database keep their passwords and identities. `restored` maps users' ids in the backup to ids
+ * here.
  */
 export async function admitUsers(
   sql: Sql,
@@ -80,6 +81,6 @@ async function insertIdentities(sql: Sql, userId: number, identities: readonly B
   }
 }
 
-/** Returns SQL for a new id if a backup is restored beside existing rows, otherwise for the row's original id. */
+/** Returns SQL for a new id if the database already has rows, otherwise for the row's original id. */
 export const nextId = (sql: Sql, table: string, id: number, into: boolean) =>
   into ? sql`nextval(pg_get_serial_sequence(${table}, 'id'))` : sql`${id}::int`

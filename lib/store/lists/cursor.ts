@@ -13,7 +13,7 @@ export interface Edge {
   readonly inclusive: boolean
 }
 
-/** An order in which cursors mark positions. */
+/** An order in which a cursor marks a position. */
 export interface Order {
   /** List and sort, such as `traces:newest`. A cursor for another order is rejected. */
   readonly name: string

@@ -63,5 +63,5 @@ export function edgeAbove(order: ListOrder, cursor: Edge, from: string | undefin
   return { key: from, tie: order.lowestTie, inclusive: true }
 }
 
-/** Returns an edge at the same position from which a walk in the opposite direction begins. */
+/** Returns the edge for a walk in the opposite direction from the same position. */
 export const behindEdge = (edge: Edge): Edge => ({ ...edge, inclusive: !edge.inclusive })

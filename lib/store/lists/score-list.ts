@@ -46,9 +46,9 @@ interface Row extends ScoreRow {
 }
 
 /**
- * Returns SQL for a score's trace. The query has `order by` and `limit`, despite selecting one row, so that PostgreSQL
- * uses the index of `seq`. While the tables are empty, the planner considers other indexes equally good, and the
- * connection would keep using the resulting plan.
+ * Returns SQL for a score's trace. The query has `order by` and `limit`, although it selects one row, so that
+ * PostgreSQL uses the index on `seq`. While the tables are empty, the planner considers other indexes equally good, and
+ * the connection would keep using the resulting plan.
  */
 const traceOfScore = ({ traces }: TableNames): string => `select id, environment from ${traces}
   where project_id = $1 and seq >= s.trace_seq and seq <= s.trace_seq order by seq limit 1`
@@ -68,7 +68,8 @@ export async function listScores(
   const conditions = [`s.project_id = ${bind(projectId)}`]
   if (name !== undefined) conditions.push(`s.name = ${bind(name)}`)
   if (from !== undefined) conditions.push(`s.created_at >= ${bind(from)}`)
-  // "is true" keeps PostgreSQL from finding traces by environment, because an environment can have very many traces.
+  // `is true` keeps PostgreSQL from looking up traces by environment. An environment can have so many traces that this
+  // lookup would be slow.
   const inEnvironment = environment === undefined ? '' : `and (t.environment = ${bind(environment)}) is true`
   const isPicked = picked === undefined ? [] : pickingConditions(picked, bind)
   const beyond = edge.inclusive ? '<=' : '<'

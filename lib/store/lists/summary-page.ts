@@ -1,8 +1,8 @@
 /**
  * Reads the summaries of a list's page as one string. PostgreSQL joins the values of all traces on the page, and
- * Node.js converts them to JSON. Of all approaches measured, this one uses the least CPU (test/bench/RESULTS.md, "The
- * text of a page"), because the driver is slow at decoding single columns, and PostgreSQL is slow at producing JSON. In
- * addition, PostgreSQL's format for times and for exponents of doubles differs from the format of responses.
+ * Node.js converts the values to JSON. Of all approaches measured, this one uses the least CPU (test/bench/RESULTS.md,
+ * "The text of a page"), because the driver is slow at decoding single columns, and PostgreSQL is slow at producing
+ * JSON. In addition, PostgreSQL's format for times and for exponents of doubles differs from the format of responses.
  */
 import type { TableNames } from '../../database/tables.ts'
 import { readTimestamp, readUuid } from '../../database/types.ts'
@@ -10,7 +10,7 @@ import type { AnswerTexts } from '../answers/json-text.ts'
 import { readScoreMap, scoreMapText } from '../answers/score-json.ts'
 import { environmentMember, joinSummary, renderUsage, type SummaryParts } from '../answers/trace-json.ts'
 
-/** Separates values. to_json escapes this character, and values not passed through to_json cannot contain it. */
+/** Separates values. `to_json` escapes this character, and values not passed through `to_json` cannot contain it. */
 const SEPARATOR = '\u0001'
 
 /**

@@ -5,9 +5,9 @@
  *
  * 1. Walks a short distance along the index of all the project's slowest or costliest traces, which has no floor. If
  *    many traces match, the traces found fill the page.
- * 2. If few traces match, reads and sorts all of them.
- * 3. Otherwise, walks the same index without a limit until the page is full. If one trace in 1,000 matches, filling a
- *    page of 50 examines 50,000 traces.
+ * 2. If few traces match, reads and sorts all matching traces.
+ * 3. Otherwise, walks the same index without a limit until the page is full. If one trace in 1,000 matches, a page of
+ *    50 traces requires examining 50,000 traces.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'

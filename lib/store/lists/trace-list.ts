@@ -7,9 +7,9 @@
  * - Deep pages of the slowest or costliest traces with filters are found as described in
  *   lib/store/lists/trace-depth.ts.
  *
- * A statement's text determines which indexes it uses, regardless of its parameters. Each statement can therefore be
- * planned once per connection (plan_cache_mode of the readers), which saves CPU on every page (test/bench/RESULTS.md,
- * "Reading lists").
+ * A statement's text alone determines which indexes the statement uses; its parameters have no influence. Each
+ * statement can therefore be planned once per connection (plan_cache_mode of the readers). Reusing plans saves CPU on
+ * every page (test/bench/RESULTS.md, "Reading lists").
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'

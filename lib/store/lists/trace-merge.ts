@@ -3,9 +3,9 @@
  *
  * A list contains the traces of one family (a combination of status, environment and model). If the query has a name, a
  * list contains the traces of one named family (a family and a name) instead. If the query has a tag or a user, a list
- * contains only the family's traces with that tag or user. Each list has an index for each order. The traces that match
- * a query are the union of several lists, so a page is merged from each list's traces nearest the edge where the page
- * begins:
+ * contains only the family's traces with that tag or user. Every list can be read from an index in every order. The
+ * traces that match a query are the union of several lists, so a page is merged from each list's traces nearest the
+ * edge where the page begins:
  *
  * 1. The matching families are read. A project has at most four families per model and environment.
  * 2. One page is read from each list of a few frequent families, and these pages are merged. If the result fills the
@@ -15,9 +15,9 @@
  * 4. A page of n traces can contain traces from at most n lists. The page is merged from the n lists whose first traces
  *    are nearest the edge.
  *
- * The cost does not depend on the number of traces, matching or not. The exception is a query by user, tag and name
- * together, which checks, one by one, the user's traces that have the tag. For the `slowest` and `costliest` orders,
- * the index of a long list contains only the list's top traces. Deeper pages are found by
+ * The cost does not depend on the number of traces, matching or not. The exception is a query with a user, a tag and a
+ * name. Such a query checks the name of each of the user's traces that have the tag. For the `slowest` and `costliest`
+ * orders, the index of a long list contains only the list's top traces. Deeper pages are found by
  * lib/store/lists/trace-depth.ts.
  */
 import type { Sql } from 'postgres'
@@ -55,7 +55,8 @@ export async function mergeLists(
   const statement = new TraceStatement(projectId, query, names)
   const { list, listed, nearest, row } = findLists(statement, query)
   const most = statement.bind(mostFamilies)
-  // One trace beyond the limit shows whether a page follows; one trace behind the edge shows whether a page precedes.
+  // One trace beyond the limit shows whether there is a next page; one trace behind the edge shows whether there is a
+  // previous page.
   const wanted = statement.bind(limit + 1)
   const areFew = `(select count(*) from lists) <= ${most}`
   const order = statement.order(down, 'm.key', 'm.id')
@@ -118,7 +119,7 @@ interface Lists {
    * user.
    */
   listed(list: string): string
-  /** Returns a query for the (key, id) of a list's traces nearest an edge, within a bound if one is given. */
+  /** Returns a query for the (key, id) of a list's traces nearest an edge, and within `bound` if set. */
   nearest(list: string, down: boolean, edge: Edge, limit: string, bound?: string): string
   /** Returns a query for the (key, id) of a list's newest traces. The key may be null. */
   members(list: string, limit: string): string

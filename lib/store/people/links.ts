@@ -28,7 +28,7 @@ export async function insertLink(sql: Sql, userId: number, digest: string, by: n
 
 /**
  * Deletes a link and creates a session, or does neither. Returns the user's id; undefined if the link is unknown, was
- * already used, has expired, or belongs to a user other than `only`.
+ * already used, has expired, or belongs to a user other than `only` (if set).
  */
 export async function signInByLink(
   sql: Sql,

@@ -1,5 +1,5 @@
 /**
- * Members of an account, as an owner sees and changes them. An owner can neither add a user from another owner's
+ * Lets owners list and change the members of their accounts. An owner can neither add a user from another owner's
  * account nor create a link for that user, because the link would also give access to the other account.
  */
 import type { Sql } from 'postgres'

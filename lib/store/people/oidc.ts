@@ -19,7 +19,8 @@ export interface Identity {
 export interface Person {
   readonly email: string
   /**
-   * Why the address is accepted: the provider verified it, or OIDC_TRUST_EMAIL is set. Undefined if it is not accepted.
+   * Why the address is accepted: the provider verified it, or OIDC_TRUST_EMAIL is set. Undefined if the address is not
+   * accepted.
    */
   readonly proof: 'verified' | 'trusted' | undefined
   readonly name: string

@@ -12,7 +12,7 @@ export const SESSION_DAYS = 30
 const MOST_DAYS = 90
 const MAX_AGENT = 200
 
-/** A KEYS_CHANNEL notice. It contains spaces, so it cannot be mistaken for a key id. */
+/** A KEYS_CHANNEL notice. The notice contains spaces, so it cannot be mistaken for a key id. */
 const PEOPLE_CHANGED = 'people have changed'
 
 /** Returns SQL that notifies the listeners that people or sessions have changed. */
@@ -87,8 +87,8 @@ export interface NewSession {
 export type Means = 'link' | 'password' | 'oidc'
 
 /**
- * Proof of a user's identity. A link or a password proves it at the time of sign-in. An OpenID Connect provider may
- * have authenticated the user days ago, so the time that the provider states is used.
+ * Proof of a user's identity. A link or a password proves the identity at the time of sign-in. An OpenID Connect
+ * provider may have authenticated the user days ago, so the time that the provider states is used.
  */
 export type Proof =
   | { readonly means: 'link' | 'password' }

@@ -40,8 +40,8 @@ function userRows(sql: Sql) {
 }
 
 /**
- * Creates the first user, as owner of the oldest owner account, if there are no users. Does nothing without an owner
- * account. Of several concurrent processes, only one creates the user.
+ * Creates the first user, as owner of the oldest owner account, if there are no users. Does nothing if no owner account
+ * exists. Of several concurrent processes, only one creates the user.
  */
 export async function insertFirstUser(sql: Sql, email: string): Promise<void> {
   await sql`

@@ -53,8 +53,8 @@ async function makeFingerprint(secret: string): Promise<Fingerprint> {
 
 const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt)
 /**
- * Latest fingerprint, cached because a starting server needs it twice, and a server with the wrong secret needs it
- * every second.
+ * Latest fingerprint. Cached because a starting server needs the fingerprint twice, and a server with the wrong secret
+ * needs the fingerprint every second.
  */
 let newest: { readonly of: string; readonly stretched: Promise<Buffer> } | undefined
 
@@ -70,7 +70,10 @@ export interface Fingerprint {
   readonly fingerprint: Buffer
 }
 
-/** A KEYS_CHANNEL notice that the secret was replaced. It contains spaces, so it cannot be mistaken for a key id. */
+/**
+ * A KEYS_CHANNEL notice that the secret was replaced. The notice contains spaces, so it cannot be mistaken for a key
+ * id.
+ */
 export const SECRET_REPLACED = 'the secret is another'
 
 /** Reads the fingerprint; undefined if no key has been created with this version of the schema. */

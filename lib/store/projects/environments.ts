@@ -1,4 +1,4 @@
-/** Relabels stored traces (specification 2.10.8). Nothing else ever changes a trace's environment. */
+/** Relabels stored traces (specification 2.10.8). No other code changes a stored trace's environment. */
 import type { Sql } from 'postgres'
 import { hashInSql, listsInSql, tagListsInSql } from '../../rows/list-numbers.ts'
 import { addNews, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
@@ -72,8 +72,8 @@ export interface RelabelledBatch {
 
 /**
  * Relabels the selected traces among the project's next `limit` traces, in the order of their internal numbers. A batch
- * is one transaction, so it is applied completely or not at all, and locks only its own traces. Each relabelled trace
- * gets a new version, so that concurrent writes based on the old state are decided again.
+ * is one transaction, so the batch is applied completely or not at all, and locks only its own traces. Each relabelled
+ * trace gets a new version, so that concurrent writes based on the old state are decided again.
  *
  * `is true` makes PostgreSQL use the primary key. With an index on one of the conditions, every batch would read all
  * matching traces again. The `onChanged` callback writes in the same transaction.

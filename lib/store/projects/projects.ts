@@ -67,7 +67,7 @@ export async function readProject(sql: Sql, id: number): Promise<ProjectRow | un
  */
 export async function readProjectNear(sql: Pick<SqlAccess, 'read' | 'readOf' | 'isApart'>, id: number, client: Client) {
   if (!sql.isApart(id)) return sql.read(each => readProject(each, id), client)
-  // The other server is queried first because it takes longer.
+  // The project's server is queried first because this query takes longer.
   const [[holdings], [row]] = await Promise.all([
     sql.readOf(id, async (each, names) => each.unsafe<[Holdings]>(holdingsOf(names), [id], { prepare: true }), client),
     sql.read(async each => each.unsafe<Omit<ProjectRow, keyof Holdings>[]>(BARE, [id], { prepare: true }), client)
@@ -192,8 +192,8 @@ export async function hasProjects(sql: Sql): Promise<boolean> {
 
 /**
  * In one statement, creates the project `default`, a key with every scope and, if no owner account exists, an owner
- * account. Returns the project's id; undefined if any project exists. If two processes start at the same time, the
- * slower statement fails as a whole because the slug is taken.
+ * account. Returns the project's id. If a project already exists, creates nothing and returns undefined. If two
+ * processes start at the same time, the slower statement fails as a whole because the slug is taken.
  */
 export async function insertFirstProject(
   sql: Sql,

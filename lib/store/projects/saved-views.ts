@@ -1,4 +1,7 @@
-/** A saved view is a named page of a project, with its filters. It belongs to one user or is shared in the project. */
+/**
+ * A saved view is a named page of a project, with its filters. A view belongs to one user or is shared with the whole
+ * project.
+ */
 import type { Sql } from 'postgres'
 import { isUniqueViolation } from '../../database/failure.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Keeps rankings short during heavy recording (lib/store/rankings/rankings.ts). From time to time, a separate
- * connection cuts the rankings of the lists that contain a project's newest traces, one ranking after another.
+ * Keeps rankings short during heavy recording (lib/store/rankings/rankings.ts). At intervals, a separate connection
+ * cuts the rankings of a project's frequent lists, one ranking at a time.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -12,10 +12,10 @@ import { KnownFloors } from './known-floors.ts'
 import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize } from './rankings.ts'
 
 /**
- * Since the process started, a project's rankings are cut after the first 4,096 operations on the project (`first`),
- * and then once per 262,144 operations (`each`). To cut a ranking, PostgreSQL reads at most `size.most` + 1 index
- * entries above the ranking's floor. Other processes also raise floors, so all floors are reread more often: once per
- * 16,384 operations across all projects (the `read` option).
+ * A project's rankings are first cut when the process has written `first` operations to the project, and then again
+ * after each further `each` operations. To cut a ranking, PostgreSQL reads at most `size.most` + 1 index entries above
+ * the ranking's floor. Other processes also raise floors. The `read` option is the number of operations, across all
+ * projects, after which all floors are reread.
  */
 const CUTS = { first: 4_096, each: 262_144, read: 16_384, size: RANKING_SIZE }
 const TIMEOUT_MS = 30_000

@@ -7,10 +7,10 @@
  *
  * A ranking's floor is a duration or a cost, stored in ranking_floors. Traces below the floor need not be indexed. The
  * bits of the column `ranked`, in a trace and its tags, show which rankings include the row. A page that begins above
- * the floor is read from the index; deeper pages are found in other ways (lib/store/lists/trace-depth.ts).
+ * the floor is read from the index; deeper pages are found without rankings (lib/store/lists/trace-depth.ts).
  *
  * Floors only rise, and writers use only committed floors. A reader that sees an unranked trace therefore also sees the
- * floor that excluded it.
+ * floor that excluded the trace.
  */
 import type { Sql } from 'postgres'
 import { tagListsInSql } from '../../rows/list-numbers.ts'
@@ -68,7 +68,10 @@ export interface RankedList {
   readonly list: string
 }
 
-/** A list is frequent if it contains at least `least` of the project's newest `traces` traces. */
+/**
+ * A list is frequent if at least `least` of the project's newest traces belong to the list. `traces` is the number of
+ * newest traces examined.
+ */
 const SAMPLE = { traces: 2_000, least: 4 }
 
 export async function findFrequentLists(sql: Sql, projectId: number): Promise<RankedList[]> {
@@ -92,7 +95,7 @@ export async function findFrequentLists(sql: Sql, projectId: number): Promise<Ra
 }
 
 /**
- * Raises a list's ranking floor if the ranking is too long. Writers use the old floor until they next read the floors.
+ * Raises a list's ranking floor if the ranking is too long. A writer uses the old floor until it next reads the floors.
  */
 export async function cutRanking(
   sql: Sql,
@@ -104,7 +107,7 @@ export async function cutRanking(
   const column = RANKING_COLUMNS[ranking]
   const listed = table === 'traces' ? base : `tag_${base}`
   // Two statements, because not every server accepts an insert from a large select. Floors only rise, so a concurrent
-  // write does no harm.
+  // write between the two statements is harmless.
   const [lowest] = await sql.unsafe<{ key: number }[]>(
     `with top as materialized (
       select ${column} as key from ${table} where project_id = $1 and ${listed} = $2 and ${isRanked(base, ranking)}

@@ -2,10 +2,10 @@
  * Adds the words of traces to their project's index (lib/search/segment.ts). Only one process indexes at a time.
  *
  * Each write also adds a row to search_news, in the same transaction. The trace's words are then added to search_terms
- * as terms, and to a segment once there are enough rows. If writes for a whole segment are waiting, the segment is
- * built from them directly, which halves the cost. Segments for traces from before search was turned on are built the
- * same way, newest traces first. A changed trace is indexed again, so it may be in several segments. A search reads
- * each trace before showing it, so outdated entries do no harm.
+ * as terms, and to a segment once there are enough rows. If enough writes for a whole segment are waiting, the segment
+ * is built directly from these writes, at half the cost. Segments for traces from before search was turned on are built
+ * the same way, newest traces first. A changed trace is indexed again, so a trace may be in several segments. A search
+ * reads each trace before showing the trace, so outdated entries are harmless.
  */
 import type { Sql } from 'postgres'
 import {
@@ -56,12 +56,12 @@ interface News {
   readonly version: number
 }
 
-/** Indexes at most `most` waiting writes, and returns their number. */
+/** Indexes at most `most` waiting writes. Returns the number of indexed writes. */
 export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = SEGMENT_TRACES): Promise<number> {
   const waiting = await sql<News[]>`
     select seq, version from search_news where project_id = ${projectId} order by seq, version limit ${most}`
   if (waiting.length === 0) return 0
-  // If most of the writes were to the same few traces, the segment would be small.
+  // If the waiting writes are to only a few traces, their segment would be small.
   const isEnough = waiting.length === most && seqsOf(waiting).length >= most / 2
   const some = isEnough ? waiting : waiting.slice(0, AT_ONCE)
   const { indexed, looked } = await read(sql, projectId, seqsOf(some), rest)
@@ -172,8 +172,8 @@ interface Fill {
 }
 
 /**
- * Builds a segment of the next traces from before search was turned on. Returns the number of traces; undefined if all
- * traces are indexed, or if it is too early to index them.
+ * Builds a segment of the next traces from before search was turned on. Returns the number of traces in the segment;
+ * undefined if all traces are indexed, or if indexing may not start yet.
  */
 export async function fillBack(
   sql: Sql,

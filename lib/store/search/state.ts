@@ -16,14 +16,16 @@ const SETTLE_MS = 10_000
 /** Maximum time for which the terms of deleted traces stay in the index. */
 const SWEEP_MS = 24 * 3_600_000
 
-/** Returns SQL for whether it is too early to read earlier traces, for a row of search_fills. */
+/** Returns an SQL condition on a row of search_fills: whether it is too early to read earlier traces. */
 export const isTooEarly = (sql: Sql, settleMs = SETTLE_MS) => sql`begun_at > now() - ${settleMs} * interval '1 ms'`
 
-/** Returns SQL for whether a row of search_segments is due for a sweep. */
+/** Returns an SQL condition on a row of search_segments: whether the segment is due for a sweep. */
 export const isUnswept = (sql: Sql, sweepMs = SWEEP_MS) => sql`swept_at < now() - ${sweepMs} * interval '1 ms'`
 
 export interface SearchState {
-  /** Time from which traces are indexed. Null if all traces are indexed, or if none are indexed yet. */
+  /**
+   * Traces that started at or after this time are indexed. Null if all traces are indexed, or if none are indexed yet.
+   */
   readonly backTo: string | null
   /** Whether the index contains all traces from before search was turned on. True if no such traces exist. */
   readonly isFilled: boolean

@@ -59,7 +59,9 @@ export interface SearchPage {
   readonly reached: string | undefined
 }
 
-/** Reads one page of a project's traces that match all of `wanted`. `query.sort` must be `newest`. */
+/**
+ * Reads one page of a project's traces that contain all words and phrases in `wanted`. `query.sort` must be `newest`.
+ */
 export async function searchTraces(
   sql: Sql,
   projectId: number,

@@ -1,4 +1,4 @@
-/** Deletes a trace with everything under it. */
+/** Deletes a trace with its spans, scores, tags and messages. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { hashInSql } from '../../rows/list-numbers.ts'
@@ -13,7 +13,7 @@ import { CHANGED, compareAndSet } from './compare-and-set.ts'
  * audit entry. Returns false if the trace does not exist.
  *
  * The statement deletes the trace only if it still has the version that the statement found; every write changes the
- * version. No span or score that arrives concurrently is therefore left behind. If the version has changed, the
+ * version. A span or score that arrives concurrently is therefore never left behind. If the version has changed, the
  * deletion is retried.
  */
 export async function deleteTrace(
@@ -51,8 +51,8 @@ export function removeAudited(
 }
 
 /**
- * Returns SQL steps that delete everything under the traces of the step `gone`, which has seq, id, family, started_at
- * and tags. `returning` is the returning clause of the step `spans_gone`.
+ * Returns SQL steps that delete all data belonging to the traces of the step `gone`, which returns seq, id, family,
+ * started_at and tags. `returning` is the returning clause of the step `spans_gone`.
  */
 export const removingParts = (project: string, returning = '') => `
   tags_gone as (

@@ -89,7 +89,7 @@ export async function readMessages(
 const MOST_SWEPT = 1000
 
 export interface Swept {
-  /** Number of messages examined. If it is MOST_SWEPT, more may be waiting. */
+  /** Number of messages examined. If this number is MOST_SWEPT, more messages may be waiting. */
   readonly looked: number
   /** Counts of deleted records whose spans never arrived, by project and name. */
   readonly leftOut: readonly { readonly projectId: number; readonly counts: ReadonlyMap<string, number> }[]

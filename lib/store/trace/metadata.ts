@@ -11,7 +11,7 @@ import { CHANGED, compareAndSet } from './compare-and-set.ts'
 export interface Patched {
   /** The merged metadata, as a JSON string. */
   readonly metadata: string
-  /** False if the metadata was already the same and nothing was written. */
+  /** False if the merged metadata equals the stored metadata, so nothing was written. */
   readonly changed: boolean
 }
 
@@ -76,7 +76,10 @@ const REPLACE_METADATA = `
   ), totals as (${addTotals('$1::int', 'taken')})
   select exists (select from taken) as "isTaken"`
 
-/** Writes the merged metadata and returns true, unless the trace has changed since it was read. */
+/**
+ * Writes the merged metadata and returns true. Writes nothing and returns false if the trace has changed since it was
+ * read.
+ */
 async function replaceMetadata(sql: Sql, projectId: number, stored: Stored, metadata: string | null, added: number) {
   const { seq, notBefore, version } = stored
   const [{ isTaken }] = await sql.unsafe<[{ readonly isTaken: boolean }]>(

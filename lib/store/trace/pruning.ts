@@ -55,10 +55,10 @@ const storedBytes = (table: string, columns: readonly string[]) =>
   columns.map(column => `coalesce(pg_column_size(${table}.${column}), 0)`).join(' + ')
 
 /**
- * Deletes the selected traces among the next traces behind `after`, with everything under them. Totals and sums over
- * time are corrected in the same transaction, so a batch is deleted completely or not at all. As in
- * lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that no
- * concurrently arriving span is left behind.
+ * Deletes the selected traces among the next traces behind `after`, with all data belonging to the selected traces.
+ * Totals and sums over time are corrected in the same transaction, so a batch is deleted completely or not at all. As
+ * in lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that a
+ * concurrently arriving span is never left behind.
  *
  * `is true` makes PostgreSQL scan the index on startedAt. With an index on one of the conditions, every batch would
  * read all matching traces again. The `onDeleted` callback writes in the same transaction.

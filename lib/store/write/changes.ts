@@ -1,9 +1,10 @@
 /**
- * Statements that change the stored rows of traces and tags when a trace is appended to, ends, grows by OpenTelemetry
- * spans, or is updated by a later export line. New rows are written by COPY, which cannot change a row.
+ * Statements that change the stored rows of traces and tags when a trace is appended to, ends, receives further
+ * OpenTelemetry spans, or is updated by a later export line. New rows are written by COPY, which cannot change a row.
  *
  * Each statement changes many traces of one project and takes an array per column. If a trace no longer has the version
- * that its change is based on, the statement fails (22012, division by zero), which rolls back the transaction.
+ * that its change is based on, the statement fails with error 22012 (division by zero), and the transaction is rolled
+ * back.
  */
 import type { TableNames } from '../../database/tables.ts'
 import {

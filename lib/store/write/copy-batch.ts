@@ -1,6 +1,6 @@
 /**
- * Writes a batch of new and changed traces as one transaction, whose messages are sent together: changes to stored rows
- * (lib/store/write/changes.ts), COPY of all new rows, and project totals.
+ * Writes a batch of new and changed traces as one transaction. All messages of the transaction are sent together:
+ * changes to stored rows (lib/store/write/changes.ts), COPY of all new rows, and project totals.
  *
  * COPY has no `on conflict`. If a new trace already exists, or a changed trace no longer has the expected version,
  * PostgreSQL rolls back the whole batch. The lane (lib/ingest/writer.ts) then reads the traces' states and decides
@@ -96,7 +96,7 @@ const LIST_AT = {
   namedFamily: offsetIn(LIST_COLUMNS, 'named_family', true)
 }
 
-/** Maximum size up to which a message buffer is kept for the next batch. */
+/** Maximum size of a message buffer that is reused for the next batch. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
 interface Stamped {
@@ -158,7 +158,7 @@ export class CopyBatches {
     if (this.#messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyMessages()
   }
 
-  /** Prepares the statements for these parts' tables, unless the connection already has them. */
+  /** Prepares the statements for these parts' tables, except statements that are already prepared on the connection. */
   async #prepare(connection: CopyConnection, parts: readonly Part[], { homes }: Batch): Promise<void> {
     const known = this.#prepared.get(connection)
     const missing = parts.filter(({ tables }) => known?.has(tables.suffix) !== true)
@@ -318,8 +318,8 @@ function guard(homes: Homes | undefined, parts: readonly Part[]): Execution[] {
 }
 
 /**
- * Returns statements that add the traces' families, read from the trace rows, which are already written by then. Every
- * batch adds families in the same order, so that two batches cannot deadlock.
+ * Returns statements that add the traces' families. The families are read from the trace rows, which have already been
+ * written when these statements run. Every batch adds families in the same order, so that two batches cannot deadlock.
  */
 function addFamilies(traces: readonly RowsOf<ListedRows>[], names: TableNames): string[] {
   const projects = new Map<number, number[]>()

@@ -22,8 +22,8 @@ export class CopyMessages extends CopyWriter {
   }
 
   /**
-   * Begins a transaction and executes prepared statements in it. Values are sent as parameters because literals would
-   * appear in PostgreSQL's log.
+   * Begins a transaction and executes prepared statements in the transaction. Values are sent as parameters because
+   * literals would appear in PostgreSQL's log.
    */
   beginTransaction(executions: readonly Execution[]): void {
     this.#message(PARSE, () => {

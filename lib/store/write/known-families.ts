@@ -1,7 +1,7 @@
 /**
  * Remembers families whose rows in trace_families are committed. Such rows are never removed. The statement that adds a
- * family is expensive compared with a small trace (test/bench/RESULTS.md, "Families of a batch"), so it is sent only
- * for families that are not remembered.
+ * family is expensive compared with a small trace (test/bench/RESULTS.md, "Families of a batch"), so the statement is
+ * sent only for families that are not remembered.
  */
 
 /** A trace's project, and the family's number as a string. */

@@ -10,7 +10,7 @@ export interface WriteRoute {
 
 export const BY_ADDRESS: WriteRoute = { host: undefined, homes: undefined }
 
-/** Callbacks by which batches report obstacles to the route finder. */
+/** Callbacks with which batches report problems to the route finder. */
 export interface RouteNews {
   /** Reports that tables have moved. */
   forget(): void

@@ -1,8 +1,9 @@
 /**
  * Supplies PostgreSQL's planner with table statistics while a database is new. Without statistics, the planner may
- * choose the wrong index for a lookup by key, and a connection keeps that plan. An append then reads all traces of its
- * project (test/bench/RESULTS.md, "Statistics of a young database"). Autovacuum analyzes tables too, but runs only once
- * a minute. Until its first run, this module analyzes the tables, so that every connection replaces its plans.
+ * choose the wrong index for a lookup by key, and the connection keeps using the resulting plan. An append then reads
+ * all traces of the project (test/bench/RESULTS.md, "Statistics of a young database"). Autovacuum analyzes tables too,
+ * but runs only once a minute. Until its first run, this module analyzes the tables, so that every connection replaces
+ * its plans.
  */
 import type { Sql } from 'postgres'
 import type { Database } from '../../database/database.ts'

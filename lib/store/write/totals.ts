@@ -6,7 +6,8 @@ import { writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
 
 /**
- * Slot for all corrections, which are rare. It may become negative, because only the sum of all slots is meaningful.
+ * Slot for all corrections, which are rare. The slot's counts may become negative, because only the sum of all slots is
+ * meaningful.
  */
 const SLOT = 0
 
@@ -15,9 +16,9 @@ export const ADD_UP = `on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 
 /**
- * Returns SQL for a step that adds the counts of the earlier step `rows`, which returns at most one row with the
- * columns traces, spans and bytes. The earlier step must do nothing unless `hasTotals` holds, because a statement must
- * not combine an inserting step with other steps (test/fixtures/statements/lint.ts).
+ * Returns SQL for a step that adds the counts returned by the earlier step `rows`: at most one row with the columns
+ * traces, spans and bytes. The earlier step must do nothing unless `hasTotals` holds, because a statement must not
+ * combine an inserting step with other steps (test/fixtures/statements/lint.ts).
  */
 export const addTotals = (project: string, rows: string) => `
   update project_totals p

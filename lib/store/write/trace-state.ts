@@ -1,4 +1,4 @@
-/** Reads the states of stored traces, on which the write path bases its decisions. */
+/** Reads the states of stored traces. The write path bases its decisions on these states. */
 import type { Sql } from 'postgres'
 import type { CallDetails } from '../../trace/call-details.ts'
 import { type PastScore, SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
@@ -193,7 +193,7 @@ const recordedText = (of: keyof typeof PROJECT) => `
   from ${keysOf(of, ['id'])} ${tracesByKey(PROJECT[of])}`
 const RECORDED = { one: recordedText('one'), several: recordedText('several') }
 
-/** Returns whether the keys belong to one project, and the parameter for the project or projects. */
+/** Returns whether all keys belong to one project, and the parameter that contains the project or projects. */
 function projectsOf(keys: readonly TraceKey[]): readonly [keyof typeof PROJECT, number | string] {
   const first = keys[0]?.projectId ?? 0
   const isOne = keys.every(({ projectId }) => projectId === first)
@@ -201,8 +201,8 @@ function projectsOf(keys: readonly TraceKey[]): readonly [keyof typeof PROJECT, 
 }
 
 /**
- * Reads many traces' states in one query. The result contains one state per `Look`, or undefined if the trace does not
- * exist.
+ * Reads many traces' states in one query. The result has one element per `Look`: the trace's state, or undefined if the
+ * trace does not exist.
  */
 export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise<(TraceState | undefined)[]> {
   const list = (cell: (look: Look) => string) => looks.map(cell).join(SEPARATOR)

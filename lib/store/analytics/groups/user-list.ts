@@ -1,8 +1,8 @@
 /**
  * Lists a project's users, ordered by their last trace, newest first, with the sums of their traces over a period. A
  * user has the position of their last trace in the trace list. Sums are stored by day
- * (lib/store/analytics/rollups/users.ts), so the cost of reading them does not depend on the number of traces. A page
- * examines a limited number of traces, so a page may be short or empty even if more pages follow.
+ * (lib/store/analytics/rollups/users.ts), so the cost of reading a user's sums does not depend on the number of traces.
+ * A page examines a limited number of traces, so a page may be short or empty even if more pages follow.
  */
 import type { Sql } from 'postgres'
 import { toDollars } from '../../../rollups/amounts.ts'
@@ -213,7 +213,7 @@ export interface UserSums extends SessionGroupSums {
   readonly sessions: readonly SessionGroupSums[]
 }
 
-/** Number of a user's newest traces that are searched for sessions: one page of a list. */
+/** Number of a user's newest traces that are searched for sessions. Equals the length of a list page. */
 const LOOKED_AT_FOR_SESSIONS = 200
 const MOST_SESSIONS = 20
 

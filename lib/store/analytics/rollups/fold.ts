@@ -1,7 +1,7 @@
 /**
- * Moves amounts from rollup_news to rollups. A fold is one transaction, so in every snapshot a trace's amounts are in
- * exactly one of the two tables. Readers add the amounts of both tables. Only one fold per project runs at a time,
- * across all processes.
+ * Moves amounts from the table rollup_news to the table rollups. A fold is one transaction, so in every snapshot a
+ * trace's amounts are in exactly one of the two tables. Readers add the amounts of both tables. Only one fold per
+ * project runs at a time, across all processes.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -113,7 +113,7 @@ async function withRoom<T extends RollupPart>(
   parts: readonly T[],
   starts: readonly string[]
 ): Promise<T[]> {
-  // The index by time is partial, so PostgreSQL uses it only for statements that name levels.
+  // The index on time is partial, so PostgreSQL uses the index only for statements with a condition on `level`.
   const isOfNames = sql.unsafe(`level = any (${levelArray(NAME_LEVELS)})`)
   const rows = await sql<{ level: string; start: string; rows: number }[]>`
     select level, start, count(*) as rows from rollups

@@ -39,7 +39,7 @@ export function newsInSql(trace: string, one: 1 | -1, family = `${trace}.family`
   return `${hour} as started_at, ${family} as family, ${trace}.name, ${trace}.user_id, ${cells}`
 }
 
-/** Trace columns that a deletion must return to produce news. */
+/** Trace columns that a deletion must return so that its news can be computed. */
 export const NEWS_SOURCES =
   'started_at, ended_at, duration_ms, name, user_id, status, family, input_tokens, output_tokens, cost_usd'
 

@@ -25,7 +25,7 @@ export async function readSeries(sql: Sql, projectId: number, period: Period, fi
     from (${sumsOf(sql, projectId, { period, filters })}) s group by 1`
 }
 
-/** Reads the sums of the matching traces over the whole period, as at most one row. */
+/** Reads the sums of the matching traces over the whole period. Returns at most one row. */
 export async function readTotal(sql: Sql, projectId: number, period: Period, filters: ChartFilters): Promise<Sums[]> {
   return sql<Sums[]>`
     select ${sql.unsafe(ADDED)}

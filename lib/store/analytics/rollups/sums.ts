@@ -22,7 +22,7 @@ export type ChartField = keyof ChartFilters
 /** Maximum number of traces in a period read by the minute. Periods with more traces are read by the hour. */
 const MOST_TRACES = 20_000
 
-/** Whether a period has few enough traces to read each one. */
+/** Whether a period has few enough traces to read every trace. */
 export async function hasFewTraces(sql: Sql, projectId: number, { from, to }: Period, most = MOST_TRACES) {
   const [row] = await sql<[{ traces: number }]>`
     select count(*) as traces from (
@@ -86,7 +86,7 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
     name === undefined
       ? sql``
       : sql`and list = ${sql.unsafe(hashInSql('wanted.name', 'g.number'))} and name = wanted.name`
-  // "offset 0" makes PostgreSQL use the index to find each group's rows in each piece.
+  // `offset 0` makes PostgreSQL use the index to find each group's rows in each piece of the period.
   return sql`
     select r.start, r.name, g.status, g.environment, g.model, ${sql.unsafe(amounts('r'))}
     from (select ${name ?? null}::text as name) wanted

@@ -1,7 +1,7 @@
 /**
  * Sums each user's traces by day and environment. The transaction that folds rows of rollup_news into rollups also adds
- * them to these sums. A project can have as many users as traces, so the sums do not pass through Node.js: one
- * statement adds them to a table that has one index and stores no latencies (test/bench/RESULTS.md, "Users").
+ * them to these sums. A project can have as many users as traces, so users' sums do not pass through Node.js. One
+ * statement adds the sums to a table that has a single index and stores no latencies (test/bench/RESULTS.md, "Users").
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'

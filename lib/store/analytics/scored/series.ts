@@ -5,7 +5,7 @@ import { type ScoreGroup, type ScoreSummary, summariseScores } from './summary.t
 
 /**
  * Maximum number of scores counted in a range, newest first. The limit is lower if an environment is given, because
- * each score's trace must then be looked up, which takes four times as long.
+ * looking up each score's trace makes the query take four times as long.
  */
 export const MOST_COUNTED_SCORES = 20_000
 export const MOST_COUNTED_OF_ENVIRONMENT = 5000
