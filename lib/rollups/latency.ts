@@ -3,8 +3,8 @@
  * duration in the bucket by at most 9.1 %.
  *
  * A histogram is one decimal number with DIGITS digits per bucket; the last digits count the shortest durations.
- * PostgreSQL therefore adds histograms with `+` and `sum`, much faster than arrays of counts (test/bench/RESULTS.md,
- * "Rollups"). For example, three traces below 1 ms and two from 1 to below 2 ms are
+ * PostgreSQL can therefore add histograms with `+` and `sum`, which is much faster than adding arrays of counts
+ * (test/bench/RESULTS.md, "Rollups"). For example, three traces below 1 ms and two from 1 to below 2 ms are
  *
  *   000000000002 000000000003 = 2000000000003
  *

@@ -26,7 +26,7 @@ export const DAY_RANGES = ['7d', '30d', '90d', '1y'] as const satisfies readonly
 /** Westernmost and easternmost time zones, in minutes east of UTC. */
 export const ZONES = { west: -12 * 60, east: 14 * 60 } as const
 
-/** Longest periods with five-minute and with hourly steps, in milliseconds. */
+/** Maximum length of a period with five-minute steps, and of a period with hourly steps, in milliseconds. */
 const MOST_MINUTES = 6 * HOUR
 const MOST_HOURS = 14 * DAY
 /** Maximum length of a period in days (ten years). */
@@ -37,7 +37,7 @@ export interface Period {
   readonly from: number
   readonly to: number
   readonly step: PeriodStep
-  /** Time zone whose midnight starts a day, in minutes east of UTC. */
+  /** Time zone in which the steps' days begin at midnight, in minutes east of UTC. */
   readonly offset: number
 }
 

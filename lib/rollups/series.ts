@@ -38,7 +38,7 @@ export type Lists = Readonly<Record<(typeof COUNTS)[number], number[]>> &
 export type Series = { readonly key: null } & Lists & { readonly total: SeriesTotal }
 export type SeriesGroup = { readonly key: string | null; readonly total: SeriesTotal }
 
-/** Key of the group that combines all groups not shown separately. */
+/** Key of the group that combines all groups that are not shown separately. */
 const OTHER = '(other)'
 
 const countsOf = ({ traces, errors, inputTokens, outputTokens, cost, priced }: Sums): Counts => ({

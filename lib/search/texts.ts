@@ -1,6 +1,6 @@
 /**
- * Selects a trace's searchable texts: the trace's name, and the beginnings of the strings in the input and output of
- * the trace and of its model calls. JSON keys, numbers and punctuation are not searched.
+ * Selects a trace's searchable texts: the trace's name, and the beginnings of the strings in the inputs and outputs of
+ * the trace and its model calls. JSON keys, numbers and punctuation are not searched.
  */
 
 /** Limits on searchable texts. All but `calls` are in UTF-16 code units. */

@@ -99,7 +99,7 @@ class Folded {
     }
   }
 
-  /** Returns the ranges in the text that match the phrase. */
+  /** Returns the ranges of the text that match the phrase. */
   find(phrase: Phrase): Mark[] {
     const { folded, isDense } = phrase[0]!
     const marks: Mark[] = []

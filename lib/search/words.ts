@@ -62,7 +62,10 @@ export function runsOf(text: string): WordRun[] {
 const ONLY_ASCII = /^[\u0000-\u007f]*$/
 const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]/g
 
-/** Removes case, accents and alternative Unicode forms. Keeps marks that are letters, as in Indic scripts. */
+/**
+ * Normalizes case and alternative Unicode forms, and removes accents. Keeps marks that are letters, as in Indic
+ * scripts.
+ */
 export function fold(text: string): string {
   if (ONLY_ASCII.test(text)) return text.toLowerCase()
   const bare = text.normalize('NFKD').replace(ACCENTS, '')
@@ -73,7 +76,10 @@ export function fold(text: string): string {
 /** Maximum length of an indexed run. Longer runs, such as Base64 data, are not words that people search for. */
 const MOST_UNITS = 128
 
-/** Returns the terms for a search within a dense run: the only character, or all pairs of adjacent characters. */
+/**
+ * Returns the terms to search for in order to find a dense run: its only character, or all pairs of adjacent
+ * characters.
+ */
 export function denseTerms(folded: string): number[] {
   const points = [...folded]
   if (points.length === 1) return [termOf(folded)]

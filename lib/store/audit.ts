@@ -15,7 +15,7 @@ export interface AuditEntry {
   readonly accountId?: number | null
   /** The project's id. The value `source` stands for the project_id in the statement's rows. */
   readonly projectId?: number | null | 'source'
-  /** Further facts about the change; never a secret. */
+  /** Further facts about the change. Never contains a secret. */
   readonly detail?: Readonly<Record<string, unknown>>
   /**
    * A fact that is added to the detail from the statement's rows. `user` adds the user_id and the user's email address;

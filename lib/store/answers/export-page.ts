@@ -30,7 +30,7 @@ import {
   selectTraceDetail
 } from './traces.ts'
 
-/** The trace after which an export's next page begins. Exports are ordered by startedAt, then id. */
+/** The trace after which an export's next page begins. Exported traces are ordered by startedAt, then id. */
 export interface ExportPlace {
   readonly startedAt: string
   readonly id: string

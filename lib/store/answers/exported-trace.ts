@@ -104,7 +104,7 @@ function isShownAsSent({ inputTokens, outputTokens, totalTokens }: UsageFields):
   return inputTokens !== null && outputTokens !== null && totalTokens !== null
 }
 
-/** Whether the span has no usage at all, which the detail shows as null. */
+/** Whether the span has no usage at all. The trace detail shows such usage as null. */
 function isAbsent({ inputTokens, outputTokens, totalTokens }: UsageFields): boolean {
   return inputTokens === null && outputTokens === null && totalTokens === null
 }

@@ -98,7 +98,7 @@ function outlineOf(span: SizedSpan, traceId: string): string {
 
 /**
  * Returns a version that changes whenever the outline does. Separately received messages do not change the trace's
- * version, so the result includes their count.
+ * stored version, so the returned version includes the number of messages.
  */
 async function readVersion(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
   const [row] = await sql<{ version: number; messages: number }[]>`

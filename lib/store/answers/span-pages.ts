@@ -17,7 +17,7 @@ const PAGE = { bytes: 512 * 1024, spans: 500 }
 /** Maximum number of unpacked groups in memory. */
 const MAX_GROUPS = 12
 
-/** A span before its page is read. */
+/** A listed span, whose page has not been read yet. */
 export interface ListedSpan {
   readonly id: string
   /** Bytes of the texts that are not packed. */

@@ -15,7 +15,7 @@ const MAX_AGENT = 200
 /** A KEYS_CHANNEL notice. The notice contains spaces, so it cannot be mistaken for a key id. */
 const PEOPLE_CHANGED = 'people have changed'
 
-/** Returns SQL that notifies the listeners that people or sessions have changed. */
+/** Returns SQL that notifies listeners of changes to users or sessions. */
 export const announcePeople = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PEOPLE_CHANGED})`
 
 /** A visitor, identified by a session digest or by the email address from a proxy, and the requested project. */

@@ -118,7 +118,10 @@ export async function insertVouchedUser(sql: Sql, email: string, role: Role): Pr
     ${auditOf(sql, { by: null, action: 'user.add', detail: { email, role, means: 'proxy' } }, sql`made`)}`
 }
 
-/** Deletes a user with all memberships, sessions and links. Returns false if an account would lose its last owner. */
+/**
+ * Deletes a user with all memberships, sessions and links. Deletes nothing and returns false if an account would lose
+ * its last owner.
+ */
 export async function deleteUser(sql: Sql, userId: number, email: string): Promise<boolean> {
   const [row] = await sql<[{ gone: boolean }]>`
     with owned as (

@@ -53,7 +53,7 @@ const SET_TAG_LISTS = assignments({
   ranked: String(RANKED_IN_ALL)
 })
 
-/** The statement's snapshot shows traces with their previous families. */
+/** The statement's snapshot predates the update, so it shows traces with their previous families. */
 const OLD = `from changed c join traces old on old.project_id = $project and old.seq = c.seq where old.ended_at is not null`
 const newsOfMoves = (projectId: number) =>
   newsAsJson(

@@ -32,8 +32,8 @@ export class KnownFloors {
   }
 
   /**
-   * Returns the value of `ranked` for a trace with these keys, or for one of its tags. `bytes` contains the list
-   * numbers, big-endian, at `familyAt` and `namedFamilyAt`.
+   * Returns the value of `ranked` for a trace with these keys, or for a row of trace_tags that belongs to the trace.
+   * `bytes` contains the list numbers, big-endian, at `familyAt` and `namedFamilyAt`.
    */
   rank(projectId: number, keys: RankingKeys, bytes: Uint8Array, familyAt: number, namedFamilyAt: number): number {
     const lists = this.#projects.get(projectId)

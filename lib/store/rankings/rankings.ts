@@ -45,7 +45,10 @@ export function rankedInSql(
   return `(${RANKED_IN_ALL} - ${below('family')} - ${below('named_family')})::smallint`
 }
 
-/** A trace's keys in the two rankings, or the floors of a list's rankings, where null means no floor. */
+/**
+ * A trace's keys in the two rankings, or the floors of a list's two rankings. A null floor means that the ranking has
+ * no floor.
+ */
 export interface RankingKeys {
   readonly durationMs: number | null
   readonly costUsd: number | null

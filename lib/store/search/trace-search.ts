@@ -36,8 +36,8 @@ export interface SearchBounds {
 /** 1024 segments are enough for a million traces. */
 const BOUNDS: SearchBounds = { segments: 1024, candidates: 20_000, texts: 400, bytes: 24 * 1024 * 1024 }
 /**
- * Number of segments in the first window, growth factor from window to window, and maximum number of segments per
- * window.
+ * Number of segments in the first window, factor by which each window exceeds the previous one, and maximum number of
+ * segments per window.
  */
 const FIRST_WINDOW = 16
 const WINDOW_GROWTH = 4

@@ -64,7 +64,7 @@ async function withoutExcess(
 }
 
 /**
- * Returns the given traces' messages in order. Omits messages of a span that would exceed the maximum document size.
+ * Returns the given traces' messages in order. Omits messages with which a span would exceed the maximum document size.
  */
 export async function readMessages(
   sql: Sql,

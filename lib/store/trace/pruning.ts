@@ -136,7 +136,10 @@ interface PrunedRow extends Omit<PrunedBatch, 'last'> {
 }
 const NEWS_OF_GONE = newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)
 
-/** Makes deleted rows' space reusable, and returns free space at the ends of tables to the operating system. */
+/**
+ * Vacuums the tables, so that the space of deleted rows can be reused. Returns free space at the ends of tables to the
+ * operating system.
+ */
 export async function reclaimRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`vacuum ${VACUUMED_TABLES.join(', ')}`)
 }

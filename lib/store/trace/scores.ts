@@ -16,7 +16,7 @@ import { freshVersion } from '../write/trace-numbers.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { removeAudited } from './deletion.ts'
 
-/** A received score, validated, with ids in lower case. */
+/** A received score after validation, with ids in lower case. */
 export interface NewScore {
   readonly name: string
   readonly dataType: string

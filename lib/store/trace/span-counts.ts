@@ -1,6 +1,7 @@
 /**
  * Compares traces' span and error counts with the rows of their spans, and corrects the counts. The error count
- * includes failed spans that were left out of the trace, if the trace remembers them (lib/trace/states/left-out.ts).
+ * includes failed spans that were left out of the trace, if the trace remembers such spans
+ * (lib/trace/states/left-out.ts).
  */
 import type { Sql } from 'postgres'
 import { countFailed, readLeftOut } from '../../trace/states/left-out.ts'

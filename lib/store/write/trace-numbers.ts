@@ -1,6 +1,6 @@
 /**
- * Numbers for new rows and versions, drawn from the database in blocks, so that a lane knows a row's number before the
- * row is written.
+ * Draws numbers for new rows and versions from the database in blocks, so that a lane knows a row's number before
+ * writing the row.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'

@@ -122,9 +122,9 @@ const SEPARATOR = '\u0001'
 const byteaArray = (ids: readonly string[]) => `{${ids.map(id => `"\\\\x${id}"`).join(',')}}`
 
 /**
- * SQL for the project of the rows k. If all rows belong to one project, a parameter, so that only this project's server
- * is queried; otherwise, each row's column. When projects are on several servers, a statement never covers several
- * projects.
+ * SQL for the project of a row k. `one` is a parameter, used if all rows belong to one project, so that only this
+ * project's server is queried. `several` is the row's own column. When projects are on several servers, a statement
+ * never covers several projects.
  */
 const PROJECT = { one: '$1::int', several: 'k.project_id' } as const
 

@@ -1,7 +1,7 @@
 /**
  * Fortnights sum the rollups of 14 days, for queries that cover a year. Folds mostly change the current day, so a
  * fortnight is computed only after it has ended. Any later transaction that changes one of the days deletes the
- * fortnight. In each snapshot, a fortnight either equals the sum of its days or does not exist.
+ * fortnight. In every snapshot, a stored fortnight therefore equals the sum of its days.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'

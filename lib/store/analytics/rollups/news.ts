@@ -16,7 +16,7 @@ export const dayOf = (time: string): string => `date_bin('1 day', ${time}, ${ORI
 /** Returns SQL for an environment's key. The `environment` expression may yield null. */
 export const environmentKeyInSql = (environment: string): string => hashInSql(`coalesce(${environment}, '')`, '0')
 
-/** Clamps sums of tokens and costs to the range of bigint. Trace counts never come close to its limits. */
+/** Clamps sums of tokens and costs to the range of bigint. Trace counts never come close to the limits of bigint. */
 export const held = (name: Amount, sum: string): string =>
   WIDE.includes(name) ? `greatest(least(${sum}, ${MOST}), -${MOST})::bigint` : sum
 const WIDE: readonly Amount[] = ['input_tokens', 'output_tokens', 'cost']

@@ -1,4 +1,4 @@
-/** Reads sums over traces, per step, in total or by group. */
+/** Reads sums over traces: per step, in total, or by group. */
 import type { Sql } from 'postgres'
 import { type Period, STEPS } from '../../../rollups/period.ts'
 import type { GroupSums, StepSums, Sums } from '../../../rollups/series.ts'
@@ -14,7 +14,7 @@ const ADDED = `sum(traces)::float8 as traces, sum(errors)::float8 as errors, sum
   sum(input_tokens)::float8 as "inputTokens", sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost,
   sum(latency)::text as latency`
 
-/** SQL for the index of the step that contains a row's start. */
+/** SQL for the number, from 0, of the step that contains a row's start. */
 const stepAt = (sql: Sql, { from, step }: Period) =>
   sql`floor((extract(epoch from start)::float8 * 1000 - ${from}::float8) / ${STEPS[step]}::float8)::int`
 

@@ -94,7 +94,7 @@ const WRITE_DIFFERENCE = `
   select project_id, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
   group by project_id, started_at, family, name, user_id having ${ANYTHING}`
 
-/** Recounts a day's rollups from scratch. Concurrent writes are allowed. */
+/** Recounts a day's rollups from scratch. Traces may be written concurrently. */
 export async function recountDay(sql: Sql, projectId: number, day: string): Promise<void> {
   const end = new Date(Date.parse(day) + DAY_MS).toISOString()
   await inTransaction(sql, async () => {

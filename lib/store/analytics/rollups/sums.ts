@@ -115,7 +115,10 @@ function stepsInSql(sql: Sql, period: Period, group: RollupGroup) {
       to_timestamp(${from / 1000}::float8) as since, to_timestamp(${to / 1000}::float8) as until`
 }
 
-/** Returns SQL for the levels from which pieces are read. Fortnights not yet computed are read from their days. */
+/**
+ * Returns SQL that lists the pieces of a period, with the level from which each piece is read. Fortnights not yet
+ * computed are read from their days.
+ */
 function piecesInSql(sql: Sql, projectId: number, pieces: readonly PeriodPiece[], group: RollupGroup) {
   const madeLevel = sql.unsafe(`'${LEVELS.fortnight.environment}'`)
   const fortnights = pieces.find(({ length }) => length === 'fortnight') ?? { from: 0, to: 0 }
