@@ -1,6 +1,6 @@
 /**
  * Rollup levels. A rollup sums the traces of one group in one hour, day or fortnight. The table stores each level as
- * one character (sql/0006-rollups.sql, sql/0011-fortnights.sql); code uses the names.
+ * one character (sql/0006-rollups.sql, sql/0011-fortnights.sql); TypeScript code uses the names.
  */
 
 export const GROUPS = ['environment', 'family', 'nameInEnvironment', 'nameInFamily'] as const

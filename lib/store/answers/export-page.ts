@@ -1,8 +1,8 @@
 /**
  * Reads pages of whole traces for an export and renders their lines.
  *
- * Strings pass from PostgreSQL to the lines as bytes (byte-rows.ts). The code in between examines only ASCII: digits,
- * and the characters that JSON escapes.
+ * Strings pass from PostgreSQL to the lines as bytes (byte-rows.ts). The code in between examines only ASCII
+ * characters: digits, and the characters that JSON escapes.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../database/tables.ts'

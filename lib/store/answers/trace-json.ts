@@ -157,7 +157,10 @@ export function renderSpanHead(span: SpanRow, traceId: string): string {
   )
 }
 
-/** Renders the members of a detail's trace (specification 2.5), without braces. Scores must be in response order. */
+/**
+ * Renders the members of `trace` in a trace detail (specification 2.5), without braces. Scores must be in response
+ * order.
+ */
 export function detailMembers(trace: StoredTraceRow, scores: readonly ScoreRow[], environment?: string): string {
   return (
     summaryMembers(trace, renderScoreMap(scores), environment) +

@@ -267,7 +267,7 @@ export async function readOwnTexts(
   return first.hasMessages ? (await readShownTrace(sql, projectId, traceId, names))?.trace : first
 }
 
-/** Sizes in bytes of a trace's or span's texts, and its number of events. */
+/** Sizes in bytes of the texts of a trace or span, and the number of a span's events. */
 export interface Sizes {
   readonly inputBytes: number
   readonly outputBytes: number

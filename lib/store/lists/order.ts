@@ -48,9 +48,9 @@ export const SCORE_ORDER: ListOrder = {
 }
 
 /**
- * Returns the edge at which a walk down a list begins: the top of the list, the inclusive upper bound `to` (in orders
- * by time) or the cursor, whichever is lowest. A single edge is used because, given two conditions, PostgreSQL might
- * start its index scan at the condition further away.
+ * Returns the edge at which a walk down a list begins: the top of the list, the inclusive upper bound `to` (only in
+ * orders by time) or the cursor, whichever is lowest. A single edge is used because, given two conditions, PostgreSQL
+ * might start its index scan at the condition further away.
  */
 export function edgeBelow(order: ListOrder, cursor: Edge | undefined, to: string | undefined): Edge {
   if (cursor !== undefined && (to === undefined || !isBefore(to, cursor.key))) return cursor

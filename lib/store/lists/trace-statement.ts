@@ -81,8 +81,8 @@ export class TraceStatement {
   }
 
   /**
-   * Returns an expression that is true if the query, of at most one row, returns a row. `exists` would ignore the
-   * query's order, and PostgreSQL might use another index.
+   * Returns an expression that is true if the query returns a row. The query must return at most one row. `exists`
+   * would ignore the query's order, and PostgreSQL might use another index.
    */
   hasRow(query: string): string {
     return `coalesce((select true from (${query}) found), false)`

@@ -26,7 +26,8 @@ const FORGOTTEN_AT_ONCE = 100
  * undefined if this attempt is allowed. If a subject has no attempts left, nothing is counted.
  */
 export async function countAttempt(sql: Sql, subjects: readonly Subject[]): Promise<number | undefined> {
-  // Runs as a separate statement, so that its locks are released before the next statement waits for locks.
+  // Runs as a separate statement, so that the locks of this deletion are released before the next statement waits for
+  // locks.
   await sql`
     delete from sign_in_attempts where subject in (
       select subject from sign_in_attempts where until <= now() order by until limit ${FORGOTTEN_AT_ONCE}

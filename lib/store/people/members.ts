@@ -45,7 +45,7 @@ function memberRows(sql: Sql) {
 }
 
 /**
- * Invites a person: creates the user if necessary, and stores a membership and a link. Returns the user's id; `known`
+ * Invites a person. Creates the user if necessary, and stores a membership and a link. Returns the user's id; `known`
  * if the person is already a member; `elsewhere` if the person is in an account that the acting owner does not own. A
  * user without memberships is treated as new.
  */

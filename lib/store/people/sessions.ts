@@ -18,7 +18,10 @@ const PEOPLE_CHANGED = 'people have changed'
 /** Returns SQL that notifies listeners of changes to users or sessions. */
 export const announcePeople = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PEOPLE_CHANGED})`
 
-/** A visitor, identified by a session digest or by the email address from a proxy, and the requested project. */
+/**
+ * A visitor and the requested project. The visitor is identified by a session digest or by an email address from a
+ * trusted proxy.
+ */
 export interface Visiting {
   readonly digest: string | null
   readonly email: string | null
@@ -95,8 +98,8 @@ export type Proof =
   | { readonly means: 'oidc'; readonly authTime: number | undefined }
 
 /**
- * Caps the time at the current time, because the provider's clock may be ahead. A missing time is handled separately,
- * because `least` would turn it into the current time.
+ * Limits the stated time to the current time, because the provider's clock may be ahead. A missing time is handled
+ * separately, because `least` would turn it into the current time.
  */
 const whenProven = (sql: Sql, authTime: number | undefined) =>
   authTime === undefined ? sql`null::timestamptz` : sql`least(now(), to_timestamp(${authTime}::double precision))`

@@ -78,7 +78,10 @@ export async function readProjectNear(sql: Pick<SqlAccess, 'read' | 'readOf' | '
 const COLUMNS = `p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
   p.created_at as "createdAt", p.search`
 
-/** Returns SQL for project $1's totals. The casts avoid numeric sums, which the driver would return as strings. */
+/**
+ * Returns SQL for project $1's totals. The sums are cast because the driver would return sums of type numeric as
+ * strings.
+ */
 const holdingsOf = ({ traces, project_totals: totals }: TableNames): string => `
   select coalesce(sum(traces), 0)::bigint as "traceCount", coalesce(sum(spans), 0)::bigint as "spanCount",
     coalesce(sum(bytes), 0)::bigint as "estimatedBytes",

@@ -20,7 +20,7 @@ export interface ViewRow extends View {
   readonly id: number
 }
 
-/** Selects a user's views in a project, and the views shared there. */
+/** Selects a user's own views in a project, and the project's shared views. */
 export interface Viewer {
   readonly projectId: number
   readonly userId: number

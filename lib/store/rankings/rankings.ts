@@ -26,7 +26,10 @@ export const RANKED_IN_ALL = 15
 
 export const RANKING_COLUMNS: Readonly<Record<Ranking, string>> = { slowest: 'duration_ms', costliest: 'cost_usd' }
 
-/** Returns the condition of a ranking's index. PostgreSQL uses the index only for queries with the same condition. */
+/**
+ * Returns the condition of a ranking's partial index. PostgreSQL uses the index only for queries with the same
+ * condition.
+ */
 export const isRanked = (base: keyof typeof RANKED, ranking: Ranking): string =>
   `${RANKING_COLUMNS[ranking]} is not null and (ranked & ${RANKED[base][ranking]}) <> 0`
 

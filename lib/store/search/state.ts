@@ -103,7 +103,7 @@ export interface ProjectBacklog {
   readonly projectId: number
   /** Number of waiting writes, counted up to MOST_COUNTED. */
   readonly waiting: number
-  /** The last waiting write in indexing order; undefined if none is waiting. */
+  /** The last waiting write in indexing order; undefined if no write is waiting. */
   readonly last: WaitingWords | undefined
   /** Whether the marked write is still waiting. */
   readonly hasMark: boolean

@@ -37,7 +37,7 @@ import { ADD_UP } from './totals.ts'
 export interface RecordedTrace {
   readonly projectId: number
   readonly seq: number
-  /** A label, 'unassigned', or null for a restored trace whose environment was never recorded. */
+  /** A label or 'unassigned'; null for a restored trace whose environment was never recorded. */
   readonly environment: string | null
   readonly keyId: string | null
   readonly ingestedAt: string | null

@@ -11,7 +11,7 @@ import { lockRollups } from './lock.ts'
 import { held, ORIGIN } from './news.ts'
 
 /**
- * Returns SQL, of type text, for the fortnight level that sums a level of days. Avoids `case level when`, which
+ * Returns SQL of type text for the fortnight level that sums the given level of days. Avoids `case level when`, which
  * test/fixtures/statements/lint.ts rejects.
  */
 export const fortnightLevelOf = (level: string): string => {

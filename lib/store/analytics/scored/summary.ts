@@ -109,8 +109,8 @@ function summarise(groups: readonly ScoreGroup[], steps: number): ScoreSummary {
 const total = (counts: readonly number[]): number => counts.reduce((sum, each) => sum + each, 0)
 
 /**
- * Returns one bar per distinct value if there are few, and otherwise bars of equal width whose bounds are round
- * numbers.
+ * Returns one bar per distinct value if there are few distinct values, and otherwise bars of equal width whose bounds
+ * are round numbers.
  */
 export function histogramOf(numbers: readonly number[]): HistogramBar[] {
   const counts = new Map<number, number>()
