@@ -1,6 +1,6 @@
 /**
- * Computes the amounts that an ended trace adds to each rollup sum: in code for the write path, and in SQL for stored
- * traces.
+ * Computes the amounts that an ended trace adds to each rollup sum. The write path computes the amounts in TypeScript.
+ * For stored traces, PostgreSQL computes the amounts.
  */
 import { latencyInSql } from './latency.ts'
 
@@ -16,7 +16,10 @@ export interface CountedTrace {
   readonly costUsd: number | null
 }
 
-/** Maximum cost counted per trace, in dollars. The cap keeps the cost an exact integer in billionths of a dollar. */
+/**
+ * Maximum cost counted per trace, in dollars. The cap ensures that the cost is an exact integer in billionths of a
+ * dollar.
+ */
 const MOST_USD = 100_000
 const NANOS = 1_000_000_000
 

@@ -3,8 +3,8 @@
  * duration in the bucket by at most 9.1 %.
  *
  * A histogram is one decimal number with DIGITS digits per bucket; the last digits count the shortest durations.
- * PostgreSQL therefore adds histograms with `+` and `sum`, much faster than arrays of counts (test/bench/RESULTS.md,
- * "Rollups"). For example, three traces below 1 ms and two from 1 to below 2 ms are
+ * PostgreSQL can therefore add histograms with `+` and `sum`, which is much faster than adding arrays of counts
+ * (test/bench/RESULTS.md, "Rollups"). For example, three traces below 1 ms and two from 1 to below 2 ms are
  *
  *   000000000002 000000000003 = 2000000000003
  *
@@ -22,7 +22,7 @@ export const BOUNDS: readonly number[] = [
 ]
 export const BUCKETS = BOUNDS.length + 1
 
-/** Returns a duration's bucket, like PostgreSQL's width_bucket(ms, BOUNDS). */
+/** Returns a duration's bucket. Equivalent to width_bucket(ms, BOUNDS) in PostgreSQL. */
 export function bucketOf(ms: number): number {
   let [low, high] = [0, BOUNDS.length]
   while (low < high) {
@@ -33,7 +33,7 @@ export function bucketOf(ms: number): number {
   return low
 }
 
-/** Returns the power of ten that counts one trace in a bucket. */
+/** Returns the histogram of one trace in a bucket, which is a power of ten. */
 export const exponentOf = (bucket: number): number => bucket * DIGITS
 
 /** Returns SQL for the histogram of one trace with a duration in ms; 0 if the duration is null. */

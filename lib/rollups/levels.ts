@@ -1,10 +1,10 @@
 /**
- * Rollup levels. A rollup sums the traces of one group in one time span. The table stores each level as one character
- * (sql/0006-rollups.sql, sql/0011-fortnights.sql); code uses the names.
+ * Rollup levels. A rollup sums the traces of one group in one hour, day or fortnight. The table stores each level as
+ * one character (sql/0006-rollups.sql, sql/0011-fortnights.sql); TypeScript code uses the names.
  */
 
 export const GROUPS = ['environment', 'family', 'nameInEnvironment', 'nameInFamily'] as const
-/** A rollup sums the traces of an environment or a family, in total or for one name. */
+/** A rollup sums the traces of an environment or a family, either all traces or only those with one name. */
 export type RollupGroup = (typeof GROUPS)[number]
 
 export const LEVELS = {

@@ -1,11 +1,11 @@
 /**
- * Limits the number of names counted separately per hour and per day. Otherwise, clients that invent a name for every
- * trace would create a row for every trace. Names beyond the limit are counted in their environment's or family's row
- * for all other names.
+ * Limits the number of names counted separately per hour and per day. Without a limit, clients that send a new name
+ * with every trace would create a row for every trace. Names beyond the limit are counted together in one row per
+ * environment or family.
  */
 import { LEVELS } from './levels.ts'
 
-/** Maximum number of rows per hour and per day, by level. */
+/** Maximum number of rows for names per hour and per day, by level. */
 const { hour, day } = LEVELS
 export const ROOM = {
   [hour.nameInEnvironment]: 500,
@@ -51,8 +51,8 @@ export function findFull<T extends RollupPart>(
 
 /**
  * Assigns each part to its own row if the row exists or capacity remains, otherwise to the row of its environment or
- * family. An amount is therefore later subtracted from the row it was added to, as long as that row is kept. `full`
- * lists the rows of the hours and days that may lack capacity.
+ * family. An amount is therefore subtracted later from the same row to which it was added, unless that row has been
+ * deleted. `full` lists the rows of the hours and days that may lack capacity.
  */
 export function findRoom<T extends RollupPart>(
   parts: readonly T[],

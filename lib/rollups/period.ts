@@ -20,13 +20,13 @@ export const RANGES = {
   '1y': 365 * DAY
 } as const
 export type Range = keyof typeof RANGES
-/** Ranges of at least a week, for user counts, which are summed by day. */
+/** Ranges of at least a week. User counts offer only these ranges, because user counts are summed by day. */
 export const DAY_RANGES = ['7d', '30d', '90d', '1y'] as const satisfies readonly Range[]
 
 /** Westernmost and easternmost time zones, in minutes east of UTC. */
 export const ZONES = { west: -12 * 60, east: 14 * 60 } as const
 
-/** Longest periods with five-minute and with hourly steps, in milliseconds. */
+/** Maximum length of a period with five-minute steps, and of a period with hourly steps, in milliseconds. */
 const MOST_MINUTES = 6 * HOUR
 const MOST_HOURS = 14 * DAY
 /** Maximum length of a period in days (ten years). */
@@ -37,7 +37,7 @@ export interface Period {
   readonly from: number
   readonly to: number
   readonly step: PeriodStep
-  /** Time zone in which days start at midnight, in minutes east of UTC. */
+  /** Time zone in which the steps' days begin at midnight, in minutes east of UTC. */
   readonly offset: number
 }
 
@@ -45,7 +45,7 @@ const stepOf = (length: number): PeriodStep =>
   length <= MOST_MINUTES ? 'minute5' : length <= MOST_HOURS ? 'hour' : 'day'
 
 /**
- * Rounds an offset to whole hours. Sums are kept by UTC hour, so a half-hour time zone uses the days of the nearest
+ * Rounds an offset to whole hours. Sums are stored by UTC hour, so a half-hour time zone uses the days of the nearest
  * whole-hour zone. The offset is constant throughout a period, regardless of daylight saving time.
  */
 const wholeHours = (offset: number): number => Math.round(offset / 60) * 60
@@ -73,7 +73,7 @@ export function periodOf(range: Range, now: number, offset = 0, step: PeriodStep
   return { ...period, from: period.to - RANGES[range] }
 }
 
-/** Returns the period in hourly steps, used when there are too many traces to read. */
+/** Returns the period in hourly steps. Used if the period has too many traces to read one by one. */
 export const byTheHour = ({ from, to, offset }: Period): Period => aligned(from, to, 'hour', offset)
 
 /** Returns the preceding period of the same length. */
@@ -83,7 +83,7 @@ export const periodBefore = (period: Period): Period => ({
   to: period.from
 })
 
-/** Whether the steps are UTC days, for which sums are also stored. */
+/** Whether the steps are UTC days. Sums are stored for UTC days. */
 export const hasUtcDays = ({ step, offset }: Period): boolean => step === 'day' && offset === 0
 
 export const countSteps = ({ from, to, step }: Period): number => (to - from) / STEPS[step]
@@ -114,7 +114,10 @@ export function piecesOf({ from, to }: Pick<Period, 'from' | 'to'>): PeriodPiece
 
 const LONGER = { hour: DAY, day: FORTNIGHT } as const
 
-/** Splits a time range into the longer steps wholly within it, and the remainders before and after. */
+/**
+ * Splits a time range into the longer steps that lie completely within the range, and the remainders before and after
+ * these steps.
+ */
 function split(
   from: number,
   to: number,

@@ -19,7 +19,7 @@ export interface StepSums extends Sums {
   readonly at: number
 }
 
-/** Sums of one group's traces, or of all groups that are not shown separately. */
+/** Sums of the traces of one group, or of all groups that are not shown separately. */
 export interface GroupSums extends Sums {
   readonly key: string | null
   readonly isOther: boolean
@@ -38,7 +38,7 @@ export type Lists = Readonly<Record<(typeof COUNTS)[number], number[]>> &
 export type Series = { readonly key: null } & Lists & { readonly total: SeriesTotal }
 export type SeriesGroup = { readonly key: string | null; readonly total: SeriesTotal }
 
-/** Key of the group that combines all groups not shown separately. */
+/** Key of the group that combines all groups that are not shown separately. */
 const OTHER = '(other)'
 
 const countsOf = ({ traces, errors, inputTokens, outputTokens, cost, priced }: Sums): Counts => ({

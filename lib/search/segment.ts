@@ -1,7 +1,7 @@
 /**
- * Encodes a segment of the search index, which maps terms to the traces that contain them. Traces are numbered from the
- * newest. Terms are spread over buckets by their highest bits, so that a search reads one small row per segment and
- * term.
+ * Encodes a segment of the search index, which maps terms to the traces that contain them. Traces are numbered from
+ * newest to oldest. A term's highest bits determine the term's bucket, so that a search reads one small row per segment
+ * and term.
  *
  * A bucket is a list of entries sorted by term. An entry contains the term (4 bytes), a header (a varint: twice the
  * length of the remaining bytes, plus 1 for a bitmap) and the traces, as a bitmap or as varint distances between
@@ -17,7 +17,9 @@ export const SEGMENT_TRACES = 2048
 
 export const segmentBucketOf = (term: number): number => term >>> BUCKET_SHIFT
 
-/** Number of buckets processed before yielding to other tasks. Processing this number takes some milliseconds. */
+/**
+ * Number of buckets processed before yielding to other tasks. Processing this many buckets takes a few milliseconds.
+ */
 const BUCKETS_AT_ONCE = 64
 
 /** Builds a segment's buckets from each trace's distinct terms. A bucket without terms is empty. */
@@ -58,7 +60,7 @@ function pairsOf(traces: readonly Int32Array[]): Pairs {
   return pairs
 }
 
-/** Number of term bits by which one pass sorts. Three passes cover 32 bits. */
+/** Number of term bits that one pass sorts by. Three passes cover 32 bits. */
 const DIGIT = { bits: 11, values: 2 ** 11 }
 
 /** Sorts by term, from the lowest digit to the highest. Each pass is stable, so that a term's traces stay in order. */
@@ -170,7 +172,7 @@ function* entriesOf(bucket: Buffer): Generator<Entry> {
   }
 }
 
-/** Removes all traces except those in `isKept`. Returns all buckets; a bucket that was not passed in is empty. */
+/** Removes all traces except the traces in `isKept`. Returns all buckets; a bucket that was not passed in is empty. */
 export async function keepMembers(
   buckets: readonly { readonly bucket: number; readonly bytes: Buffer }[],
   isKept: readonly boolean[],

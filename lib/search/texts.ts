@@ -1,13 +1,13 @@
 /**
- * Selects a trace's searchable texts: the trace's name, and the beginnings of the strings in the input and output of
- * the trace and of its model calls. JSON keys, numbers and punctuation are not searched.
+ * Selects a trace's searchable texts: the trace's name, and the beginnings of the strings in the inputs and outputs of
+ * the trace and its model calls. JSON keys, numbers and punctuation are not searched.
  */
 
 /** Limits on searchable texts. All but `calls` are in UTF-16 code units. */
 export const SEARCHED = {
   /** Maximum length per input or output. */
   each: 2000,
-  /** Maximum length per trace, excluding its name. A repeated string counts once. */
+  /** Maximum length per trace, excluding the trace's name. A repeated string counts once. */
   all: 8000,
   /** Maximum length of JSON text that is scanned for strings. */
   json: 8192,
@@ -81,7 +81,7 @@ export function stringsOf(json: string, most: number): string[] {
   return strings
 }
 
-/** Returns the position of the quote that closes a string, or the text's length if the text is truncated. */
+/** Returns the position of a string's closing quote, or the text's length if the text is truncated. */
 function endOf(json: string, from: number): number {
   for (let quote = json.indexOf('"', from); quote !== -1; quote = json.indexOf('"', quote + 1)) {
     let before = quote

@@ -3,7 +3,7 @@
 import type { SearchedText } from './texts.ts'
 import { denseTerms, fold, runsOf, termOf, type WordRun } from './words.ts'
 
-/** A word of the query, or characters of a script without spaces. */
+/** A word of the query, or a run of characters in a script without spaces. */
 interface Unit {
   readonly folded: string
   readonly isDense: boolean
@@ -20,18 +20,18 @@ export interface Wanted {
 }
 
 /**
- * Maximum number of terms to look up, taken from the longest words, which are usually the rarest. Remaining terms are
- * checked against the texts of the traces found.
+ * Maximum number of terms to look up. The longest words' terms are used, because long words are usually the rarest.
+ * Remaining terms are checked against the texts of the traces found.
  */
 const MOST_TERMS = 6
 
-/** Parses a query of words and quoted phrases. Returns undefined if it contains neither letters nor digits. */
+/** Parses a query of words and quoted phrases. Returns undefined if the query contains neither letters nor digits. */
 export function readWanted(query: string): Wanted | undefined {
   const pieces = Array.from(query.matchAll(/["“„]([^"“”„]*)["”“]?|[^\s"“”„]+/g), ([all, quoted]) => quoted ?? all)
   const named = pieces
     .map(unitsOf)
     .map((phrase): [string, Phrase] => [phrase.map(unit => unit.folded).join(' '), phrase])
-  // Repeated words add no condition but cost as much as other words, so each is kept once.
+  // Repeated words add no condition but cost as much as other words, so each word is kept only once.
   const phrases = [...new Map(named).values()].filter(({ length }) => length > 0)
   if (phrases.length === 0) return undefined
   const units = phrases.flat().sort((a, b) => b.folded.length - a.folded.length)
@@ -49,7 +49,7 @@ export interface Excerpt {
   readonly marks: readonly (readonly [number, number])[]
 }
 
-/** Maximum length before the first match, and in total, in UTF-16 code units. */
+/** Maximum length of the excerpt before the first match (`before`) and in total (`all`), in UTF-16 code units. */
 const EXCERPT = { before: 60, all: 240 }
 
 /** Returns an excerpt of the first matching text, checking the name last, or undefined if a phrase is missing. */
@@ -99,7 +99,7 @@ class Folded {
     }
   }
 
-  /** Returns the ranges in the text that match the phrase. */
+  /** Returns the ranges of the text that match the phrase. */
   find(phrase: Phrase): Mark[] {
     const { folded, isDense } = phrase[0]!
     const marks: Mark[] = []
@@ -134,7 +134,10 @@ class Folded {
     return this.#unfold(run, from, from + folded.length)
   }
 
-  /** Maps a range of a run's folded units to the text. Approximate, because characters are folded one at a time. */
+  /**
+   * Maps a range of a run's folded units to the text. The result is approximate, because characters are folded one at a
+   * time.
+   */
   #unfold(run: WordRun, from: number, to: number): Mark {
     let folded = 0
     let start = run.start
@@ -149,7 +152,7 @@ class Folded {
   }
 }
 
-/** Builds an excerpt. Hidden characters are never part of a word, so the single line has the same matches. */
+/** Builds an excerpt. Hidden characters are never part of a word, so replacing them does not change the matches. */
 function excerptOf({ place, text: whole }: SearchedText, phrases: readonly Phrase[]): Excerpt {
   const text = asLine(whole)
   const folded = new Folded(text)

@@ -1,9 +1,9 @@
 /**
- * Splits texts into words in any script. A word is a run of letters and digits, ignoring case and accents. Scripts
- * written without spaces (Chinese, Japanese, Thai and others), and Korean, whose particles attach to words, are dense:
- * each character and each pair of adjacent characters is indexed.
+ * Splits texts into words in any script. A word is a run of letters and digits, ignoring case and accents. In dense
+ * scripts, each character and each pair of adjacent characters is indexed. Dense scripts are those written without
+ * spaces (such as Chinese, Japanese and Thai), and Korean, because Korean particles attach to words.
  *
- * The index stores a number for each word, its term. Two words may share a term, so every trace found is checked
+ * The index stores each word as a number, called its term. Two words may share a term, so every trace found is checked
  * against its texts.
  */
 
@@ -38,7 +38,7 @@ function classify(character: string) {
   return IN_DENSE.test(character) && !/\p{Nd}/u.test(character) ? DENSE : WORD
 }
 
-/** Whether a run of this kind continues at `at`. */
+/** Whether a run of this kind continues at position `at`. */
 function goesOn(kind: number | undefined, text: string, at: number): boolean {
   if (at >= text.length || kind === BETWEEN) return false
   const next = classOf(text, at)
@@ -62,18 +62,24 @@ export function runsOf(text: string): WordRun[] {
 const ONLY_ASCII = /^[\u0000-\u007f]*$/
 const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]/g
 
-/** Removes case, accents and alternative Unicode forms. Keeps marks that are letters, as in Indic scripts. */
+/**
+ * Normalizes case and alternative Unicode forms, and removes accents. Keeps marks that are letters, as in Indic
+ * scripts.
+ */
 export function fold(text: string): string {
   if (ONLY_ASCII.test(text)) return text.toLowerCase()
   const bare = text.normalize('NFKD').replace(ACCENTS, '')
-  // Upper case comes first because it expands ß to two letters and unifies both lower-case sigmas.
+  // Converts to upper case first, because upper-casing expands ß to two letters and unifies both lower-case sigmas.
   return bare.toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 }
 
 /** Maximum length of an indexed run. Longer runs, such as Base64 data, are not words that people search for. */
 const MOST_UNITS = 128
 
-/** Returns the terms for a search within a dense run: the only character, or all pairs of adjacent characters. */
+/**
+ * Returns the terms to search for in order to find a dense run: its only character, or all pairs of adjacent
+ * characters.
+ */
 export function denseTerms(folded: string): number[] {
   const points = [...folded]
   if (points.length === 1) return [termOf(folded)]
@@ -98,7 +104,7 @@ export function termsOf(texts: readonly string[]): Int32Array {
 
 /** A set of 32-bit numbers. The hash table is reused, because indexing builds many sets of hundreds of terms. */
 class Terms {
-  /** For each slot, one plus the index of its term in `#terms`, or 0 if the slot is empty. */
+  /** For each slot, the index in `#terms` of the slot's term, plus 1; or 0 if the slot is empty. */
   #slots = new Uint32Array(2048)
   #terms = new Int32Array(1024)
   #count = 0
@@ -145,12 +151,12 @@ const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
 })
 
 /**
- * Buffer for a text as UTF-16 bytes. Reading the string directly takes twice as long, because V8 determines its
+ * Buffer for a text as UTF-16 bytes. Reading the string directly takes twice as long, because V8 checks the string's
  * representation for each code unit (test/bench/RESULTS.md, "Search by words").
  */
 let units = Buffer.allocUnsafe(2 * 2048)
 
-/** Adds the terms of a text. Most words are ASCII, whose terms this loop computes without `fold`. */
+/** Adds the terms of a text. Most words are ASCII. This loop computes their terms without `fold`. */
 function addTerms(text: string, terms: Terms): void {
   const { length } = text
   if (units.length < 2 * length) units = Buffer.allocUnsafe(4 * length)

@@ -1,22 +1,25 @@
 /**
  * The audit log records the actions of people, commands and keys, except the recording of traces. The statement that
  * performs an action also writes its entry. For actions on traces, the entry is written in the same transaction
- * (lib/store/transactions.ts). Entries stay until somebody deletes them.
+ * (lib/store/transactions.ts). No entry is deleted automatically.
  */
 import type { Fragment, Sql } from 'postgres'
 
 export interface AuditEntry {
-  /** The acting user's id; null for a command or a key; `source` for the user_id of the statement's rows. */
+  /**
+   * The acting user's id, or null for a command or a key. The value `source` stands for the user_id in the statement's
+   * rows.
+   */
   readonly by: number | null | 'source'
   readonly action: Action
   readonly accountId?: number | null
-  /** The project's id; `source` for the project_id of the statement's rows. */
+  /** The project's id. The value `source` stands for the project_id in the statement's rows. */
   readonly projectId?: number | null | 'source'
-  /** Further facts about the change; never a secret. */
+  /** Further facts about the change. Never contains a secret. */
   readonly detail?: Readonly<Record<string, unknown>>
   /**
-   * A fact that the detail takes from the statement's rows: `user` adds the user in user_id with their email address,
-   * and other values name a column.
+   * A fact that is added to the detail from the statement's rows. `user` adds the user_id and the user's email address;
+   * any other value is the name of the column to add.
    */
   readonly adding?: 'user' | 'proof' | 'reason'
 }
@@ -59,7 +62,10 @@ export type Action =
   | 'price.remove'
   | 'price.recompute'
 
-/** Returns a step that writes the entry if `source`, the rows that an earlier step changed, is not empty. */
+/**
+ * Returns a step that writes the entry if `source` has any rows. `source` is the earlier step that makes the change and
+ * returns the changed rows.
+ */
 export function auditOf(sql: Sql, audit: AuditEntry, source: ReturnType<Sql>) {
   const { by, action, accountId = null, projectId = null, detail, adding } = audit
   const given = sql`${detail === undefined ? null : JSON.stringify(detail)}`
@@ -72,7 +78,7 @@ export function auditOf(sql: Sql, audit: AuditEntry, source: ReturnType<Sql>) {
     from ${source} limit 1`
 }
 
-/** The address is read now, because a deleted user no longer has an address. */
+/** The address is stored in the entry, because a deleted user no longer has an address. */
 const addition = (sql: Sql, adding: NonNullable<AuditEntry['adding']>) =>
   adding === 'user'
     ? sql`jsonb_build_object('user', user_id, 'email', (select u.email from users u where u.id = user_id))`
@@ -86,7 +92,7 @@ export async function noteSystemUser(sql: Sql, name: string): Promise<void> {
   await sql`select set_config(${SYSTEM_USER}, ${name}, false)`
 }
 
-/** Adds the operating system user to the detail, if one is recorded. */
+/** Adds the operating system user, if recorded, to the detail. */
 const withSystemUser = (sql: Sql, detail: Fragment) => sql`nullif(
   coalesce(${detail}::jsonb, '{}') || jsonb_strip_nulls(jsonb_build_object(
     'systemUser', nullif(current_setting(${SYSTEM_USER}, true), ''))), '{}')::json`
@@ -95,7 +101,7 @@ const withSystemUser = (sql: Sql, detail: Fragment) => sql`nullif(
 export const auditStep = (sql: Sql, audit: AuditEntry | undefined, source: ReturnType<Sql> = sql`gone`) =>
   audit === undefined ? sql`` : sql`, audited as (${auditOf(sql, audit, source)})`
 
-/** Writes an entry for changes by other statements. Returns its id. */
+/** Writes an entry for changes made by other statements. Returns the entry's id. */
 export async function writeAudit(sql: Sql, audit: AuditEntry): Promise<number> {
   const [row] = await sql<[{ id: number }]>`
     ${auditOf(sql, audit, sql`(select ${null}::int as user_id) one`)} returning id`
@@ -103,15 +109,18 @@ export async function writeAudit(sql: Sql, audit: AuditEntry): Promise<number> {
 }
 
 /**
- * Updates the counts in the entry of work that takes many transactions. Each transaction amends the entry, so the entry
- * is correct wherever the work stops.
+ * Updates the counts in an entry for work that takes many transactions. Each transaction updates the entry, so the
+ * entry is correct whenever the work stops.
  */
 export async function amendAudit(sql: Sql, id: number, detail: Readonly<Record<string, number>>): Promise<void> {
   await sql`
     update audit set detail = (coalesce(detail::jsonb, '{}') || ${JSON.stringify(detail)}::jsonb)::json where id = ${id}`
 }
 
-/** A stored entry. Users, projects and accounts that have since been deleted are null here but remain in `detail`. */
+/**
+ * A stored entry. If a user, project or account has since been deleted, the field is null, but `detail` still names the
+ * user, project or account.
+ */
 export interface AuditRow {
   readonly id: number
   readonly at: string
@@ -131,7 +140,8 @@ export interface AuditSelection {
 }
 
 /**
- * Returns the newest `most` entries, oldest first. After a restore, the order of ids can differ from the order in time.
+ * Returns the newest `most` entries, oldest first. After a restore, the order of ids can differ from the chronological
+ * order.
  */
 export async function readAudit(sql: Sql, { projectId, since }: AuditSelection, most: number): Promise<AuditRow[]> {
   return sql<AuditRow[]>`

@@ -1,7 +1,7 @@
 /**
  * Finds traces that an evaluator has not judged yet, and stores its verdicts as scores with the source `eval`. A
- * verdict applies to the content that a trace had when it was judged, so a trace that has since grown (from
- * OpenTelemetry) is judged again.
+ * verdict applies to a trace's content at the time of judging. A trace to which OpenTelemetry has since added spans is
+ * judged again.
  */
 import type { Sql } from 'postgres'
 import { MAX_SCORES } from '../schema/input.ts'
@@ -25,7 +25,7 @@ const judged = (sql: Sql, projectId: number, evaluatorId: string) => sql`exists 
     and (s.judged_hash is null or s.judged_hash = t.body_hash)
 )`
 
-/** Finds the next traces after `behind`, newest first, that have ended, meet the conditions and are not judged. */
+/** Finds the next ended traces after `behind`, newest first, that meet the conditions and are not judged yet. */
 export async function findUnjudged(
   sql: Sql,
   projectId: number,
@@ -54,12 +54,12 @@ export interface EvalScore {
 }
 
 /**
- * Outcome of adding a verdict. `judged`: another run was first. `changed`: the trace was changed or deleted after it
- * was read. `full`: the trace has the maximum number of scores.
+ * Outcome of adding a verdict. `judged`: another run added a verdict first. `changed`: the trace was changed or deleted
+ * after it was read. `full`: the trace has the maximum number of scores.
  */
 export type Stored = 'added' | 'judged' | 'changed' | 'full'
 
-/** Adds a verdict on a trace's content unless the evaluator already has one. */
+/** Adds a verdict on a trace's content unless a verdict of the evaluator on this content is already stored. */
 export async function addVerdict(
   sql: Sql,
   projectId: number,
@@ -106,7 +106,7 @@ export interface EvaluationRun {
   readonly traces: number
   /** The mean of numbers, or the share of booleans that are true; null for categories. */
   readonly mean: number | null
-  /** The most frequent category; null for other types. */
+  /** The most frequent category; null for numbers and booleans. */
   readonly mostFrequent: string | null
   readonly firstAt: string
   readonly lastAt: string

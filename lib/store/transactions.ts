@@ -1,11 +1,11 @@
 /**
- * Several statements on one connection. Most writes are a single statement, which is atomic by itself. A statement
- * writes either to a project's tables or to the remaining tables, which may be on another server
- * (lib/database/tables.ts), so a write to both takes two statements.
+ * Runs several statements on one connection. Most writes are a single statement, which is atomic by itself. A project's
+ * tables may be on a different server from the remaining tables (lib/database/tables.ts), so a write to both takes two
+ * statements.
  */
 import type { Sql } from 'postgres'
 
-/** Runs `work`, which awaits one statement after another, between begin and commit. */
+/** Runs `work` in a transaction on this connection. */
 export async function inTransaction<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
   await sql.unsafe('begin')
   try {
@@ -21,7 +21,7 @@ export async function inTransaction<T>(sql: Sql, work: () => Promise<T>): Promis
 
 const SNAPSHOT = 'begin isolation level repeatable read read only'
 
-/** Runs `work` on one state of the database, however many statements it awaits one after another. It must only read. */
+/** Runs `work` in a read-only transaction on this connection. All statements see the same snapshot. */
 export async function inSnapshot<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
   await sql.unsafe(SNAPSHOT)
   try {
@@ -31,7 +31,10 @@ export async function inSnapshot<T>(sql: Sql, work: () => Promise<T>): Promise<T
   }
 }
 
-/** Yields what `reading` yields, on one state of the database. It must only read, and begins with the first item. */
+/**
+ * Yields the items of `reading`, all read from a single snapshot in a read-only transaction. The transaction begins
+ * when the first item is requested.
+ */
 export async function* snapshotOf<T>(sql: Sql, reading: AsyncIterable<T>): AsyncGenerator<T, void> {
   await sql.unsafe(SNAPSHOT)
   try {
@@ -42,9 +45,9 @@ export async function* snapshotOf<T>(sql: Sql, reading: AsyncIterable<T>): Async
 }
 
 /**
- * Awaits statements that were sent together. If any fails, throws the first failure after all have settled. Each item
- * must be an async function's promise: on a lost connection, a statement throws synchronously, which would leave
- * earlier statements' rejections unhandled and end the process.
+ * Awaits statements that were sent together. If any statement fails, throws the first failure after all statements have
+ * settled. Each item must be an async function's promise: on a lost connection, a statement throws synchronously, which
+ * would leave earlier statements' rejections unhandled and end the process.
  */
 export async function allAnswered<T>(statements: readonly PromiseLike<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(statements)

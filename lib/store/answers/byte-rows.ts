@@ -1,11 +1,11 @@
 /**
- * Reads rows as the bytes that PostgreSQL sent: each byte becomes one latin1 character, which is later written as one
- * byte. A string that is assembled from columns and searched only for ASCII has the same bytes as if it had been
- * decoded from UTF-8 and encoded again, but uses less CPU (test/bench/RESULTS.md, "Backups").
+ * Reads rows without decoding the bytes that PostgreSQL sent. Each byte becomes one latin1 character and is later
+ * written as one byte. Code that only concatenates columns and searches for ASCII characters produces the same bytes as
+ * if the columns were decoded from UTF-8 and encoded again, but uses less CPU (test/bench/RESULTS.md, "Backups").
  */
 import type { SpanMessages } from '../../trace/span-messages.ts'
 
-/** A row as the driver received it. */
+/** A row as received by the driver. */
 export type RawRow = readonly (Buffer | null)[]
 
 interface Column {
@@ -13,7 +13,7 @@ interface Column {
   readonly parser?: ((text: string) => unknown) | undefined
 }
 
-/** Reads rows like the driver, except that each character of a string is one byte. */
+/** Reads rows as the driver would, except that each character of a string represents one byte. */
 export class RowReader {
   readonly #columns: readonly Column[]
 
@@ -52,7 +52,7 @@ export function bytewise<T extends Pick<SpanMessages, 'input' | 'output'> & { re
 
 const asBytes = (text: string | null): string | null => (text === null ? null : Buffer.from(text).toString('latin1'))
 
-/** Joins strings of one-byte characters into pieces large enough to be worth a write each. */
+/** Joins strings of one-byte characters into pieces, each large enough to justify a separate write. */
 export class Pieces {
   readonly #pieces: Buffer[] = []
   #text = ''

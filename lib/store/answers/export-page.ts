@@ -1,8 +1,8 @@
 /**
  * Reads pages of whole traces for an export and renders their lines.
  *
- * Strings pass from PostgreSQL to the lines as bytes (byte-rows.ts). The code in between examines only ASCII: digits,
- * and the characters that JSON escapes.
+ * Strings pass from PostgreSQL to the lines as bytes (byte-rows.ts). The code in between examines only ASCII
+ * characters: digits, and the characters that JSON escapes.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../database/tables.ts'
@@ -30,7 +30,7 @@ import {
   selectTraceDetail
 } from './traces.ts'
 
-/** The trace after which an export's next page begins. Exports are ordered by startedAt, then id. */
+/** The trace after which an export's next page begins. Exported traces are ordered by startedAt, then id. */
 export interface ExportPlace {
   readonly startedAt: string
   readonly id: string
@@ -42,19 +42,19 @@ export interface ExportWindow {
   readonly to?: string | undefined
 }
 
-/** A piece of an export, and what ends in it. */
+/** A piece of an export, with the numbers of traces, spans and scores that end in the piece. */
 export interface ExportPage {
-  /** One line per trace, including the line break. Of a long trace, a part of its line. */
+  /** One line per trace, including the line break, or part of a long trace's line. */
   readonly lines: Buffer
   readonly traces: number
   readonly spans: number
   readonly scores: number
 }
 
-/** Maximum number of traces per page, and document bytes after which no further trace is added. */
+/** Maximum number of traces per page, and number of document bytes after which no trace is added to the page. */
 const PAGE_TRACES = 250
 const PAGE_BYTES = 4 * 1024 * 1024
-/** Bytes of a long trace, whose line is made in pieces, and least bytes of such a piece. */
+/** A trace with more bytes is long: its line is rendered in pieces of at least PIECE_BYTES. */
 const LONG_BYTES = 2 * PAGE_BYTES
 const PIECE_BYTES = 1024 * 1024
 
@@ -115,14 +115,17 @@ export async function fetchExportPage(
 }
 
 /**
- * SQL for whether a trace as t is long. Messages that came apart from the spans may belong to any of them, so a trace
- * that has some is read at once.
+ * SQL for whether the trace t is long. A trace with separately received messages does not count as long. The messages
+ * may belong to any of the trace's spans, so all spans are read at once.
  */
 const isLong = (sql: Sql, projectId: number) => sql`(estimated_bytes > ${LONG_BYTES} and not exists (
   select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id
 ))`
 
-/** Makes the line of a long trace in pieces. The caller's transaction makes all statements see the same trace. */
+/**
+ * Renders a long trace's line in pieces. The caller's transaction ensures that all statements see the same state of the
+ * trace.
+ */
 export async function* renderLongTrace(sql: Sql, projectId: number, traceId: string): AsyncGenerator<ExportPage, void> {
   const found = await selectTraceDetail(sql, projectId, traceId, undefined, {
     more: sql`, t.seq as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks`,
@@ -157,7 +160,7 @@ export async function* renderLongTrace(sql: Sql, projectId: number, traceId: str
   yield take({ traces: 1, scores: scores.length })
 }
 
-/** Renders a page's lines one trace at a time, to keep few strings in memory besides the rows. */
+/** Renders a page's lines one trace at a time, so that few strings are in memory in addition to the rows. */
 export async function renderExportPage(
   sql: Sql,
   projectId: number,

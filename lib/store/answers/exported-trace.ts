@@ -1,7 +1,7 @@
 /**
- * Renders one line of an export: the trace detail, which programs that read responses can read, plus the id of the key
- * that recorded the trace, and under `recorded` the data that only a restore needs. lib/schema/export-line.ts describes
- * how lines are read.
+ * Renders one line of an export. The line contains the trace detail in the format of responses, the id of the key that
+ * recorded the trace, and, in the `recorded` member, data that only a restore needs. lib/schema/export-line.ts
+ * describes how lines are read.
  */
 import { usageDocument } from '../../trace/document.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
@@ -39,15 +39,15 @@ export function renderExportLine(
 
 /** Renders the beginning of a line, up to its first span. */
 export function renderLineHead(trace: ExportedRow, scores: readonly ScoreRow[]): string {
-  // The member is omitted if no environment was ever recorded. A restore can thus distinguish this case from
-  // "unassigned", which responses also show as null.
+  // The member is omitted if no environment was ever recorded. A restore can then distinguish a missing environment
+  // from "unassigned", which responses show as null.
   const environment = trace.environment === null ? '' : environmentMember(trace)
   return `{"trace":{${detailMembers(trace, scores, environment)},"keyId":${plain(trace.keyId)}},"spans":[`
 }
 
-/** The fields of a span that a line has after all spans. */
+/** Fields of a span that follow all spans in a line. */
 export interface SpanFacts extends UsageFields, Pick<ExportedSpan, 'id' | 'callDetails'> {
-  /** Set only if the span's texts were cut. Its hash cannot be computed from what is left. */
+  /** Set only if the span's texts were cut, because the hash cannot be computed from cut texts. */
   readonly hash: string | undefined
 }
 
@@ -71,7 +71,10 @@ export function renderLineFoot(
   return `],"scores":[${rendered}]${recordedMember(trace, spans, messages)}}`
 }
 
-/** Renders the member `recorded` with a leading comma; empty if the detail shows everything that was recorded. */
+/**
+ * Renders the member `recorded` with a leading comma; returns an empty string if the detail shows everything that was
+ * recorded.
+ */
 function recordedMember(trace: ExportedRow, spans: readonly SpanFacts[], messages: readonly SpanMessages[]): string {
   const members: string[] = []
   if (!isShownAsSent(trace)) members.push(`"usage":${usageDocument(trace)}`)
@@ -96,12 +99,12 @@ function messagesMember({ spanId, micros, place, digest, input, output, event, f
   return `{${own},"input":${input},"output":${output}${more}${named}}`
 }
 
-/** Whether the detail shows the usage as sent. Responses fill in missing counts. */
+/** Whether the trace detail shows the usage exactly as sent. If counts are missing, responses fill them in. */
 function isShownAsSent({ inputTokens, outputTokens, totalTokens }: UsageFields): boolean {
   return inputTokens !== null && outputTokens !== null && totalTokens !== null
 }
 
-/** Whether the span has no usage at all, which the detail shows as null. */
+/** Whether the span has no usage at all. The trace detail shows such usage as null. */
 function isAbsent({ inputTokens, outputTokens, totalTokens }: UsageFields): boolean {
   return inputTokens === null && outputTokens === null && totalTokens === null
 }

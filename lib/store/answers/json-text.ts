@@ -3,15 +3,15 @@
 /** Encodes any string, or null, as JSON. */
 export const text = (value: string | null): string => (value === null ? 'null' : JSON.stringify(value))
 
-/** Encodes a string that needs no escaping (an id, a time, an internal keyword), or null, as JSON. */
+/** Encodes null, or a string that needs no escaping (an id, a time or an internal keyword), as JSON. */
 export const plain = (value: string | null): string => (value === null ? 'null' : `"${value}"`)
 
 /** Returns the value of a json column unchanged, or `absent` for null. */
 export const raw = (value: string | null, absent: 'null' | '{}' | '[]'): string => value ?? absent
 
 /**
- * Renders a JSON array. `+=` is faster than `join`, because V8 then copies the string only once (test/bench/RESULTS.md,
- * "JSON text").
+ * Renders a JSON array. Uses `+=`, which is faster than `join` because V8 copies the string only once
+ * (test/bench/RESULTS.md, "JSON text").
  */
 export function list(items: readonly string[]): string {
   let members = ''

@@ -1,7 +1,7 @@
 /**
- * Serves the requests of a trace's page: first the outline, which has sizes instead of texts (input, output, attributes
- * and events), then the selected span, and all texts for the search. Each response is JSON with the same values as the
- * trace detail.
+ * Serves the requests of a trace's page. The page first requests the outline, which has sizes instead of texts (input,
+ * output, attributes and events), then the selected span and, to search in the trace, all texts. Each response is JSON
+ * with the same values as the trace detail.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -17,7 +17,7 @@ import {
 } from './trace-json.ts'
 import { readOwnTexts, readShownSpan, readSizedTrace, type ShownTrace, type SizedSpan } from './traces.ts'
 
-/** Response when the page already has the current version. */
+/** Response if the page already has the current version. */
 const UNCHANGED = '{"unchanged":true}'
 
 /**
@@ -30,8 +30,8 @@ export async function readOutline(
   traceId: string,
   { known, userId }: { readonly known?: string | undefined; readonly userId: number }
 ): Promise<string | undefined> {
-  // The version is read first. If the trace then changes, the page gets the older version and requests the outline
-  // again.
+  // The version is read first. If the trace changes before the outline is read, the page receives the older version,
+  // and therefore requests the outline again.
   const version = await readVersion(sql, projectId, traceId)
   if (version === undefined || version === known) return version && UNCHANGED
   const shown = await readSizedTrace(sql, projectId, traceId)
@@ -51,7 +51,7 @@ export async function readOutline(
   )
 }
 
-/** Returns one span as in the trace detail; undefined if the trace or span does not exist. */
+/** Returns one span in the format of the trace detail; undefined if the trace or span does not exist. */
 export async function readSpan(
   sql: Sql,
   projectId: number,
@@ -98,7 +98,7 @@ function outlineOf(span: SizedSpan, traceId: string): string {
 
 /**
  * Returns a version that changes whenever the outline does. Separately received messages do not change the trace's
- * version, so the result includes their count.
+ * stored version, so the returned version includes the number of messages.
  */
 async function readVersion(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
   const [row] = await sql<{ version: number; messages: number }[]>`

@@ -44,7 +44,7 @@ export function renderScoreMap(scores: readonly ScoreRow[]): string {
   return `{${members.join(',')}}`
 }
 
-/** Separates values. to_json escapes this character, and values without to_json cannot contain it. */
+/** Separates values. `to_json` escapes this character, and values not passed through `to_json` cannot contain it. */
 const SEPARATOR = '\u0002'
 const SCORE_VALUES = [
   'to_json(name)',
@@ -55,9 +55,9 @@ const SCORE_VALUES = [
 ] as const
 
 /**
- * Returns SQL for the scores in a trace's summary as one string, or null if the trace has no scores. The trace is a row
- * of traces as t in project $1. The inner query has `order by`, and a limit that no trace exceeds, so that the planner
- * uses the primary key even while the table is empty.
+ * Returns SQL that yields the scores in a trace's summary as one string, or null if the trace has no scores. The trace
+ * is the row t of the table traces; $1 is its project. The inner query has `order by`, and a `limit` that no trace
+ * exceeds, so that the planner uses the primary key even while the table is empty.
  */
 export const scoreMapText = ({ scores }: TableNames): string => `case when t.score_count > 0 then (
   select string_agg(concat_ws(E'\\x02', ${SCORE_VALUES.join(', ')}), E'\\x02' order by name)

@@ -1,10 +1,10 @@
 /**
- * Reads the spans of a long trace in pages, in response order, so that no more than a few megabytes of its texts are in
- * memory. First all spans are listed with their sizes, then each page is read by the ids of its spans. The caller's
- * transaction makes all statements see the same spans.
+ * Reads the spans of a long trace in pages, in response order, so that at most a few megabytes of the trace's texts are
+ * in memory. All spans are first listed with their sizes; then each page is read by its spans' ids. The caller's
+ * transaction ensures that all statements see the same spans.
  *
- * Texts that were packed together (lib/rows/packed-texts.ts) can only be read together, but their spans may be on
- * several pages. Some groups therefore stay in memory.
+ * Texts that were packed together (lib/rows/packed-texts.ts) can only be read together, but the spans that the texts
+ * belong to may be on several pages. Some unpacked groups therefore stay in memory.
  */
 import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
@@ -12,19 +12,19 @@ import { MAX_PACKED_LENGTH, MAX_SLICED_BYTES, type SpanTexts, unpackGroup } from
 import { type RawRow, RowReader } from './byte-rows.ts'
 import type { SpanRow } from './trace-json.ts'
 
-/** Maximum bytes of texts on a page, unless a single span has more, and maximum number of spans. */
+/** Maximum number of text bytes and of spans per page. A single span with more bytes gets a page of its own. */
 const PAGE = { bytes: 512 * 1024, spans: 500 }
 /** Maximum number of unpacked groups in memory. */
 const MAX_GROUPS = 12
 
-/** A span before its page is read. */
+/** A listed span, whose page has not been read yet. */
 export interface ListedSpan {
   readonly id: string
   /** Bytes of the texts that are not packed. */
   readonly bytes: number
   /** Whether all text columns are null. The texts may still be packed in another span's row. */
   readonly isBare: boolean
-  /** Bytes of the slice in this row; 0 if it has none. */
+  /** Bytes of the slice in this row; 0 if the row has no slice. */
   readonly sliceBytes: number
   /** Id of the first span of the group with which the row's slice was packed; null if the row has no slice. */
   readonly groupId: string | null
@@ -36,7 +36,7 @@ export interface SpanPlace {
   readonly names: TableNames
 }
 
-/** Splits spans into pages by the bytes that must be in memory for each. */
+/** Splits spans into pages, limiting the bytes that must be in memory to render one page. */
 export function* pagesOf(
   spans: readonly ListedSpan[],
   groupOf: (span: ListedSpan) => string | null = ({ groupId }) => groupId,
@@ -95,7 +95,10 @@ export async function* readSpanPages<T extends SpanRow = SpanRow>(
   }
 }
 
-/** Reads the texts of all packed spans of a trace, group by group, and keeps what `of` makes of them, by span id. */
+/**
+ * Reads the texts of all packed spans of a trace, group by group. Returns each span's result of the `of` callback,
+ * keyed by span id.
+ */
 export async function mapPacked<T>(sql: Sql, place: SpanPlace, of: (texts: SpanTexts) => T): Promise<Map<string, T>> {
   const groups = new Groups(sql, place, await listSpans(sql, place))
   const found = new Map<string, T>()
@@ -109,7 +112,7 @@ const SPAN_COLUMNS = `
   s.input_tokens as "inputTokens", s.output_tokens as "outputTokens", s.total_tokens as "totalTokens",
   s.cost_usd as "costUsd"`
 
-/** Lists a trace's spans in response order. PostgreSQL knows the sizes without reading the texts. */
+/** Lists a trace's spans in response order. PostgreSQL determines the sizes without reading the texts. */
 function listSpans(sql: Sql, { projectId, traceSeq, names }: SpanPlace): Promise<ListedSpan[]> {
   return sql<ListedSpan[]>`
     select id, (coalesce(octet_length(input::text), 0) + coalesce(octet_length(output::text), 0)
@@ -120,7 +123,7 @@ function listSpans(sql: Sql, { projectId, traceSeq, names }: SpanPlace): Promise
     order by started_at, id`
 }
 
-/** Groups of packed texts of one trace. The most recently used ones are kept unpacked. */
+/** Groups of packed texts of one trace. The most recently used groups are kept unpacked. */
 class Groups {
   readonly #sql: Sql
   readonly #place: SpanPlace
@@ -151,7 +154,10 @@ class Groups {
     return groupId ?? this.#members.get(id) ?? null
   }
 
-  /** A row without a slice does not name its group. A group in a single slice is unpacked once to learn its spans. */
+  /**
+   * A row without a slice does not name its group. A group in a single slice is unpacked once to find out which spans
+   * it contains.
+   */
   async findMembers(): Promise<void> {
     const bare = new Set(this.#listed.flatMap(({ id, isBare, groupId }) => (isBare && groupId === null ? [id] : [])))
     if (bare.size === 0) return

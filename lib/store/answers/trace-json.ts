@@ -1,6 +1,6 @@
 /**
- * Renders traces and spans as JSON for responses, assembled from columns. Free-form JSON is never parsed on output,
- * which keeps it exact and costs little more than copying (test/bench/RESULTS.md, "JSON text").
+ * Renders traces and spans as JSON for responses, assembled from columns. Free-form JSON is never parsed on output. The
+ * output is therefore exact, and costs little more than copying (test/bench/RESULTS.md, "JSON text").
  */
 import { UNASSIGNED } from '../../trace/environment.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
@@ -11,7 +11,7 @@ export interface SummaryRow extends UsageFields {
   readonly id: string
   readonly name: string
   readonly status: string
-  /** A label, 'unassigned', or null if the environment was never recorded. */
+  /** A label or 'unassigned'; null if the environment was never recorded. */
   readonly environment: string | null
   readonly startedAt: string
   readonly endedAt: string | null
@@ -157,7 +157,10 @@ export function renderSpanHead(span: SpanRow, traceId: string): string {
   )
 }
 
-/** Renders the members of a detail's trace (specification 2.5), without braces. Scores must be in response order. */
+/**
+ * Renders the members of `trace` in a trace detail (specification 2.5), without braces. Scores must be in response
+ * order.
+ */
 export function detailMembers(trace: StoredTraceRow, scores: readonly ScoreRow[], environment?: string): string {
   return (
     summaryMembers(trace, renderScoreMap(scores), environment) +
@@ -167,7 +170,7 @@ export function detailMembers(trace: StoredTraceRow, scores: readonly ScoreRow[]
   )
 }
 
-/** Renders the members of a detail other than its trace, without braces. */
+/** Renders all members of a trace detail except `trace`, without braces. */
 export function partMembers(traceId: string, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
   const spanTexts = spans.map(span => renderSpan(span, traceId))
   const scoreTexts = scores.map(score => renderScore(score, traceId))

@@ -31,8 +31,8 @@ type SingleRow = DetailRow<StoredTraceRow & Apart, AuthoredScore>
 
 /**
  * Columns of whole traces, from the tables traces as t, spans as s and scores as c. A `full join on false` concatenates
- * the rows of the three tables. A single statement sees one snapshot, so no write can come between a trace and its
- * spans. Three statements would also use more of PostgreSQL's time (test/bench/RESULTS.md, "JSON text").
+ * the rows of the three tables. A single statement sees one snapshot, so a trace and its spans are always consistent.
+ * Three statements would also take PostgreSQL more time (test/bench/RESULTS.md, "JSON text").
  */
 const HEAD_COLUMNS = `
   case when t.seq is not null then 'trace' when s.id is not null then 'span' else 'score' end as part,
@@ -62,7 +62,7 @@ const TEXT_COLUMNS =
   'coalesce(t.input, s.input) as input, coalesce(t.output, s.output) as output, s.attributes, s.events'
 export const DETAIL_COLUMNS = `${HEAD_COLUMNS}, ${TEXT_COLUMNS}`
 
-/** Sizes instead of texts. PostgreSQL knows the sizes without reading the texts. Packed texts have null sizes. */
+/** Sizes instead of texts. PostgreSQL determines the sizes without reading the texts. Packed texts have null sizes. */
 const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as events,
   octet_length(coalesce(t.input, s.input)::text) as "inputBytes",
   octet_length(coalesce(t.output, s.output)::text) as "outputBytes",
@@ -77,14 +77,14 @@ export const hasMessages = (sql: Sql, projectId: number, names: TableNames = SCH
   select from ${sql.unsafe(names.span_messages)} m where m.project_id = ${projectId} and m.trace_id = t.id
 ) as "hasMessages"`
 
-/** A trace as responses show it, with its texts unpacked and joined with separately received messages. */
+/** A trace as shown in responses, with its texts unpacked and separately received messages added to its spans. */
 export interface ShownTrace {
   readonly trace: StoredTraceRow
   readonly spans: readonly SpanRow[]
   readonly scores: readonly AuthoredScore[]
 }
 
-/** A score and the user who gave it in the dashboard. Only the dashboard shows the user. */
+/** A score, with the user who gave the score in the dashboard. Only the dashboard shows the user. */
 export interface AuthoredScore extends ScoreRow {
   readonly authorId: number | null
 }
@@ -152,7 +152,9 @@ const textBytes = (sql: Sql, projectId: number, names: TableNames) => sql`(estim
 /** Renders the trace detail as pieces of JSON in UTF-8. */
 export const renderDetail = (fetched: FetchedTrace): Promise<readonly Buffer[]> => renderPieces(fetched, DETAIL_PARTS)
 
-/** Renders a whole trace as pieces of JSON in UTF-8, in slices that let other requests proceed. */
+/**
+ * Renders a whole trace as pieces of JSON in UTF-8, pausing between slices of work so that other requests can proceed.
+ */
 export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Promise<readonly Buffer[]> {
   const { id, rows, reader, messages } = fetched
   const slices = new Slices()
@@ -175,12 +177,13 @@ export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Pro
   return pieces.end()
 }
 
-/** Takes the next part of a response: its beginning, a span, or its end. Each character is one byte. */
+/** Called with each part of a response in turn: the beginning, each span, and the end. Each character is one byte. */
 export type WritePart = (part: string) => Promise<void>
 
 /**
- * Writes a whole trace part by part, so that few of its spans are in memory at once. All parts show the trace as of one
- * moment, because one transaction reads them. Returns false, and writes nothing, if the project has no such trace.
+ * Writes a whole trace part by part, so that few of its spans are in memory at once. All parts are read in one
+ * transaction and therefore show the same state of the trace. Returns false, and writes nothing, if the project has no
+ * such trace.
  */
 export function streamTrace(
   sql: Sql,
@@ -198,7 +201,7 @@ export function streamTrace(
     const [trace, ...scores] = (found as readonly RawRow[]).map(row => reader.row<SingleRow & Seq>(row))
     if (trace?.part !== 'trace') return false
     if (trace.hasMessages) {
-      // Messages may belong to any span, and the trace may take its own texts from them.
+      // Messages may belong to any span, and the trace's own texts may come from messages.
       const whole = (await fetchTrace(sql, projectId, traceId))!
       for (const piece of await renderPieces(whole, parts)) await write(piece.toString('latin1'))
       return true
@@ -231,7 +234,7 @@ export async function readShownTrace(
   return show(sql, projectId, traceId, names, await selectTraceDetail(sql, projectId, traceId, names))
 }
 
-/** Returns one span as the trace shows it. Other spans are read only if they may be packed with this span. */
+/** Returns one span as shown in its trace. Other spans are read only if they may be packed with this span. */
 export async function readShownSpan(
   sql: Sql,
   projectId: number,
@@ -249,7 +252,9 @@ export async function readShownSpan(
   return shown?.spans.find(({ id }) => id === spanId)
 }
 
-/** Returns the trace without its spans. Spans' texts are read only if the trace's own texts may come from them. */
+/**
+ * Returns the trace without its spans. The spans' texts are read only if the trace's own texts may come from the spans.
+ */
 export async function readOwnTexts(
   sql: Sql,
   projectId: number,
@@ -262,7 +267,7 @@ export async function readOwnTexts(
   return first.hasMessages ? (await readShownTrace(sql, projectId, traceId, names))?.trace : first
 }
 
-/** Sizes in bytes of a trace's or span's texts, and its number of events. */
+/** Sizes in bytes of the texts of a trace or span, and the number of a span's events. */
 export interface Sizes {
   readonly inputBytes: number
   readonly outputBytes: number
@@ -280,10 +285,10 @@ export interface SizedTrace extends ShownTrace {
   readonly spans: readonly SizedSpan[]
 }
 
-/** A trace with more bytes has its packed texts unpacked one group after another. */
+/** If a trace has more bytes, its packed texts are unpacked one group at a time. */
 const LONG_BYTES = 8 * 1024 * 1024
 
-/** Returns a trace with the sizes of its texts, most of which are not read. */
+/** Returns a trace with the sizes of its texts. Most texts are not read. */
 export async function readSizedTrace(
   sql: Sql,
   projectId: number,
@@ -298,8 +303,8 @@ export async function readSizedTrace(
   const more = sql`, t.seq as "traceSeq"`
   const rows = await selectTraceDetail(sql, projectId, traceId, names, { texts, columns, more })
   const [first]: readonly (SingleRow & Partial<Seq>)[] = rows
-  // Messages are shown for spans without texts of their own. While texts are packed, their sizes do not reveal which
-  // spans lack texts.
+  // Messages are shown for spans without texts of their own. Packed texts must be unpacked to determine which spans
+  // have no texts.
   const needsTexts = first?.part === 'trace' && first.hasMessages
   const shown = needsTexts
     ? await readShownTrace(sql, projectId, traceId, names)
@@ -326,7 +331,7 @@ const sizesOf = ({ input, output, attributes, events }: SpanTexts): Sizes => ({
 
 type Sized = Pick<SpanRow, 'input' | 'output'> & Partial<Pick<SpanRow, 'attributes' | 'events'> & Sizes>
 
-/** Computes the sizes that a row lacks because its texts were packed or were read. */
+/** Computes sizes that are missing from a row because its texts were packed or were read in full. */
 function withSizes<T extends Sized>(row: T): T & Sizes {
   return {
     ...row,

@@ -1,6 +1,7 @@
 /**
- * Reads everything that a backup contains besides traces: who owns what, and who may do what. Backups exclude sessions,
- * sign-in links and password attempts, and data derived from traces (totals, families, ranking floors).
+ * Reads everything that a backup contains besides traces, such as accounts, projects, users and permissions. Backups
+ * exclude sessions, sign-in links and password attempts, and data derived from traces (totals, families, ranking
+ * floors).
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
@@ -73,7 +74,7 @@ export interface BackupSecret {
 export interface InstanceHead {
   /** Fingerprint of KEY_DIGEST_SECRET; null if no key was ever created. */
   readonly secret: BackupSecret | null
-  /** The prices of all projects. */
+  /** Prices that apply to all projects. */
   readonly prices: readonly ModelPrice[]
   readonly accounts: readonly BackupAccount[]
   readonly projects: readonly BackupProject[]

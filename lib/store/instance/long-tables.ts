@@ -1,4 +1,4 @@
-/** Reads and writes, a page at a time, an instance's tables of unbounded length, other than the traces. */
+/** Reads and writes an instance's tables of unbounded length, except traces, a page at a time. */
 import type { Sql } from 'postgres'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import type { Numbers, Restoration } from './restoration.ts'
@@ -7,8 +7,8 @@ import type { Numbers, Restoration } from './restoration.ts'
 const PAGE_ROWS = 1000
 
 /**
- * Reads messages that arrived as log records and whose trace does not exist. They wait only a few minutes for their
- * spans, so few exist. Messages of existing traces are part of the traces' export lines.
+ * Reads messages that arrived as log records and whose trace does not exist. Such messages wait only a few minutes for
+ * their spans, so few exist. Messages of existing traces are part of the traces' export lines.
  */
 export async function* readStrayMessages(sql: Sql, projectId: number): AsyncGenerator<readonly PlacedMessages[]> {
   let last: PlacedMessages | undefined
@@ -87,7 +87,10 @@ export async function setAuthors(sql: Sql, projectId: number, authors: readonly 
     where c.project_id = ${projectId} and c.trace_seq = t.seq and c.id = a.score_id`
 }
 
-/** Stores audit entries unchanged. A restore beside existing rows maps their ids and omits ids not in the backup. */
+/**
+ * Stores audit entries. If the database already had rows before the restore, maps the ids in the entries and omits ids
+ * that are not in the backup. Otherwise, stores the entries unchanged.
+ */
 export async function insertAudit(sql: Sql, entries: readonly StoredAuditEntry[], restoration: Restoration) {
   const { into, accounts, projects, users } = restoration
   const number = (numbers: Numbers, id: number | null) => (into && id !== null ? (numbers.get(id) ?? null) : id)

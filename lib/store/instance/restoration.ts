@@ -12,7 +12,7 @@ export type Numbers = ReadonlyMap<number, number>
 export interface Restoration {
   /** Id of the backup. */
   readonly backup: string
-  /** Whether the backup is restored beside existing rows. Otherwise all ids are kept. */
+  /** Whether the backup is restored into a database that already has rows. If false, all ids are kept. */
   readonly into: boolean
   readonly accounts: Numbers
   readonly projects: Numbers
@@ -59,8 +59,8 @@ export async function readOccupation(sql: Sql, head: Pick<InstanceHead, 'project
 }
 
 /**
- * Takes the restore lock, which is held until `unlockRestore` is called or the connection ends. Returns false if the
- * lock is held.
+ * Takes the restore lock until `unlockRestore` is called or the connection ends. Returns false if the lock is already
+ * held.
  */
 export async function lockRestore(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ locked: boolean }]>`select pg_try_advisory_lock(${ADVISORY_LOCK.restore}) as locked`

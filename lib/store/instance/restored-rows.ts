@@ -1,6 +1,6 @@
 /**
- * Writes a backup's contents other than traces. A restore has three stages: a transaction that creates the accounts,
- * projects and users; the import of the traces; and a transaction that gives people and keys access.
+ * Writes a backup's contents, except traces. A restore has three stages: a transaction that creates the accounts,
+ * projects and users; the import of the traces; and a transaction that restores access for people and keys.
  */
 import type { Sql } from 'postgres'
 import { NUMBERED_TABLES } from '../../database/tables.ts'
@@ -18,8 +18,8 @@ import type { Restoration } from './restoration.ts'
 import { admitUsers, type BackupUser, insertUser, nextId } from './users.ts'
 
 /**
- * Creates the accounts, projects and users. Users get no passwords or memberships yet, so nobody can sign in. A user
- * whose address exists here is mapped to the existing user. Must run in a transaction.
+ * Creates the accounts, projects and users. Passwords and memberships are restored later, so nobody can sign in until
+ * then. A user whose address exists here is mapped to the existing user. Must run in a transaction.
  */
 export async function beginRestore(
   sql: Sql,
@@ -63,7 +63,7 @@ async function insertProject(sql: Sql, project: BackupProject, into: boolean): P
   return row.id
 }
 
-/** Makes new ids begin after the restored ids. */
+/** Advances the sequences so that new ids follow the restored ids. */
 async function raiseSequences(sql: Sql): Promise<void> {
   for (const table of NUMBERED_TABLES) {
     await sql`
@@ -74,14 +74,14 @@ async function raiseSequences(sql: Sql): Promise<void> {
 
 /** Rows that grant access (passwords, memberships, keys and their secret's fingerprint), and users' saved views. */
 export interface Admissions {
-  /** The prices of all projects. */
+  /** Prices that apply to all projects. */
   readonly prices: readonly ModelPrice[]
   /** Projects whose saved views, prices and search settings are restored. */
   readonly projects: readonly BackupProject[]
   readonly users: readonly BackupUser[]
   readonly members: readonly BackupMember[]
   readonly keys: readonly BackupKey[]
-  /** Fingerprint to store; undefined keeps the existing one. */
+  /** Fingerprint to store; if undefined, the existing fingerprint is kept. */
   readonly secret: BackupSecret | undefined
   readonly revokeKeys: boolean
 }
@@ -107,7 +107,8 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
         values (${projects.get(id) ?? null}, ${owner}, ${name}, ${page}, ${query}, ${createdAt})`
     }
   }
-  // Beside existing projects, the prices of all projects stay those of this database.
+  // If the backup is restored into a database that already has projects, the database's prices for all projects stay
+  // unchanged.
   if (!restoration.into) await insertPrices(sql, null, admissions.prices)
   for (const { id, prices = [] } of admissions.projects) await insertPrices(sql, projects.get(id) as number, prices)
   if (secret !== undefined) {

@@ -10,7 +10,7 @@ export interface BackupUser {
   readonly createdAt: string
   /** Identities at OpenID Connect providers. Absent in backups made before identities were stored. */
   readonly identities?: BackupIdentity[]
-  /** Time until which an identity is linked by email address alone (sql/0012-identities.sql). */
+  /** Time until which an identity is linked to the user by email address alone (sql/0012-identities.sql). */
   readonly oidcEmailUntil?: string | null
 }
 
@@ -44,8 +44,9 @@ export async function insertUser(sql: Sql, { id, email, name, createdAt }: Backu
 }
 
 /**
- * Gives users their passwords and identities. Must run before memberships are restored, because users who already
- * belong to an account here keep their passwords and identities. `restored` maps users' ids in the backup to ids here.
+ * Restores users' passwords and identities. Must run before memberships are restored, because users who already belong
+ * to an account in this database keep their passwords and identities. `restored` maps users' ids in the backup to ids
+ * here.
  */
 export async function admitUsers(
   sql: Sql,
@@ -61,7 +62,8 @@ export async function admitUsers(
       returning id`
     if (changed !== undefined) await insertIdentities(sql, own, identities ?? [])
   }
-  // A backup without identities predates sql/0012-identities.sql, so its users are treated as in that migration.
+  // A backup without identities predates sql/0012-identities.sql, so its users are treated as that migration treats
+  // existing users.
   const before = users.filter(({ identities }) => identities === undefined).map(({ id }) => id)
   const claimed = members.filter(({ userId, byClaim }) => byClaim === true && before.includes(userId))
   await sql`
@@ -79,6 +81,6 @@ async function insertIdentities(sql: Sql, userId: number, identities: readonly B
   }
 }
 
-/** Returns SQL for a new id if a backup is restored beside existing rows, otherwise for the row's original id. */
+/** Returns SQL for a new id if the database already has rows, otherwise for the row's original id. */
 export const nextId = (sql: Sql, table: string, id: number, into: boolean) =>
   into ? sql`nextval(pg_get_serial_sequence(${table}, 'id'))` : sql`${id}::int`

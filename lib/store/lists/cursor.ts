@@ -6,14 +6,14 @@
 
 /** A position in a list: a row's sort key, and its id or number to break ties. The row may have been deleted. */
 export interface Edge {
-  /** Exact sort key: a canonical timestamp, an integer, or a double in its shortest notation. */
+  /** Exact sort key: a canonical timestamp, an integer, or a double in its shortest decimal notation. */
   readonly key: string
   readonly tie: string
   /** Whether the page that begins at the edge includes the row at the edge. */
   readonly inclusive: boolean
 }
 
-/** An order in which cursors mark positions. */
+/** An order in which a cursor marks a position. */
 export interface Order {
   /** List and sort, such as `traces:newest`. A cursor for another order is rejected. */
   readonly name: string
@@ -30,7 +30,10 @@ export function encodeCursor(order: Order, { key, tie, inclusive }: Edge): strin
   return Buffer.from(text, 'latin1').toString('base64url')
 }
 
-/** Returns the edge that a cursor encodes; undefined unless `encodeCursor` made the cursor for this order. */
+/**
+ * Returns the edge that a cursor encodes. Returns undefined unless the cursor was created by `encodeCursor` for this
+ * order.
+ */
 export function decodeCursor(order: Order, cursor: string): Edge | undefined {
   const [, , side, key = '', tie = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split(' ')
   if (!order.isKey(key) || !order.isTie(tie)) return undefined

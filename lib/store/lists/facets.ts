@@ -16,8 +16,8 @@ export interface Facets {
 }
 
 /**
- * Reads the statuses, models and environments that the project's traces have or once had, which are taken from the
- * project's families. Also reads the names of the project's newest traces, most frequent first.
+ * Reads the statuses, models and environments of the project's families. Some of these values may no longer occur in
+ * any trace. Also reads the names of the project's newest traces, most frequent first.
  */
 export async function readFacets(sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES): Promise<Facets> {
   const [traces, families] = [sql.unsafe(names.traces), sql.unsafe(names.trace_families)]

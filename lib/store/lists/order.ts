@@ -48,20 +48,20 @@ export const SCORE_ORDER: ListOrder = {
 }
 
 /**
- * Returns the edge at which a walk down a list begins: its top, the inclusive upper bound `to` (in orders by time) or
- * the cursor, whichever is lowest. A single edge replaces two conditions, because PostgreSQL starts an index scan at
- * just one condition, possibly the one further away.
+ * Returns the edge at which a walk down a list begins: the top of the list, the inclusive upper bound `to` (only in
+ * orders by time) or the cursor, whichever is lowest. A single edge is used because, given two conditions, PostgreSQL
+ * might start its index scan at the condition further away.
  */
 export function edgeBelow(order: ListOrder, cursor: Edge | undefined, to: string | undefined): Edge {
   if (cursor !== undefined && (to === undefined || !isBefore(to, cursor.key))) return cursor
   return { key: to ?? order.highestKey, tie: order.highestTie, inclusive: true }
 }
 
-/** Returns the edge at which a walk up a list begins: the cursor, or the lower bound `from` if higher. */
+/** Returns the edge at which a walk up a list begins: the cursor or the lower bound `from`, whichever is higher. */
 export function edgeAbove(order: ListOrder, cursor: Edge, from: string | undefined): Edge {
   if (from === undefined || !isBefore(cursor.key, from)) return cursor
   return { key: from, tie: order.lowestTie, inclusive: true }
 }
 
-/** Returns the edge at the same position for the rows on the other side. */
+/** Returns the edge for a walk in the opposite direction from the same position. */
 export const behindEdge = (edge: Edge): Edge => ({ ...edge, inclusive: !edge.inclusive })

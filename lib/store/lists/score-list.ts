@@ -41,19 +41,19 @@ export interface ScorePage {
 
 interface Row extends ScoreRow {
   readonly seq: number
-  /** Null in two rows that are not on the page: the last examined score and the score after it. */
+  /** Null in two rows that are not part of the page: the last examined score and the score after that. */
   readonly traceId: string | null
 }
 
 /**
- * Returns SQL for a score's trace. The query has `order by` and `limit`, despite selecting one row, so that PostgreSQL
- * uses the index of `seq`. While the tables are empty, the planner considers other indexes equally good, and a
- * connection keeps its plan.
+ * Returns SQL for a score's trace. The query has `order by` and `limit`, although it selects one row, so that
+ * PostgreSQL uses the index on `seq`. While the tables are empty, the planner considers other indexes equally good, and
+ * the connection would keep using the resulting plan.
  */
 const traceOfScore = ({ traces }: TableNames): string => `select id, environment from ${traces}
   where project_id = $1 and seq >= s.trace_seq and seq <= s.trace_seq order by seq limit 1`
 
-/** Lists one page of scores. If a filter has no index, a page can be short or empty without being the last. */
+/** Lists one page of scores. If a filter has no index, a page can be short or empty even if more pages follow. */
 export async function listScores(
   sql: Sql,
   projectId: number,
@@ -68,7 +68,8 @@ export async function listScores(
   const conditions = [`s.project_id = ${bind(projectId)}`]
   if (name !== undefined) conditions.push(`s.name = ${bind(name)}`)
   if (from !== undefined) conditions.push(`s.created_at >= ${bind(from)}`)
-  // "is true" keeps PostgreSQL from finding traces by environment, because an environment can have very many traces.
+  // `is true` keeps PostgreSQL from looking up traces by environment. An environment can have so many traces that this
+  // lookup would be slow.
   const inEnvironment = environment === undefined ? '' : `and (t.environment = ${bind(environment)}) is true`
   const isPicked = picked === undefined ? [] : pickingConditions(picked, bind)
   const beyond = edge.inclusive ? '<=' : '<'
@@ -103,7 +104,9 @@ export async function listScores(
   }
 }
 
-/** Returns conditions on scores as s, each with a leading `and`. Numbers are compared by value, not by notation. */
+/**
+ * Returns conditions on scores as s, each with a leading `and`. Numbers are compared by value, regardless of notation.
+ */
 function pickingConditions({ source, value, min, below }: PickedScores, bind: (value: string | number) => string) {
   const number = "case when s.data_type = 'numeric' then s.value::text::float8 end"
   const isOf = (text: string) => [

@@ -1,8 +1,8 @@
 /**
  * Reads the summaries of a list's page as one string. PostgreSQL joins the values of all traces on the page, and
- * Node.js converts them to JSON. Of the ways measured, this uses the least CPU (test/bench/RESULTS.md, "The text of a
- * page"), because the driver is slow at decoding single columns, and PostgreSQL at producing JSON. PostgreSQL also
- * formats times and exponents of doubles differently from responses.
+ * Node.js converts the values to JSON. Of all approaches measured, this one uses the least CPU (test/bench/RESULTS.md,
+ * "The text of a page"), because the driver is slow at decoding single columns, and PostgreSQL is slow at producing
+ * JSON. In addition, PostgreSQL's format for times and for exponents of doubles differs from the format of responses.
  */
 import type { TableNames } from '../../database/tables.ts'
 import { readTimestamp, readUuid } from '../../database/types.ts'
@@ -10,12 +10,12 @@ import type { AnswerTexts } from '../answers/json-text.ts'
 import { readScoreMap, scoreMapText } from '../answers/score-json.ts'
 import { environmentMember, joinSummary, renderUsage, type SummaryParts } from '../answers/trace-json.ts'
 
-/** Separates values. to_json escapes this character, and values not passed through to_json cannot contain it. */
+/** Separates values. `to_json` escapes this character, and values not passed through `to_json` cannot contain it. */
 const SEPARATOR = '\u0001'
 
 /**
- * SQL for a trace's values, over a row of traces as t; null becomes the empty string. readSummary expects this order,
- * followed by the string of the trace's scores.
+ * SQL for a trace's values, over a row of traces as t; null becomes the empty string. readSummary expects the values in
+ * this order, followed by the string of the trace's scores.
  */
 const COLUMNS = [
   't.id',
@@ -51,7 +51,7 @@ export const pageText = (names: TableNames): string =>
 
 export interface Summary {
   readonly id: string
-  /** Sort keys in the form that cursors use; empty if the trace has no value. */
+  /** Sort keys in the form that cursors use; an empty string if the trace has no value. */
   readonly startedAt: string
   readonly durationMs: string
   readonly costUsd: string

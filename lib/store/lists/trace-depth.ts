@@ -1,13 +1,13 @@
 /**
  * Finds pages of the slowest and costliest traces that lie deeper than a ranking reaches
  * (lib/store/rankings/rankings.ts), or that a ranking cannot fill because traces at its top were deleted. Tries three
- * ways:
+ * methods in order:
  *
- * 1. Walks a short way along the index of all the project's slowest or costliest traces, which has no floor. If many
- *    traces match, this fills the page.
- * 2. If few traces match, reads and sorts all of them.
- * 3. Otherwise walks the same index until the page is full, however many traces that takes. If one trace in 1,000
- *    matches, a page of 50 examines 50,000 traces.
+ * 1. Walks a short distance along the index of all the project's slowest or costliest traces, which has no floor. If
+ *    many traces match, the traces found fill the page.
+ * 2. If few traces match, reads and sorts all matching traces.
+ * 3. Otherwise, walks the same index without a limit until the page is full. If one trace in 1,000 matches, a page of
+ *    50 traces requires examining 50,000 traces.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -17,7 +17,8 @@ import { TraceStatement } from './trace-statement.ts'
 import { walkNear, walkTraces } from './trace-walk.ts'
 
 /**
- * Maximum number of traces that the first way examines (`near`), and maximum number that the second way sorts (`few`).
+ * Maximum number of traces that the first method examines (`near`), and maximum number that the second method sorts
+ * (`few`).
  */
 export const DEPTH = { near: 2_000, few: 2_000 }
 

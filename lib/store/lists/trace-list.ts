@@ -1,14 +1,15 @@
 /**
  * Lists traces (specification 4.7), with keyset pagination on (sort key, id) at any depth. Trace bodies are never read.
- * Pages are found in three ways:
+ * The type of list determines how a page is found:
  *
  * - The list without filters, and a session's list, are read along one index (lib/store/lists/trace-walk.ts).
  * - A list with filters is merged from the lists of the matching families (lib/store/lists/trace-merge.ts).
- * - Deep pages of slowest or costliest traces with filters are found in other ways (lib/store/lists/trace-depth.ts).
+ * - Deep pages of the slowest or costliest traces with filters are found as described in
+ *   lib/store/lists/trace-depth.ts.
  *
- * A statement's text determines which indexes it uses, regardless of its parameters. Each statement can therefore be
- * planned once per connection (plan_cache_mode of the readers), which saves CPU on every page (test/bench/RESULTS.md,
- * "Reading lists").
+ * A statement's text alone determines which indexes the statement uses; its parameters have no influence. Each
+ * statement can therefore be planned once per connection (plan_cache_mode of the readers). Reusing plans saves CPU on
+ * every page (test/bench/RESULTS.md, "Reading lists").
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -54,7 +55,7 @@ export async function listTraces(
   const traces = found.slice(0, limit)
   if (!down) traces.reverse()
   const follows = found.length > limit
-  // From an empty page, going back leads to the rows before the page's cursor, including the row at the cursor.
+  // The page before an empty page ends at the empty page's cursor and includes the row at the cursor.
   const edgeAt = (trace: Summary | undefined): Edge =>
     trace === undefined ? behindEdge(edge) : { key: trace[SORT_FIELDS[sort]], tie: trace.id, inclusive: false }
   return {
@@ -79,7 +80,8 @@ async function findPage(
 ): Promise<FoundTraces> {
   const isNewest = query.sort === 'newest'
   const isMerged = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
-  // Only the `newest` order can fall back to a walk, so only that order limits the number of merged families.
+  // Only the `newest` order can fall back to a walk along the index, so only this order limits the number of merged
+  // families.
   const most = isNewest ? mostFamilies : ALL_FAMILIES
   const page = isMerged && (await mergeLists(sql, projectId, query, start, most, names))
   if (page) return page

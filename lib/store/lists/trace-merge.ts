@@ -3,21 +3,22 @@
  *
  * A list contains the traces of one family (a combination of status, environment and model). If the query has a name, a
  * list contains the traces of one named family (a family and a name) instead. If the query has a tag or a user, a list
- * contains only the family's traces with that tag or user. Indexes hold every list in every order. The traces that
- * match a query are the union of several lists, so a page is merged from each list's traces nearest the edge where the
- * page begins:
+ * contains only the family's traces with that tag or user. Every list can be read from an index in every order. The
+ * traces that match a query are the union of several lists, so a page is merged from each list's traces nearest the
+ * edge where the page begins:
  *
  * 1. The matching families are read. A project has at most four families per model and environment.
  * 2. One page is read from each list of a few frequent families, and these pages are merged. If the result fills the
- *    page, its last trace is a bound: no trace further from the edge is on the page. With the bound, lookups in the
- *    remaining lists end early and cost less (test/bench/RESULTS.md, "Reading lists").
+ *    page, its last trace is a bound: no trace further from the edge is on the page. Because of the bound, lookups in
+ *    the remaining lists end early and cost less (test/bench/RESULTS.md, "Reading lists").
  * 3. In each remaining list, the trace nearest the edge is looked up. These traces may tighten the bound.
- * 4. A page of n traces can contain traces of at most n lists, those with the nearest traces. The page is merged from
- *    these lists.
+ * 4. A page of n traces can contain traces from at most n lists. The page is merged from the n lists whose first traces
+ *    are nearest the edge.
  *
- * The cost does not grow with the number of traces, whether or not they match. The exception is a query by user, tag
- * and name together, which checks, one by one, the user's traces that have the tag. The index of a long list contains
- * only the top of its slowest and costliest traces, so deeper pages are found in lib/store/lists/trace-depth.ts.
+ * The cost does not depend on the number of traces, matching or not. The exception is a query with a user, a tag and a
+ * name. Such a query checks the name of each of the user's traces that have the tag. For the `slowest` and `costliest`
+ * orders, the index of a long list contains only the list's top traces. Deeper pages are found by
+ * lib/store/lists/trace-depth.ts.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -30,11 +31,15 @@ import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
 
 /**
  * Maximum number of families merged for a page of the newest traces (test/bench/RESULTS.md, "Reading lists"). With more
- * families, the index of all traces is walked instead. A project exceeds the limit only if its clients invent models.
+ * families, the index of all traces is walked instead. A project exceeds the limit only if its clients send made-up
+ * model names.
  */
 export const MOST_FAMILIES = 5000
 
-/** Number of lists read for the first bound: those of the most frequent families among the newest SAMPLE traces. */
+/**
+ * Number of lists read to find the first bound. The lists are those of the most frequent families among the newest
+ * SAMPLE traces.
+ */
 const FREQUENT = 4
 const SAMPLE = 100
 
@@ -50,7 +55,8 @@ export async function mergeLists(
   const statement = new TraceStatement(projectId, query, names)
   const { list, listed, nearest, row } = findLists(statement, query)
   const most = statement.bind(mostFamilies)
-  // One trace beyond the limit shows whether a page follows; one trace behind the edge shows whether a page precedes.
+  // One trace beyond the limit shows whether there is a next page; one trace behind the edge shows whether there is a
+  // previous page.
   const wanted = statement.bind(limit + 1)
   const areFew = `(select count(*) from lists) <= ${most}`
   const order = statement.order(down, 'm.key', 'm.id')
@@ -108,9 +114,12 @@ export async function mergeLists(
 interface Lists {
   /** Number of a family or named family, as an expression over trace_families. */
   readonly list: string
-  /** Returns the number by which a list's traces are found: its family combined with the query's tag and user. */
+  /**
+   * Returns the number that identifies a list in its index, computed from the list's family and the query's tag and
+   * user.
+   */
   listed(list: string): string
-  /** Returns a query for the (key, id) of a list's traces nearest an edge, within a bound if one is given. */
+  /** Returns a query for the (key, id) of a list's traces nearest an edge, and within `bound` if set. */
   nearest(list: string, down: boolean, edge: Edge, limit: string, bound?: string): string
   /** Returns a query for the (key, id) of a list's newest traces. The key may be null. */
   members(list: string, limit: string): string
@@ -130,7 +139,8 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
     return (list: string) => (text === undefined ? list : hashInSql(text, list))
   }
   const [namedFamilyIn, ofUser, ofTag] = [under(name), under(userId), under(tag)] as const
-  // With both a tag and a user, only lists of families exist, so a name becomes a condition on a list's rows.
+  // If the query has both a tag and a user, only lists of families exist, so the name becomes a condition on a list's
+  // rows.
   const isBeside = name !== undefined && tag !== undefined && userId !== undefined
   const isFamily = name === undefined || isBeside
   const base = isFamily ? 'family' : 'named_family'
@@ -165,7 +175,9 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
   }
 }
 
-/** Returns conditions for all three filters, set or not, so that the statement does not depend on which are set. */
+/**
+ * Returns conditions for all three filters, whether set or not, so that the statement is the same for all combinations.
+ */
 export function familyFilters(statement: TraceStatement, query: TraceQuery): string {
   return FAMILY_FILTERS.map(column => {
     const value = statement.bind(query[column] ?? null)

@@ -27,10 +27,10 @@ export interface TraceQuery extends TraceFilters {
   readonly before?: Edge | undefined
 }
 
-/** The edge at which a page begins, and the page's direction. */
+/** Edge at which a page begins, and the page's direction. */
 export interface Start {
   readonly edge: Edge
-  /** Whether the page extends down the list rather than up. */
+  /** Whether the page extends down the list rather than up the list. */
   readonly down: boolean
   /** Whether the page begins at a cursor, so that traces may exist on the other side of the edge. */
   readonly isCursor: boolean
@@ -38,10 +38,7 @@ export interface Start {
 }
 
 export interface FoundTraces {
-  /**
-   * The page's traces, nearest the edge first, and the trace after the page if there is one. A string for
-   * readSummaries.
-   */
+  /** The page's traces, nearest the edge first, and the trace after the page if any, as a string for readSummaries. */
   readonly page: string | null
   /** Whether a trace exists on the other side of the edge. */
   readonly behind: boolean

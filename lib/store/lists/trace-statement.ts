@@ -36,7 +36,8 @@ export class TraceStatement {
     const conditions = [
       `project_id = $1 and (${this.column}, id) ${way} (${this.bind(edge.key)}, ${this.bind(edge.tie)})`
     ]
-    // Only the bound ahead needs a condition, because the edge covers the other bound.
+    // Only the bound at the far end of the walk needs a condition, because the edge already lies within the other
+    // bound.
     if (down && from !== undefined) conditions.push(`started_at >= ${this.bind(from)}`)
     if (!down && to !== undefined) conditions.push(`started_at <= ${this.bind(to)}`)
     return `${conditions.join(' and ')} ${this.hasKey}`
@@ -80,8 +81,8 @@ export class TraceStatement {
   }
 
   /**
-   * Returns an expression that is true if the query, of at most one row, returns a row. `exists` would ignore the
-   * query's order, and PostgreSQL might use another index.
+   * Returns an expression that is true if the query returns a row. The query must return at most one row. `exists`
+   * would ignore the query's order, and PostgreSQL might use another index.
    */
   hasRow(query: string): string {
     return `coalesce((select true from (${query}) found), false)`

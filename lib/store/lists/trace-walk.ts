@@ -1,4 +1,4 @@
-/** Finds pages of traces by walking the index of their order. */
+/** Finds pages of traces by walking an index in the order of the list. */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import type { Edge } from './cursor.ts'
@@ -18,7 +18,7 @@ export async function walkTraces(
   const [found] = await sql.unsafe<[FoundTraces]>(
     `select ${statement.pageOfRows(`(${page()})`)} as page, ${behind} as behind`,
     statement.values,
-    // Two or more filters have too many combinations for their statements to be worth caching.
+    // Statements with two or more filters are not cached, because the filters have too many combinations.
     { prepare: filters < 2 }
   )
   return found
@@ -44,7 +44,10 @@ export async function walkNear(
   return isFull ? found : undefined
 }
 
-/** Builds the pieces of the statement. `page` takes the maximum number of traces to examine, unlimited by default. */
+/**
+ * Builds the pieces of the statement. `page` takes the maximum number of traces to examine; by default, the number is
+ * unlimited.
+ */
 function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, limit }: Start, names: TableNames) {
   const statement = new TraceStatement(projectId, query, names)
   const filters = statement.columnFilters()
@@ -54,7 +57,8 @@ function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, li
       most === undefined ? next : `select * from (${next} ${statement.order(down)} limit ${most}) next where true`
     return `${looked} ${filters.join(' ')} ${statement.order(down)} limit ${limit}`
   }
-  // One trace beyond the limit shows whether a page follows; one trace behind the edge shows whether a page precedes.
+  // One trace beyond the limit shows whether there is a next page; one trace behind the edge shows whether there is a
+  // previous page.
   const wanted = statement.bind(limit + 1)
   return {
     statement,

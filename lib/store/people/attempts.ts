@@ -26,7 +26,8 @@ const FORGOTTEN_AT_ONCE = 100
  * undefined if this attempt is allowed. If a subject has no attempts left, nothing is counted.
  */
 export async function countAttempt(sql: Sql, subjects: readonly Subject[]): Promise<number | undefined> {
-  // Runs as a separate statement, so that its locks are released before the next statement waits for locks.
+  // Runs as a separate statement, so that the locks of this deletion are released before the next statement waits for
+  // locks.
   await sql`
     delete from sign_in_attempts where subject in (
       select subject from sign_in_attempts where until <= now() order by until limit ${FORGOTTEN_AT_ONCE}
@@ -61,6 +62,9 @@ function asked(sql: Sql, subjects: readonly Subject[]) {
 
 const waitS = (sql: Sql) => sql`ceil(extract(epoch from max(until) - now()))::int as "waitS"`
 
-/** Caps the wait at the window's length, because a statement that waited for a lock starts from an earlier time. */
+/**
+ * Caps the wait at the window's length. A statement that waited for a lock uses the time at which the statement
+ * started, so the computed wait could be longer.
+ */
 const seconds = (waitS: number | null): number | undefined =>
   waitS === null ? undefined : Math.min(Math.max(1, waitS), WINDOW_MINUTES * 60)

@@ -1,7 +1,7 @@
 /**
- * Serializes changes to memberships, and to members' links and passwords. The rule that owners get no access to each
- * other's accounts depends on memberships that a statement reads. A statement does not see rows committed after it
- * began, so a separate statement takes the lock first.
+ * Serializes changes to memberships, and to members' links and passwords. Statements read memberships to ensure that
+ * owners get no access to each other's accounts. A statement does not see rows committed after the statement began, so
+ * a separate statement takes the lock first.
  */
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'

@@ -4,7 +4,7 @@ import type { Attempts } from '../../database/sql-access.ts'
 import { auditOf } from '../audit.ts'
 import { makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** Link lifetimes in minutes. The recipient of an invitation may read it a day later. */
+/** Link lifetimes in minutes. Invitations last longer because recipients may read them a day later. */
 export const LINK_MINUTES = 15
 export const INVITATION_MINUTES = 24 * 60
 
@@ -28,7 +28,7 @@ export async function insertLink(sql: Sql, userId: number, digest: string, by: n
 
 /**
  * Deletes a link and creates a session, or does neither. Returns the user's id; undefined if the link is unknown, was
- * already used, has expired, or belongs to a user other than `only`.
+ * already used, has expired, or belongs to a user other than `only` (if set).
  */
 export async function signInByLink(
   sql: Sql,

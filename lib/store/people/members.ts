@@ -1,6 +1,6 @@
 /**
- * Members of an account, as an owner sees and changes them. An owner can neither add a user from another owner's
- * account nor get a link for that user, because the link would open the other account too.
+ * Lets owners list and change the members of their accounts. An owner can neither add a user from another owner's
+ * account nor create a link for that user, because the link would also give access to the other account.
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
@@ -45,7 +45,7 @@ function memberRows(sql: Sql) {
 }
 
 /**
- * Invites a person: creates the user if necessary, and stores a membership and a link. Returns the user's id; `known`
+ * Invites a person. Creates the user if necessary, and stores a membership and a link. Returns the user's id; `known`
  * if the person is already a member; `elsewhere` if the person is in an account that the acting owner does not own. A
  * user without memberships is treated as new.
  */
@@ -118,7 +118,7 @@ export type MemberChange = 'done' | 'missing' | 'last'
 
 /**
  * Returns steps that find the account's other owners. The rows are locked and reread, so that one owner remains if two
- * leave at the same time.
+ * owners leave at the same time.
  */
 const otherOwners = (sql: Sql, accountId: number, userId: number) => sql`
   owners as (

@@ -6,7 +6,9 @@ import { auditOf } from '../audit.ts'
 import { inTurn } from './in-turn.ts'
 import { announcePeople, makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** A person's identity at a provider. `authTime` is when they last authenticated, in seconds since 1970, if known. */
+/**
+ * A person's identity at a provider. `authTime` is the time of the last authentication in seconds since 1970, if known.
+ */
 export interface Identity {
   readonly issuer: string
   readonly subject: string
@@ -17,7 +19,8 @@ export interface Identity {
 export interface Person {
   readonly email: string
   /**
-   * Why the address is accepted: the provider verified it, or OIDC_TRUST_EMAIL is set. Undefined if it is not accepted.
+   * Why the address is accepted: the provider verified it, or OIDC_TRUST_EMAIL is set. Undefined if the address is not
+   * accepted.
    */
   readonly proof: 'verified' | 'trusted' | undefined
   readonly name: string
@@ -26,21 +29,24 @@ export interface Person {
 }
 
 /**
- * The reason why a person gets no session. `unknown`: nobody added the person, and no rule gives them a role. `taken`:
- * the email address belongs to a user with another identity. `unproven`: nothing proves that the address is theirs.
+ * Reason why no session is created. `unknown`: nobody added the person, and no rule gives the person a role. `taken`:
+ * the email address belongs to a user with another identity. `unproven`: nothing proves that the address is the
+ * person's own.
  */
 export type Refused = 'unknown' | 'taken' | 'unproven'
 
 /**
- * Creates a session for a person, identified by issuer and subject. A new identity is linked, once, to the user with
- * its email address, if the address is proven or the user signed in through a provider before identities were stored
- * (`oidc_email_until`). If there is no such user, a person with a role and a proven address becomes a new user.
+ * Creates a session for a person, identified by issuer and subject. A new identity is linked once to the user who has
+ * the same email address. The link requires that the address is proven, or that the user signed in through a provider
+ * before identities were stored (`oidc_email_until`). If no user has the address, a person with a role and a proven
+ * address becomes a new user.
  *
  * The person's membership in the oldest owner account is added, changed or removed to match the role. A membership
- * assigned by hand stays unchanged. A person who is then not a member of any account is `unknown`.
+ * assigned by hand stays unchanged. If the person is then not a member of any account, the result is `unknown`.
  *
  * An existing user who gains the membership is signed out everywhere else and loses their password, because another
- * account's owner may have used a link to sign in as that user. A user whose role changes or ends is signed out too.
+ * account's owner may have used a link to sign in as that user. A user whose role changes or is removed is also signed
+ * out.
  */
 export async function signInByOidc(
   sql: Sql,

@@ -23,9 +23,12 @@ export async function hasPasswords(sql: Sql): Promise<boolean> {
 /** A verified password. */
 export interface Proven {
   readonly userId: number
-  /** Stored form that the password was compared with. */
+  /** Stored hash that the entered password was compared with. */
   readonly password: string
-  /** Signing in clears the attempts of `own`, but only this attempt of `network`, where others may be guessing. */
+  /**
+   * Signing in clears all attempts counted for `own`. For `network`, it clears only this attempt, because other people
+   * on the same network may be guessing passwords.
+   */
   readonly own: string
   readonly network: string | undefined
 }

@@ -1,5 +1,5 @@
 /**
- * Sessions of signed-in users. A write that changes what a session may do also tells all server processes, through
+ * Sessions of signed-in users. A write that changes a session's permissions also tells all server processes, through
  * KEYS_CHANNEL, to discard their cached data.
  */
 import type { Sql } from 'postgres'
@@ -12,13 +12,16 @@ export const SESSION_DAYS = 30
 const MOST_DAYS = 90
 const MAX_AGENT = 200
 
-/** A KEYS_CHANNEL notice. It contains spaces, so it cannot be mistaken for a key id. */
+/** A KEYS_CHANNEL notice. The notice contains spaces, so it cannot be mistaken for a key id. */
 const PEOPLE_CHANGED = 'people have changed'
 
-/** Returns SQL that notifies the listeners that people or sessions have changed. */
+/** Returns SQL that notifies listeners of changes to users or sessions. */
 export const announcePeople = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PEOPLE_CHANGED})`
 
-/** A visitor, identified by a session digest or by the email address from a proxy, and the requested project. */
+/**
+ * A visitor and the requested project. The visitor is identified by a session digest or by an email address from a
+ * trusted proxy.
+ */
 export interface Visiting {
   readonly digest: string | null
   readonly email: string | null
@@ -32,7 +35,7 @@ export interface VisitRow {
   readonly email: string
   readonly name: string
   readonly hasPassword: boolean
-  /** Null if a proxy vouches for the user. */
+  /** Null if a trusted proxy authenticated the user. */
   readonly seenAt: string | null
   readonly expiresAt: string | null
   /** Time of the user's last proof of identity; null if unknown. */
@@ -61,7 +64,10 @@ export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<
     left join (projects p join memberships m on m.account_id = p.account_id) on p.slug = a.slug and m.user_id = u.id`
 }
 
-/** Marks sessions as used now, which extends them, unless they were marked in the last five minutes. */
+/**
+ * Sets sessions' last use to the current time, which extends the sessions. Skips sessions marked in the last five
+ * minutes.
+ */
 export async function touchSessions(sql: Sql, digests: readonly string[]): Promise<void> {
   await sql`
     update web_sessions s set seen_at = now(),
@@ -84,14 +90,17 @@ export interface NewSession {
 export type Means = 'link' | 'password' | 'oidc'
 
 /**
- * Proof of a user's identity, and its time. A link or a password proves identity now. A provider may have remembered
- * the user for days, so only the time that the provider states counts.
+ * Proof of a user's identity. A link or a password proves the identity at the time of sign-in. An OpenID Connect
+ * provider may have authenticated the user days ago, so the time that the provider states is used.
  */
 export type Proof =
   | { readonly means: 'link' | 'password' }
   | { readonly means: 'oidc'; readonly authTime: number | undefined }
 
-/** Caps the time at now, because the provider's clock may be ahead. `least` would turn a missing time into now. */
+/**
+ * Limits the stated time to the current time, because the provider's clock may be ahead. A missing time is handled
+ * separately, because `least` would turn it into the current time.
+ */
 const whenProven = (sql: Sql, authTime: number | undefined) =>
   authTime === undefined ? sql`null::timestamptz` : sql`least(now(), to_timestamp(${authTime}::double precision))`
 

@@ -40,8 +40,8 @@ function userRows(sql: Sql) {
 }
 
 /**
- * Creates the first user, as owner of the oldest owner account, if there are no users. Does nothing without an owner
- * account. Of several concurrent processes, only one creates the user.
+ * Creates the first user, as owner of the oldest owner account, if there are no users. Does nothing if no owner account
+ * exists. Of several concurrent processes, only one creates the user.
  */
 export async function insertFirstUser(sql: Sql, email: string): Promise<void> {
   await sql`
@@ -74,8 +74,8 @@ export async function hasUsers(sql: Sql): Promise<boolean> {
 
 /**
  * Makes a person a member of an account, and creates the user if necessary. Another account's owner may have used a
- * link to sign in as an existing user. An existing user is therefore signed out everywhere, and loses their password
- * unless already a member of this account. An existing membership gets the new role.
+ * link to sign in as an existing user. An existing user is therefore signed out everywhere and, unless already a member
+ * of this account, loses their password. An existing membership gets the new role.
  */
 export async function addUserRow(
   sql: Sql,
@@ -105,7 +105,7 @@ export async function addUserRow(
   await inTurn(sql, add)
 }
 
-/** Creates a user whom a trusted proxy vouches for, in the oldest owner account. Existing users stay unchanged. */
+/** Creates a user authenticated by a trusted proxy, in the oldest owner account. Existing users stay unchanged. */
 export async function insertVouchedUser(sql: Sql, email: string, role: Role): Promise<void> {
   await sql`
     with account as (
@@ -118,7 +118,10 @@ export async function insertVouchedUser(sql: Sql, email: string, role: Role): Pr
     ${auditOf(sql, { by: null, action: 'user.add', detail: { email, role, means: 'proxy' } }, sql`made`)}`
 }
 
-/** Deletes a user with all memberships, sessions and links. Returns false if an account would lose its last owner. */
+/**
+ * Deletes a user with all memberships, sessions and links. Deletes nothing and returns false if an account would lose
+ * its last owner.
+ */
 export async function deleteUser(sql: Sql, userId: number, email: string): Promise<boolean> {
   const [row] = await sql<[{ gone: boolean }]>`
     with owned as (

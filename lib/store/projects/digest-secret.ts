@@ -1,25 +1,27 @@
 /**
  * Checks that KEY_DIGEST_SECRET is the secret that the stored keys were created with. With another secret, every key
  * would be rejected as unknown. The first server or command stores the secret's fingerprint in the database. Computing
- * a fingerprint takes a tenth of a second, so that somebody who reads the database cannot find the secret by trying
- * words.
+ * a fingerprint takes a tenth of a second, so that a person with access to the database cannot find the secret by
+ * guessing words.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Sql } from 'postgres'
 import { KEYS_CHANNEL } from './keys.ts'
 
-/** Message for operators whose KEY_DIGEST_SECRET is not the secret of the stored keys. */
+/** Message to operators whose KEY_DIGEST_SECRET differs from the secret that the stored keys were created with. */
 export const OTHER_SECRET =
   'KEY_DIGEST_SECRET is not the one that the keys of this database were made with: set that one (an embedded database ' +
   'keeps its own in DATA_DIR/key-digest-secret), or run `spoor key replace-secret`, which revokes them all'
 
 const SALT_BYTES = 16
 const FINGERPRINT_BYTES = 32
-/** Cost of a fingerprint. If it changed, stored fingerprints would no longer match their secrets. */
+/** Cost of a fingerprint. Must not change, because stored fingerprints would no longer match their secrets. */
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 
-/** Whether the keys were created with this secret. If no secret is known yet, this secret is stored. */
+/**
+ * Whether the keys were created with this secret. If no fingerprint is stored yet, stores this secret's fingerprint.
+ */
 export async function claimSecret(sql: Sql, secret: string): Promise<boolean> {
   const known = await readFingerprint(sql)
   if (known !== undefined) return matches(known, secret)
@@ -35,7 +37,7 @@ export async function isOtherSecret(sql: Sql, secret: string): Promise<boolean> 
   return known !== undefined && !(await matches(known, secret))
 }
 
-/** Makes this the secret of new keys and revokes all existing keys. Returns the number of revoked keys. */
+/** Makes `secret` the secret for new keys and revokes all existing keys. Returns the number of revoked keys. */
 export async function replaceSecret(sql: Sql, secret: string): Promise<number> {
   return replaceFingerprint(sql, await makeFingerprint(secret))
 }
@@ -51,8 +53,8 @@ async function makeFingerprint(secret: string): Promise<Fingerprint> {
 
 const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt)
 /**
- * Latest fingerprint, cached because a starting server needs it twice, and a server with the wrong secret needs it
- * every second.
+ * Latest fingerprint. Cached because a starting server needs the fingerprint twice, and a server with the wrong secret
+ * needs the fingerprint every second.
  */
 let newest: { readonly of: string; readonly stretched: Promise<Buffer> } | undefined
 
@@ -68,7 +70,10 @@ export interface Fingerprint {
   readonly fingerprint: Buffer
 }
 
-/** A KEYS_CHANNEL notice that the secret was replaced. It contains spaces, so it cannot be mistaken for a key id. */
+/**
+ * A KEYS_CHANNEL notice that the secret was replaced. The notice contains spaces, so it cannot be mistaken for a key
+ * id.
+ */
 export const SECRET_REPLACED = 'the secret is another'
 
 /** Reads the fingerprint; undefined if no key has been created with this version of the schema. */
@@ -78,8 +83,8 @@ export async function readFingerprint(sql: Sql): Promise<Fingerprint | undefined
 }
 
 /**
- * Stores a fingerprint if there is none. A concurrent call may have stored another, so the caller must read the stored
- * fingerprint.
+ * Stores a fingerprint if there is none. A concurrent call may have stored a different fingerprint, so the caller must
+ * read the stored fingerprint afterwards.
  */
 export async function insertFingerprint(sql: Sql, { salt, fingerprint }: Fingerprint): Promise<void> {
   await sql`

@@ -1,4 +1,4 @@
-/** Relabels stored traces (specification 2.10.8). Nothing else ever changes a trace's environment. */
+/** Relabels stored traces (specification 2.10.8). No other code changes a stored trace's environment. */
 import type { Sql } from 'postgres'
 import { hashInSql, listsInSql, tagListsInSql } from '../../rows/list-numbers.ts'
 import { addNews, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
@@ -6,7 +6,7 @@ import { RANKED_IN_ALL } from '../rankings/rankings.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
-/** Selects a project's traces that meet every condition that is set. */
+/** Selects a project's traces. A trace must meet every condition that is set. */
 export interface TraceSelection {
   /** The key that recorded the traces. */
   readonly keyId?: string | undefined
@@ -53,7 +53,7 @@ const SET_TAG_LISTS = assignments({
   ranked: String(RANKED_IN_ALL)
 })
 
-/** The statement's snapshot shows traces with their previous families. */
+/** The statement's snapshot predates the update, so it shows traces with their previous families. */
 const OLD = `from changed c join traces old on old.project_id = $project and old.seq = c.seq where old.ended_at is not null`
 const newsOfMoves = (projectId: number) =>
   newsAsJson(
@@ -63,7 +63,7 @@ const newsOfMoves = (projectId: number) =>
   )
 
 export interface RelabelledBatch {
-  /** Counts of selected and of changed traces, from one snapshot. */
+  /** Numbers of selected and of changed traces, from one snapshot. */
   readonly matched: number
   readonly changed: number
   /** All traces up to this internal number are done; null if no traces are left. */
@@ -72,11 +72,11 @@ export interface RelabelledBatch {
 
 /**
  * Relabels the selected traces among the project's next `limit` traces, in the order of their internal numbers. A batch
- * is one transaction, so it is applied completely or not at all, and locks only its own traces. Each relabelled trace
- * gets a new version, so that writes decided on the old state are decided again.
+ * is one transaction, so the batch is applied completely or not at all, and locks only its own traces. Each relabelled
+ * trace gets a new version, so that concurrent writes based on the old state are decided again.
  *
- * `is true` makes PostgreSQL use the primary key. An index on one of the conditions would return all matching traces
- * again for every batch. `onChanged` writes in the same transaction.
+ * `is true` makes PostgreSQL use the primary key. With an index on one of the conditions, every batch would read all
+ * matching traces again. The `onChanged` callback writes in the same transaction.
  */
 export async function relabelTraces(
   sql: Sql,

@@ -51,15 +51,15 @@ export interface NewKey {
   readonly expiresInDays: number | null
 }
 
-/** A looked-up id and a key. For an unknown id, `key` is a substitute, which must not be accepted. */
+/** An id that was looked up, and a key. For an unknown id, `key` is a substitute, which must not be accepted. */
 export interface KeyLookup {
   readonly wanted: string
   readonly key: KeyForAuth
 }
 
 /**
- * Reads the authentication data of the keys with these ids. An unknown id takes as much work as a known id: the query
- * returns a substitute key, always the same, so that timing does not reveal whether an id exists. `offset 0` keeps
+ * Reads the authentication data of the keys with these ids. For an unknown id, the query does the same work and returns
+ * a substitute key, always the same one, so that timing does not reveal whether an id exists. `offset 0` keeps
  * PostgreSQL from merging the lookups of the key and the substitute, so both always run.
  */
 export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Promise<KeyLookup[]> {
@@ -80,8 +80,8 @@ export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Prom
 }
 
 /**
- * Marks keys as used now, unless they were marked in the last five minutes, and returns each key's last use. Rows are
- * locked in the order of their ids, so that two processes with the same keys cannot deadlock.
+ * Sets keys' last use to the current time, except for keys marked in the last five minutes. Returns each key's last
+ * use. Rows are locked in the order of their ids, so that two processes with the same keys cannot deadlock.
  */
 export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ id: string; lastUsedAt: string }[]> {
   return sql<{ id: string; lastUsedAt: string }[]>`
@@ -97,7 +97,9 @@ export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ 
     from held left join touched on touched.id = held.id`
 }
 
-/** Stores a new key. Here and below, the same statement writes `audit`. */
+/**
+ * Stores a new key. In this function and in the following functions, the same statement also writes the audit entry.
+ */
 export async function insertKey(sql: Sql, key: NewKey, audit?: AuditEntry): Promise<KeyRow> {
   const [row] = await sql<[KeyRow]>`
     with stored as (
@@ -201,7 +203,7 @@ function announcement(sql: Sql) {
 /** The notice contains spaces, so it cannot be mistaken for a key id. */
 const PROJECT_CHANGED = 'a project has changed'
 
-/** Returns a column that tells the listeners to discard cached projects. */
+/** Returns a column for `returning` that tells the listeners to discard cached projects. */
 export const announceProject = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PROJECT_CHANGED}) as announced`
 
 function keyRows(sql: Sql, source: ReturnType<Sql>) {

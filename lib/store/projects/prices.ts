@@ -1,10 +1,12 @@
-/** Prices that operators set for models, and models whose calls have no price. */
+/** Model prices set by operators, and models whose calls have no price. */
 import type { Sql } from 'postgres'
 import type { OwnPrice } from '../../trace/prices/own.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
 import { KEYS_CHANNEL } from './keys.ts'
 
-/** Maximum number of models without a price that a project remembers. Senders choose the names. */
+/**
+ * Maximum number of models without a price stored per project. The number is limited because senders choose the names.
+ */
 export const MOST_UNPRICED = 200
 
 /** US dollars per million tokens. */
@@ -14,14 +16,14 @@ export interface ModelPrice {
   readonly from: string | null
   readonly input: number
   readonly output: number
-  /** Null if tokens of the cache cost as much as other input. */
+  /** Null if cached tokens cost as much as other input tokens. */
   readonly cacheRead: number | null
   readonly cacheWrite: number | null
 }
 
 export interface PriceRow extends ModelPrice {
   readonly id: number
-  /** Null for a price of all projects. */
+  /** Null for a price that applies to all projects. */
   readonly projectId: number | null
 }
 
@@ -32,7 +34,10 @@ export interface UnpricedModel {
   readonly lastAt: string
 }
 
-/** Identifies prices: those of a model, or the one from a time (null: the one that has always applied). */
+/**
+ * Identifies all prices of a model or, if `from` is set, the price that applies from this time. For the price that has
+ * always applied, `from` is null.
+ */
 export interface PriceName {
   readonly projectId: number | null
   readonly model: string
@@ -43,10 +48,13 @@ const columns = (sql: Sql) => sql`
   id, project_id as "projectId", model, valid_from as "from", input, output, cache_read as "cacheRead",
   cache_write as "cacheWrite"`
 
-/** The payload has spaces, because it names no key (lib/store/projects/keys.ts). */
+/** The payload contains spaces, so it cannot be mistaken for a key id (lib/store/projects/keys.ts). */
 const announcement = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, 'prices have changed')`
 
-/** Returns the prices of a project and of all projects; without a project, all prices. */
+/**
+ * Returns the project's own prices and the prices that apply to all projects. Without `projectId`, returns all stored
+ * prices.
+ */
 export async function readPrices(sql: Sql, projectId?: number): Promise<PriceRow[]> {
   return sql<PriceRow[]>`
     select ${columns(sql)} from model_prices
@@ -54,7 +62,7 @@ export async function readPrices(sql: Sql, projectId?: number): Promise<PriceRow
     order by project_id nulls first, model, valid_from nulls first`
 }
 
-/** Returns the prices that apply in a project, in the form that computes costs. */
+/** Returns the prices that apply to a project, in the form used to compute costs. */
 export const ownPricesOf = (rows: readonly PriceRow[], projectId: number | null): OwnPrice[] =>
   rows
     .filter(row => row.projectId === null || row.projectId === projectId)
@@ -65,7 +73,7 @@ export const ownPricesOf = (rows: readonly PriceRow[], projectId: number | null)
       isOfProject: of !== null
     }))
 
-/** Stores a price in place of the one from the same time. The model no longer counts as one without a price. */
+/** Stores a price, replacing a price with the same start time. Removes the model from the models without a price. */
 export async function storePrice(
   sql: Sql,
   projectId: number | null,
@@ -103,12 +111,12 @@ export async function deletePrices(sql: Sql, name: PriceName, audit: AuditEntry)
     select ${columns(sql)} from gone order by valid_from nulls first`
 }
 
-/** Adds calls to the counts of models without a price. */
+/** Adds to the counts of calls to models without a price. */
 export async function addUnpriced(
   sql: Sql,
   counts: readonly Pick<UnpricedModel, 'projectId' | 'model' | 'calls'>[]
 ): Promise<void> {
-  // Sorted, so that two processes lock the rows in one order.
+  // Sorted, so that all processes lock the rows in the same order.
   const sorted = [...counts].sort((a, b) => a.projectId - b.projectId || (a.model < b.model ? -1 : 1))
   await sql`
     insert into unpriced_models (project_id, model, calls)
@@ -121,7 +129,7 @@ export async function addUnpriced(
       set calls = unpriced_models.calls + excluded.calls, last_at = now()`
 }
 
-/** Returns the models without a price of one or all projects, those with the most calls first. */
+/** Returns the models without a price in one project or in all projects, most calls first. */
 export async function readUnpriced(sql: Sql, projectId?: number): Promise<UnpricedModel[]> {
   return sql<UnpricedModel[]>`
     select project_id as "projectId", model, calls, last_at as "lastAt" from unpriced_models

@@ -50,10 +50,13 @@ export async function insertProject(sql: Sql, project: NewProject): Promise<numb
   return row?.id
 }
 
-/** A project's totals, which are stored with its traces. The project's row is stored with its keys. */
+/**
+ * A project's totals. The totals are stored on the same server as the project's traces; the project's row is stored on
+ * the same server as its keys.
+ */
 type Holdings = Pick<ProjectRow, 'traceCount' | 'spanCount' | 'estimatedBytes' | 'lastTraceAt'>
 
-/** Returns a project with its totals; undefined if there is none. */
+/** Returns a project with its totals; undefined if the project does not exist. */
 export async function readProject(sql: Sql, id: number): Promise<ProjectRow | undefined> {
   const [row] = await sql.unsafe<ProjectRow[]>(ONE_PROJECT, [id], { prepare: true })
   return row
@@ -64,7 +67,7 @@ export async function readProject(sql: Sql, id: number): Promise<ProjectRow | un
  */
 export async function readProjectNear(sql: Pick<SqlAccess, 'read' | 'readOf' | 'isApart'>, id: number, client: Client) {
   if (!sql.isApart(id)) return sql.read(each => readProject(each, id), client)
-  // The other server is queried first because it takes longer.
+  // The project's server is queried first because this query takes longer.
   const [[holdings], [row]] = await Promise.all([
     sql.readOf(id, async (each, names) => each.unsafe<[Holdings]>(holdingsOf(names), [id], { prepare: true }), client),
     sql.read(async each => each.unsafe<Omit<ProjectRow, keyof Holdings>[]>(BARE, [id], { prepare: true }), client)
@@ -75,7 +78,10 @@ export async function readProjectNear(sql: Pick<SqlAccess, 'read' | 'readOf' | '
 const COLUMNS = `p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
   p.created_at as "createdAt", p.search`
 
-/** Returns SQL for project $1's totals. The casts avoid numeric sums, which the driver would return as strings. */
+/**
+ * Returns SQL for project $1's totals. The sums are cast because the driver would return sums of type numeric as
+ * strings.
+ */
 const holdingsOf = ({ traces, project_totals: totals }: TableNames): string => `
   select coalesce(sum(traces), 0)::bigint as "traceCount", coalesce(sum(spans), 0)::bigint as "spanCount",
     coalesce(sum(bytes), 0)::bigint as "estimatedBytes",
@@ -134,8 +140,8 @@ export async function writeProject(
 }
 
 /**
- * Deletes a project with its remaining keys, traces and derived data. The caller must ensure that nobody still writes
- * to the project. Returns false if the project does not exist.
+ * Deletes a project with its remaining keys, traces and derived data. The caller must ensure that no more writes to the
+ * project occur. Returns false if the project does not exist.
  */
 export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Promise<boolean> {
   return inTransaction(sql, async () => {
@@ -188,9 +194,9 @@ export async function hasProjects(sql: Sql): Promise<boolean> {
 }
 
 /**
- * Creates the project `default`, an owner account if there is none, and a key with every scope, in one statement.
- * Returns the project's id; undefined if any project exists. If two processes start at the same time, the slower
- * statement fails as a whole because the slug is taken.
+ * In one statement, creates the project `default`, a key with every scope and, if no owner account exists, an owner
+ * account. Returns the project's id. If a project already exists, creates nothing and returns undefined. If two
+ * processes start at the same time, the slower statement fails as a whole because the slug is taken.
  */
 export async function insertFirstProject(
   sql: Sql,

@@ -1,4 +1,7 @@
-/** A saved view is a named page of a project, with its filters. It belongs to one user or is shared in the project. */
+/**
+ * A saved view is a named page of a project, with its filters. A view belongs to one user or is shared with the whole
+ * project.
+ */
 import type { Sql } from 'postgres'
 import { isUniqueViolation } from '../../database/failure.ts'
 
@@ -17,7 +20,7 @@ export interface ViewRow extends View {
   readonly id: number
 }
 
-/** Selects a user's views in a project, and the views shared there. */
+/** Selects a user's own views in a project, and the project's shared views. */
 export interface Viewer {
   readonly projectId: number
   readonly userId: number
@@ -41,7 +44,7 @@ export async function readView(sql: Sql, viewer: Viewer, id: number): Promise<Vi
   return row
 }
 
-/** Returns `full` at the maximum number of views, which concurrent inserts may exceed slightly. */
+/** Returns `full` if the maximum number of views is reached. Concurrent inserts may exceed the maximum slightly. */
 export async function insertView(sql: Sql, viewer: Viewer, view: View): Promise<ViewChange> {
   const { name, page, query, shared } = view
   return untaken(async () => {

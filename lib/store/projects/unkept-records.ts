@@ -17,7 +17,7 @@ export interface UnkeptRow extends UnkeptCount {
 /** Maximum number of names stored per project and signal. Further names are counted as OTHERS. */
 const MOST_NAMES = 100
 const OTHERS = 'others'
-/** A count is deleted once its sender has been quiet for this long. */
+/** A count is deleted if it has not increased for this long. */
 const FORGOTTEN_DAYS = 30
 
 /** Adds counts to the stored counts. Projects deleted in the meantime are skipped. */

@@ -1,7 +1,7 @@
 /**
  * Remembers the ranking floors (lib/store/rankings/rankings.ts) that PostgreSQL has committed. A writer leaves a trace
  * out of a ranking only if the trace is below a remembered floor. Floors never fall, so a remembered floor stays valid.
- * Until a floor is remembered, a few traces are ranked unnecessarily, which does no harm.
+ * Until a floor is remembered, a few traces are ranked unnecessarily, without harm.
  */
 import type { Sql } from 'postgres'
 import { RANKED, RANKED_IN_ALL, type Ranking, type RankingKeys } from './rankings.ts'
@@ -32,8 +32,8 @@ export class KnownFloors {
   }
 
   /**
-   * Returns the value of `ranked` for a trace with these keys, or for one of its tags. `bytes` contains the list
-   * numbers, big-endian, at `familyAt` and `namedFamilyAt`.
+   * Returns the value of `ranked` for a trace with these keys, or for a row of trace_tags that belongs to the trace.
+   * `bytes` contains the list numbers, big-endian, at `familyAt` and `namedFamilyAt`.
    */
   rank(projectId: number, keys: RankingKeys, bytes: Uint8Array, familyAt: number, namedFamilyAt: number): number {
     const lists = this.#projects.get(projectId)

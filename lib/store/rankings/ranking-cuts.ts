@@ -1,6 +1,6 @@
 /**
- * Keeps rankings short during heavy recording (lib/store/rankings/rankings.ts). From time to time, a separate
- * connection cuts the rankings of the lists that contain a project's newest traces, one ranking after another.
+ * Keeps rankings short during heavy recording (lib/store/rankings/rankings.ts). At intervals, a separate connection
+ * cuts the rankings of a project's frequent lists, one ranking at a time.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -12,9 +12,10 @@ import { KnownFloors } from './known-floors.ts'
 import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize } from './rankings.ts'
 
 /**
- * A project's rankings are cut after `first` operations on the project since the process started, and again after every
- * `each` more. To cut a ranking, PostgreSQL reads the index entries above its floor, at most `size.most` + 1. Floors
- * raised by other processes are read more often, after every `read` operations on all projects.
+ * A project's rankings are first cut when the process has written `first` operations to the project, and then again
+ * after each further `each` operations. To cut a ranking, PostgreSQL reads at most `size.most` + 1 index entries above
+ * the ranking's floor. Other processes also raise floors. The `read` option is the number of operations, across all
+ * projects, after which all floors are reread.
  */
 const CUTS = { first: 4_096, each: 262_144, read: 16_384, size: RANKING_SIZE }
 const TIMEOUT_MS = 30_000
@@ -62,7 +63,7 @@ export class RankingCuts {
     if (!this.#isAtWork && !this.#isClosing) void this.#work()
   }
 
-  /** Aborts the work in flight and starts no more. */
+  /** Aborts the work in flight and starts no further work. */
   close(): void {
     this.#isClosing = true
     void this.#sql?.end({ timeout: 0 })

@@ -1,16 +1,16 @@
 /**
- * The two rankings of a list: its slowest and its costliest traces, each in the order of an index.
+ * The two rankings of a list: its slowest traces and its costliest traces. Each ranking is an index.
  *
- * A trace's position in a ranking does not depend on time, so each new trace goes to a different page of the index.
- * With many traces stored, writing these pages is most of the cost of recording (test/bench/RESULTS.md, "With traces
- * stored"). Only the top of a long list is therefore ranked, that is, indexed.
+ * A trace's position in a ranking does not depend on time, so each new trace goes to a different page of the index. If
+ * many traces are stored, writing these pages is most of the cost of recording (test/bench/RESULTS.md, "With traces
+ * stored"). Only the top traces of a long list are therefore ranked, that is, indexed.
  *
  * A ranking's floor is a duration or a cost, stored in ranking_floors. Traces below the floor need not be indexed. The
  * bits of the column `ranked`, in a trace and its tags, show which rankings include the row. A page that begins above
- * the floor is read from the index; deeper pages are found in other ways (lib/store/lists/trace-depth.ts).
+ * the floor is read from the index; deeper pages are found without rankings (lib/store/lists/trace-depth.ts).
  *
  * Floors only rise, and writers use only committed floors. A reader that sees an unranked trace therefore also sees the
- * floor that excluded it.
+ * floor that excluded the trace.
  */
 import type { Sql } from 'postgres'
 import { tagListsInSql } from '../../rows/list-numbers.ts'
@@ -26,7 +26,10 @@ export const RANKED_IN_ALL = 15
 
 export const RANKING_COLUMNS: Readonly<Record<Ranking, string>> = { slowest: 'duration_ms', costliest: 'cost_usd' }
 
-/** Returns the condition of a ranking's index. PostgreSQL uses the index only for queries with the same condition. */
+/**
+ * Returns the condition of a ranking's partial index. PostgreSQL uses the index only for queries with the same
+ * condition.
+ */
 export const isRanked = (base: keyof typeof RANKED, ranking: Ranking): string =>
   `${RANKING_COLUMNS[ranking]} is not null and (ranked & ${RANKED[base][ranking]}) <> 0`
 
@@ -45,7 +48,10 @@ export function rankedInSql(
   return `(${RANKED_IN_ALL} - ${below('family')} - ${below('named_family')})::smallint`
 }
 
-/** A trace's keys in the two rankings, or the floors of a list's rankings, where null means no floor. */
+/**
+ * A trace's keys in the two rankings, or the floors of a list's two rankings. A null floor means that the ranking has
+ * no floor.
+ */
 export interface RankingKeys {
   readonly durationMs: number | null
   readonly costUsd: number | null
@@ -57,7 +63,7 @@ export interface RankingSize {
   readonly kept: number
 }
 
-/** A cut ranking has 100 pages of 50 traces. `most` bounds the index entries that a cut reads. */
+/** A cut ranking fills 100 list pages of 50 traces. `most` bounds the number of index entries that a cut reads. */
 export const RANKING_SIZE: RankingSize = { most: 20_000, kept: 5_000 }
 
 /** A list: the rows of `table` in which the column for `base` has the number `list`. */
@@ -68,7 +74,10 @@ export interface RankedList {
   readonly list: string
 }
 
-/** A list is frequent if it contains at least `least` of the project's newest `traces` traces. */
+/**
+ * A list is frequent if at least `least` of the project's newest traces belong to the list. `traces` is the number of
+ * newest traces examined.
+ */
 const SAMPLE = { traces: 2_000, least: 4 }
 
 export async function findFrequentLists(sql: Sql, projectId: number): Promise<RankedList[]> {
@@ -92,7 +101,7 @@ export async function findFrequentLists(sql: Sql, projectId: number): Promise<Ra
 }
 
 /**
- * Raises a list's ranking floor if the ranking is too long. Writers use the old floor until they next read the floors.
+ * Raises a list's ranking floor if the ranking is too long. A writer uses the old floor until it next reads the floors.
  */
 export async function cutRanking(
   sql: Sql,
@@ -104,7 +113,7 @@ export async function cutRanking(
   const column = RANKING_COLUMNS[ranking]
   const listed = table === 'traces' ? base : `tag_${base}`
   // Two statements, because not every server accepts an insert from a large select. Floors only rise, so a concurrent
-  // write does no harm.
+  // write between the two statements is harmless.
   const [lowest] = await sql.unsafe<{ key: number }[]>(
     `with top as materialized (
       select ${column} as key from ${table} where project_id = $1 and ${listed} = $2 and ${isRanked(base, ranking)}

@@ -1,11 +1,11 @@
 /**
  * Adds the words of traces to their project's index (lib/search/segment.ts). Only one process indexes at a time.
  *
- * Each write adds a row to search_news in its own transaction. The trace's words are then added to search_terms as
- * terms, and to a segment once there are enough rows. If writes for a whole segment are waiting, the segment is built
- * from them directly, which halves the cost. Segments of traces from before search was turned on are built the same
- * way, newest first. A changed trace is indexed again, so it may be in several segments. A search reads each trace
- * before showing it, so outdated entries do no harm.
+ * Each write also adds a row to search_news, in the same transaction. The trace's words are then added to search_terms
+ * as terms, and to a segment once there are enough rows. If enough writes for a whole segment are waiting, the segment
+ * is built directly from these writes, at half the cost. Segments for traces from before search was turned on are built
+ * the same way, newest traces first. A changed trace is indexed again, so a trace may be in several segments. A search
+ * reads each trace before showing the trace, so outdated entries are harmless.
  */
 import type { Sql } from 'postgres'
 import {
@@ -27,9 +27,9 @@ export type Rest = () => Promise<unknown>
 
 /** Number of writes added to search_terms at a time. */
 const AT_ONCE = 256
-/** Number of traces read at a time: a few milliseconds of work. */
+/** Number of traces read at a time. Indexing this number takes a few milliseconds. */
 const READ_AT_ONCE = 32
-/** Maximum number of terms in memory, 12 bytes each. With more terms, a segment gets fewer traces. */
+/** Maximum number of terms in memory, 12 bytes each. If the traces have more terms, a segment contains fewer traces. */
 const MOST_TERMS = 2 ** 21
 
 interface Indexed extends SegmentMember {
@@ -47,7 +47,7 @@ async function writing(sql: Sql, projectId: number, work: () => Promise<void>): 
   })
 }
 
-/** Whether an error means that search was turned off during indexing. */
+/** Whether the error was thrown because search was turned off during indexing. */
 export const isOff = (error: unknown): boolean => error === PROJECT_IS_OFF
 
 /** A write that is waiting to be indexed. */
@@ -56,12 +56,12 @@ interface News {
   readonly version: number
 }
 
-/** Indexes at most `most` waiting writes, and returns their number. */
+/** Indexes at most `most` waiting writes. Returns the number of indexed writes. */
 export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = SEGMENT_TRACES): Promise<number> {
   const waiting = await sql<News[]>`
     select seq, version from search_news where project_id = ${projectId} order by seq, version limit ${most}`
   if (waiting.length === 0) return 0
-  // Many writes to few traces would make a small segment.
+  // If the waiting writes are to only a few traces, their segment would be small.
   const isEnough = waiting.length === most && seqsOf(waiting).length >= most / 2
   const some = isEnough ? waiting : waiting.slice(0, AT_ONCE)
   const { indexed, looked } = await read(sql, projectId, seqsOf(some), rest)
@@ -74,7 +74,7 @@ export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = 
       await writeSegment(sql, projectId, segment)
       await deleteTerms(sql, projectId, looked)
     }
-    // Deletes only the rows that were read, not rows added since.
+    // Deletes only the rows that were read, not rows added since then.
     await sql`
       delete from search_news n
       using unnest(${news.map(each => each.seq)}::bigint[], ${news.map(each => each.version)}::bigint[]) as d (seq, version)
@@ -101,7 +101,10 @@ async function deleteTerms(sql: Sql, projectId: number, seqs: readonly number[])
   await sql`delete from search_terms where project_id = ${projectId} and seq = any (${seqs as number[]}::bigint[])`
 }
 
-/** Reads these traces until they have too many terms. `looked` lists the traces that were read or no longer exist. */
+/**
+ * Reads traces until the number of their terms reaches the limit. `looked` lists the traces that were read or that no
+ * longer exist.
+ */
 async function read(sql: Sql, projectId: number, seqs: readonly number[], rest: Rest) {
   const indexed: Indexed[] = []
   let looked = 0
@@ -169,8 +172,8 @@ interface Fill {
 }
 
 /**
- * Builds a segment of the next traces from before search was turned on. Returns the number of traces; undefined if all
- * traces are indexed, or if it is too early to index them.
+ * Builds a segment of the next traces from before search was turned on. Returns the number of traces in the segment;
+ * undefined if all traces are indexed, or if indexing may not start yet.
  */
 export async function fillBack(
   sql: Sql,

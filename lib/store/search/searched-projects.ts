@@ -1,7 +1,7 @@
 /**
- * Remembers which projects have search turned on, so that a batch writes news only for their traces. The list is at
- * most REMEMBERED_MS old. Traces from before search was turned on are therefore read only after a longer wait
- * (SETTLE_MS in lib/store/search/state.ts).
+ * Remembers which projects have search turned on, so that a batch adds rows to search_news only for traces of these
+ * projects. The list is at most REMEMBERED_MS old. Traces from before search was turned on are therefore read only
+ * after a longer delay (SETTLE_MS in lib/store/search/state.ts).
  */
 import type { Sql } from 'postgres'
 

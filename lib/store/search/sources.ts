@@ -45,8 +45,8 @@ export const inMs = (time: string): string => `floor(extract(epoch from ${time})
 
 /**
  * Reads the existing traces with these internal numbers, in no particular order. Only the beginning of a long text is
- * read. Texts packed together can only be read together, so all rows of the groups that have such a call are read. A
- * row without texts may belong to any group that is stored as a single slice.
+ * read. Texts packed together can only be read together. If a model call's texts are packed, all rows of the call's
+ * group are read. A row without texts may belong to any group that is stored as a single slice.
  */
 export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<TextSource[]> {
   if (seqs.length === 0) return []
@@ -102,8 +102,8 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
 }
 
 /**
- * Returns a trace with the separately stored messages of its calls. The messages of its other spans, such as a coding
- * agent's prompt, can be the input or output of the trace.
+ * Returns a trace with the separately stored messages of its calls. Messages of the trace's remaining spans, such as a
+ * coding agent's prompt, can become the trace's input or output.
  */
 async function withMessages<T extends TraceRow & { readonly calls: readonly SpanRow[] }>(
   sql: Sql,

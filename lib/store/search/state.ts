@@ -9,21 +9,23 @@ import { inTransaction } from '../transactions.ts'
 import { readSearched } from './searched-projects.ts'
 
 /**
- * Delay between turning search on and reading earlier traces. By then, every server writes news
+ * Delay between turning search on and reading earlier traces. After this delay, every server adds rows to search_news
  * (lib/store/search/searched-projects.ts).
  */
 const SETTLE_MS = 10_000
-/** Maximum time that the terms of deleted traces may stay in the index. */
+/** Maximum time for which the terms of deleted traces stay in the index. */
 const SWEEP_MS = 24 * 3_600_000
 
-/** Returns SQL for whether it is too early to read earlier traces, for a row of search_fills. */
+/** Returns an SQL condition on a row of search_fills: whether it is too early to read earlier traces. */
 export const isTooEarly = (sql: Sql, settleMs = SETTLE_MS) => sql`begun_at > now() - ${settleMs} * interval '1 ms'`
 
-/** Returns SQL for whether a row of search_segments is due for a sweep. */
+/** Returns an SQL condition on a row of search_segments: whether the segment is due for a sweep. */
 export const isUnswept = (sql: Sql, sweepMs = SWEEP_MS) => sql`swept_at < now() - ${sweepMs} * interval '1 ms'`
 
 export interface SearchState {
-  /** Traces from this time on are indexed. Null if all traces are indexed, or none are yet. */
+  /**
+   * Traces that started at or after this time are indexed. Null if all traces are indexed, or if none are indexed yet.
+   */
   readonly backTo: string | null
   /** Whether the index contains all traces from before search was turned on. True if no such traces exist. */
   readonly isFilled: boolean
@@ -52,7 +54,7 @@ export async function readSearchState(sql: Sql, projectId: number, names: TableN
 }
 
 /**
- * Returns the projects with search on that have waiting news, earlier traces to index, or a segment due for a sweep.
+ * Returns the projects with search on that have waiting writes, earlier traces to index, or a segment due for a sweep.
  */
 export async function findDue(sql: Sql): Promise<number[]> {
   const due: number[] = []
@@ -78,7 +80,8 @@ export function setSearch(sql: Sql, projectId: number, on: boolean, audit: Audit
       )
       ${auditStep(sql, audit, sql`changed`)}
       select exists (select from changed) as changed, exists (select from projects where id = ${projectId}) as known`
-    // The index is deleted even if search was already off, because a server with a stale list may have written news.
+    // The index is deleted even if search was already off, because a server with a stale list may have added rows to
+    // search_news.
     if (!on) await dropIndex(sql, projectId)
     return row.known
   })
@@ -100,7 +103,7 @@ export interface ProjectBacklog {
   readonly projectId: number
   /** Number of waiting writes, counted up to MOST_COUNTED. */
   readonly waiting: number
-  /** The last waiting write in indexing order; undefined if none is waiting. */
+  /** The last waiting write in indexing order; undefined if no write is waiting. */
   readonly last: WaitingWords | undefined
   /** Whether the marked write is still waiting. */
   readonly hasMark: boolean

@@ -1,12 +1,13 @@
 /**
- * Searches a project's traces by words, newest first, together with the list's other filters.
+ * Searches a project's traces by words, newest first, and applies the list's filters.
  *
  * 1. The index returns candidates: traces that may contain all words. The newest traces (search_terms) come first, then
- *    the segments, newest first, in growing windows, so that a page of frequent words reads few segments.
+ *    the segments, newest first, in windows of increasing size, so that a page of results for frequent words reads few
+ *    segments.
  * 2. A candidate is read, in list order, as soon as no remaining segment can contain a newer candidate. The list's
- *    filters are applied first, then the texts are searched. The page's excerpt comes from these texts.
+ *    filters are applied first, then the texts are searched. The excerpt shown on the page comes from these texts.
  *
- * Every step is bounded. A search that reaches a bound before its page is full reports its position, from which the
+ * Every step is bounded. A search that reaches a bound before its page is full reports the position from which the
  * search can continue.
  */
 import { setImmediate as turn } from 'node:timers/promises'
@@ -34,7 +35,10 @@ export interface SearchBounds {
 
 /** 1024 segments are enough for a million traces. */
 const BOUNDS: SearchBounds = { segments: 1024, candidates: 20_000, texts: 400, bytes: 24 * 1024 * 1024 }
-/** Number of segments in the first window, factor by which windows grow, and maximum number of segments per window. */
+/**
+ * Number of segments in the first window, factor by which each window exceeds the previous one, and maximum number of
+ * segments per window.
+ */
 const FIRST_WINDOW = 16
 const WINDOW_GROWTH = 4
 const MOST_WINDOW = 256
@@ -42,7 +46,7 @@ const MOST_WINDOW = 256
 const CANDIDATES_AT_ONCE = 1000
 const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
 
-/** Time spent searching texts before other requests get a turn, in milliseconds. */
+/** Time spent searching texts before other requests are processed, in milliseconds. */
 const LOOK_MS = 5
 
 export interface SearchPage {
@@ -51,11 +55,13 @@ export interface SearchPage {
   readonly excerpts: Readonly<Record<string, Excerpt>>
   readonly next: Edge | undefined
   readonly previous: Edge | undefined
-  /** Trace start (ISO 8601) that a search reached, if it met a bound before its page was full. */
+  /** Trace start (ISO 8601) that the search reached, if the search met a bound before the page was full. */
   readonly reached: string | undefined
 }
 
-/** Reads one page of a project's traces that match all of `wanted`. `query.sort` must be `newest`. */
+/**
+ * Reads one page of a project's traces that contain all words and phrases in `wanted`. `query.sort` must be `newest`.
+ */
 export async function searchTraces(
   sql: Sql,
   projectId: number,
@@ -129,7 +135,10 @@ class Search {
   readonly #wanted: Wanted
   readonly #query: TraceQuery
   readonly #way: Way
-  /** Candidates that have not been examined yet. A trace whose start has changed may appear with both starts. */
+  /**
+   * Candidates that have not been examined yet. A trace whose start has changed may appear twice, with its old and its
+   * new start.
+   */
   readonly #candidates = new Map<string, SegmentMember>()
   readonly #matches: Match[] = []
   /** All traces before this edge have been examined. */
@@ -150,10 +159,11 @@ class Search {
     this.#bytesLeft = way.bounds.bytes
   }
 
-  /** Finds up to one match more than the page holds. Traces beyond `stop` have not been examined. */
+  /** Finds at most one match more than fits on the page. Traces beyond `stop` have not been examined. */
   async run(): Promise<{ matches: readonly Match[]; stop: Edge | undefined }> {
     const { down, bounds } = this.#way
-    // Traces move from the terms to a segment, never back, so this order misses no trace.
+    // Traces move from search_terms to a segment, never back. The search therefore misses no trace if it reads
+    // search_terms first.
     this.#addAll(await this.#readTerms())
     const segments = await this.#readSegments()
     let isStopped = false
@@ -299,7 +309,7 @@ class Search {
 
 const nameOf = ({ seq, startedMs }: SegmentMember): string => `${seq} ${startedMs}`
 
-/** Returns the first items that total at most `most` bytes, but at least one item. */
+/** Returns as many leading items as fit in `most` bytes, but at least one item. */
 function firstOf<T extends { readonly bytes: number }>(items: readonly T[], most: number): T[] {
   let bytes = 0
   return items.filter((item, i) => {

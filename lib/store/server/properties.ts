@@ -4,8 +4,8 @@ import { SQLSTATE } from '../../database/failure.ts'
 
 /**
  * Returns the id of the deployment, a hash of PostgreSQL's system identifier and the database's OID: 16 hexadecimal
- * digits, or undefined if the role lacks the privilege. A standby has its primary's id. A server reports this id, so
- * that a command looking for its server can compare it with the id of its own database.
+ * digits, or undefined if the role lacks the privilege. A standby has its primary's id. A server reports this id. A
+ * command that looks for its server compares the reported id with the id of the command's own database.
  */
 export async function readDatabaseId(sql: Sql): Promise<string | undefined> {
   try {
@@ -19,7 +19,9 @@ export async function readDatabaseId(sql: Sql): Promise<string | undefined> {
   }
 }
 
-/** Returns the database's size on disk in bytes, including indexes. PostgreSQL checks every file to compute it. */
+/**
+ * Returns the database's size on disk in bytes, including indexes. To compute the size, PostgreSQL checks every file.
+ */
 export async function measureDatabase(sql: Sql): Promise<number | undefined> {
   const [row] = await sql<{ bytes: number }[]>`select pg_database_size(current_database()) as bytes`
   return row?.bytes
@@ -32,8 +34,8 @@ export interface ConnectionRoom {
 }
 
 /**
- * Reads the lowest limit of role, database and server. -1 in a catalog means no limit. Only the server's limit applies
- * to superusers.
+ * Reads the lowest of the role's, the database's and the server's connection limits. -1 in a catalog means no limit.
+ * Only the server's limit applies to superusers.
  */
 export async function readConnectionRoom(sql: Sql): Promise<ConnectionRoom> {
   const [row] = await sql<[ConnectionRoom]>`

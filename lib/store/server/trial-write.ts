@@ -1,6 +1,7 @@
 /**
  * Checks whether the database would accept a write, without leaving data behind. Each check is a statement that returns
- * nothing, so it can run on any connection, including connections for COPY. The statement fails if a write would fail.
+ * nothing, so it can run on any connection, including connections for COPY. The statement fails if a real write would
+ * fail.
  */
 
 /** Fails with 25006, read_only_sql_transaction, on a standby or a read-only server. */
@@ -9,9 +10,9 @@ export const CHECK_ACCESS = `do $$ begin
 end $$`
 
 /**
- * Fails if the disk is full or another session has locked the tables against writers. Takes a writer's locks, and sorts
- * enough numbers for PostgreSQL to write a temporary file. PostgreSQL removes the file at once, so repeated checks use
- * no disk space.
+ * Fails if the disk is full or another session has locked the tables against writers. Takes the locks that a writer
+ * takes, and sorts enough numbers to make PostgreSQL write a temporary file. PostgreSQL removes the file immediately,
+ * so repeated checks use no additional disk space.
  */
 export const CHECK_ROOM = `do $$ begin
   lock table traces, spans, trace_tags, trace_families, scores, project_totals in row exclusive mode;
@@ -21,7 +22,7 @@ end $$`
 
 /** An id that no project has. */
 const NO_PROJECT = 0
-/** SQLSTATE that ends the trial. Nothing else raises it. */
+/** SQLSTATE that ends the trial. No other code raises this SQLSTATE. */
 const UNDO = 'TRIAL'
 
 const id = 'gen_random_uuid()'
@@ -29,7 +30,7 @@ const seq = '-pg_backend_pid()'
 const hash = `'\\x00'::bytea`
 
 /**
- * Writes a typical trace and undoes the write. Fails if a write would. The undone rows use disk space until
+ * Writes a typical trace and undoes the write. Fails if a real write would fail. The undone rows use disk space until
  * PostgreSQL's vacuum removes them, so the trial should run only after a write has failed.
  */
 export const TRY_WRITE = `do $$ begin

@@ -1,6 +1,6 @@
 /**
  * Compare-and-set for small writes (metadata, scores, deletion). A statement takes effect only if the trace still has
- * the version that the statement found. A writer loses a round only if another writer wins it.
+ * the version that the statement found. A writer's round fails only if another writer's round succeeds.
  */
 import type { Attempts } from '../../database/sql-access.ts'
 
@@ -10,7 +10,7 @@ export const CHANGED = Symbol('changed')
 /** Runs a statement that writes. While the statement is in flight, the attempts are marked as sent. */
 export type Send = <T>(statement: () => Promise<T>) => Promise<T>
 
-/** Runs rounds until one returns a result other than CHANGED, and returns that result. */
+/** Runs `round` until it returns a result other than CHANGED, and returns this result. */
 export async function compareAndSet<T>(
   attempts: Attempts,
   round: (send: Send) => Promise<T | typeof CHANGED>
@@ -19,7 +19,8 @@ export async function compareAndSet<T>(
     const { sent } = attempts
     attempts.sent = true
     const result = await statement()
-    // If the statement throws, the mark stays, because only a later attempt can know whether it was committed.
+    // If the statement throws, `sent` stays true, because only a later attempt can find out whether the statement was
+    // committed.
     attempts.sent = sent
     return result
   }

@@ -1,4 +1,4 @@
-/** Deletes a trace with everything under it. */
+/** Deletes a trace with its spans, scores, tags and messages. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { hashInSql } from '../../rows/list-numbers.ts'
@@ -13,8 +13,8 @@ import { CHANGED, compareAndSet } from './compare-and-set.ts'
  * audit entry. Returns false if the trace does not exist.
  *
  * The statement deletes the trace only if it still has the version that the statement found; every write changes the
- * version. No span or score that arrives concurrently is therefore left behind. If the version has changed, the
- * statement is sent again.
+ * version. A span or score that arrives concurrently is therefore never left behind. If the version has changed, the
+ * deletion is retried.
  */
 export async function deleteTrace(
   sql: Sql,
@@ -24,7 +24,7 @@ export async function deleteTrace(
   audit?: AuditEntry
 ): Promise<boolean> {
   return compareAndSet(attempts, async send => {
-    // If the trace is gone after an earlier attempt was sent, that attempt deleted it.
+    // If the trace no longer exists and an earlier attempt was sent, the earlier attempt deleted the trace.
     const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
     if (present === undefined) return attempts.sent
     const remove = async () => {
@@ -36,7 +36,7 @@ export async function deleteTrace(
   })
 }
 
-/** Runs `remove`. If it deletes something, writes the audit entry in the same transaction. */
+/** Runs `remove` and, if `remove` deletes something, writes the audit entry in the same transaction. */
 export function removeAudited(
   sql: Sql,
   audit: AuditEntry | undefined,
@@ -51,8 +51,8 @@ export function removeAudited(
 }
 
 /**
- * Returns SQL steps that delete everything under the traces of the step `gone`, which has seq, id, family, started_at
- * and tags. `returning` is the returning clause of the step `spans_gone`.
+ * Returns SQL steps that delete all data belonging to the traces of the step `gone`, which returns seq, id, family,
+ * started_at and tags. `returning` is the returning clause of the step `spans_gone`.
  */
 export const removingParts = (project: string, returning = '') => `
   tags_gone as (

@@ -13,7 +13,7 @@ interface CallRow {
   readonly endMicros: number
 }
 
-/** Returns the messages with the spans of their calls, which are read only if a message names a call. */
+/** Returns the messages with the spans of their calls. The spans are read only if a message names a call. */
 export async function withTargets(
   sql: Sql,
   projectId: number,

@@ -9,14 +9,14 @@ import { freshVersion } from '../write/trace-numbers.ts'
 import { withTargets } from './message-targets.ts'
 
 /**
- * Adds messages to a project, and to each span at most MAX_EVENTS events. Messages already stored stay unchanged, so a
+ * Adds messages to a project, with at most MAX_EVENTS events per span. Messages already stored stay unchanged, so a
  * resend changes nothing. If the project is searched, the messages' traces are queued for indexing again.
  */
 export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
   if (!(await isSearched(sql, projectId))) return insertMessages(sql, projectId, messages)
   await inTransaction(sql, async () => {
     await insertMessages(sql, projectId, messages)
-    // A trace that arrives later writes its own news.
+    // If the trace arrives later, the write of the trace adds its own row to search_news.
     await sql`
       insert into search_news (project_id, seq, version)
       select project_id, seq, ${freshVersion()}::bigint from traces
@@ -41,7 +41,7 @@ async function insertMessages(sql: Sql, projectId: number, all: readonly PlacedM
     on conflict do nothing`
 }
 
-/** Leaves out the events with which a span would have more than MAX_EVENTS. */
+/** Omits events that would exceed a span's MAX_EVENTS limit. */
 async function withoutExcess(
   sql: Sql,
   projectId: number,
@@ -63,7 +63,9 @@ async function withoutExcess(
   })
 }
 
-/** Returns these traces' messages in order, omitting a span's messages beyond the maximum document size. */
+/**
+ * Returns the given traces' messages in order. Omits messages with which a span would exceed the maximum document size.
+ */
 export async function readMessages(
   sql: Sql,
   projectId: number,
@@ -87,9 +89,9 @@ export async function readMessages(
 const MOST_SWEPT = 1000
 
 export interface Swept {
-  /** Number of messages examined. If it is MOST_SWEPT, more may be waiting. */
+  /** Number of messages examined. If this number is MOST_SWEPT, more messages may be waiting. */
   readonly looked: number
-  /** Numbers of deleted records whose spans never arrived, by project and name. */
+  /** Counts of deleted records whose spans never arrived, by project and name. */
   readonly leftOut: readonly { readonly projectId: number; readonly counts: ReadonlyMap<string, number> }[]
 }
 
@@ -122,8 +124,8 @@ interface WaitingMessage {
 const MESSAGES = 'messages of model calls'
 
 /**
- * Marks messages whose span, or whose call's trace, has arrived, and deletes the rest. Returns how many messages were
- * deleted, by name.
+ * Marks messages whose span, or whose call's trace, has arrived, and deletes the rest. Returns the number of deleted
+ * messages by name.
  */
 async function sweepProject(
   sql: Sql,

@@ -11,7 +11,7 @@ import { CHANGED, compareAndSet } from './compare-and-set.ts'
 export interface Patched {
   /** The merged metadata, as a JSON string. */
   readonly metadata: string
-  /** False if the metadata was already the same and nothing was written. */
+  /** False if the merged metadata equals the stored metadata, so nothing was written. */
   readonly changed: boolean
 }
 
@@ -23,7 +23,7 @@ interface Stored {
   readonly documentBytes: number
   /** A JSON string; null means {}. */
   readonly metadata: string | null
-  /** A time after the last patch; null if there was no patch. */
+  /** Earliest time allowed for the next patch, which is later than the last patch; null if there was no patch. */
   readonly notBefore: string | null
 }
 
@@ -33,7 +33,7 @@ const bytesOf = (metadata: string | null): number => Buffer.byteLength(metadata 
  * Merges `patch`, a JSON object string, into a trace's metadata. Returns undefined if the trace does not exist. Throws
  * the Refusal `payload_too_large` if the trace document would become too large.
  *
- * The merged metadata is written only if the trace still has the version that was read. Otherwise, the trace is read
+ * The merged metadata is written only if the trace still has the version that was read. Otherwise, the metadata is read
  * and merged again.
  */
 export async function patchMetadata(
@@ -64,8 +64,8 @@ export async function patchMetadata(
 }
 
 /**
- * A patch's time is always later than earlier patches' times, even if a clock goes back, because an import compares the
- * times to find the later state.
+ * A patch's time is always later than earlier patches' times, even if the clock is set back, because an import compares
+ * the times to find the later state.
  */
 const REPLACE_METADATA = `
   with taken as (
@@ -76,7 +76,10 @@ const REPLACE_METADATA = `
   ), totals as (${addTotals('$1::int', 'taken')})
   select exists (select from taken) as "isTaken"`
 
-/** Writes the merged metadata and returns true, unless the trace has changed since it was read. */
+/**
+ * Writes the merged metadata and returns true. Writes nothing and returns false if the trace has changed since it was
+ * read.
+ */
 async function replaceMetadata(sql: Sql, projectId: number, stored: Stored, metadata: string | null, added: number) {
   const { seq, notBefore, version } = stored
   const [{ isTaken }] = await sql.unsafe<[{ readonly isTaken: boolean }]>(

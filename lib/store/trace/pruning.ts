@@ -30,14 +30,16 @@ export interface PrunePlace {
   readonly id: string
 }
 
-/** Maximum number of traces that a batch reads, and of their spans. A larger trace is a batch by itself. */
+/**
+ * Maximum number of traces in a batch, and of spans in these traces. A trace with more spans forms a batch of its own.
+ */
 export interface PruneBounds {
   readonly traces: number
   readonly spans: number
 }
 
 export interface PrunedBatch {
-  /** Numbers of selected and deleted traces. A selected trace that has just changed is not deleted. */
+  /** Numbers of selected and of deleted traces. A selected trace is not deleted if it changes during the deletion. */
   readonly selected: number
   readonly deleted: number
   readonly spans: number
@@ -53,13 +55,13 @@ const storedBytes = (table: string, columns: readonly string[]) =>
   columns.map(column => `coalesce(pg_column_size(${table}.${column}), 0)`).join(' + ')
 
 /**
- * Deletes the selected traces among the next traces behind `after`, with everything under them. Totals and sums over
- * time are corrected in the same transaction, so a batch is deleted completely or not at all. As in
- * lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that no
- * concurrently arriving span is left behind.
+ * Deletes the selected traces among the next traces behind `after`, with all data belonging to the selected traces.
+ * Totals and sums over time are corrected in the same transaction, so a batch is deleted completely or not at all. As
+ * in lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that a
+ * concurrently arriving span is never left behind.
  *
- * `is true` makes PostgreSQL scan the index on startedAt. An index on one of the conditions would return all matching
- * traces again for every batch. `onDeleted` writes in the same transaction.
+ * `is true` makes PostgreSQL scan the index on startedAt. With an index on one of the conditions, every batch would
+ * read all matching traces again. The `onDeleted` callback writes in the same transaction.
  */
 export function pruneBatch(
   sql: Sql,
@@ -134,7 +136,10 @@ interface PrunedRow extends Omit<PrunedBatch, 'last'> {
 }
 const NEWS_OF_GONE = newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)
 
-/** Makes deleted rows' space reusable, and returns free space at the ends of tables to the operating system. */
+/**
+ * Vacuums the tables, so that the space of deleted rows can be reused. Returns free space at the ends of tables to the
+ * operating system.
+ */
 export async function reclaimRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`vacuum ${VACUUMED_TABLES.join(', ')}`)
 }

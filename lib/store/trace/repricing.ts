@@ -1,4 +1,4 @@
-/** Reads stored calls that state no cost, and writes the costs that are computed for them anew. */
+/** Reads stored calls for which the sender stated no cost, and writes their recomputed costs. */
 import type { Sql } from 'postgres'
 import { hashInSql } from '../../rows/list-numbers.ts'
 import type { CallDetails } from '../../trace/call-details.ts'
@@ -22,11 +22,14 @@ export interface GatheredTrace {
 
 export interface GatheredTraces {
   readonly traces: readonly GatheredTrace[]
-  /** All traces up to this inner number are among these or are not meant; null if no traces are left. */
+  /** Internal number of the last trace examined; null if no traces are left. */
   readonly lastSeq: number | null
 }
 
-/** Returns those of the project's next `limit` traces, by inner number, that OpenTelemetry recorded at these times. */
+/**
+ * Examines the project's next `limit` traces in the order of their internal numbers. Returns the traces that were
+ * recorded by OpenTelemetry and started within the bounds.
+ */
 export async function readGatheredTraces(
   sql: Sql,
   projectId: number,
@@ -44,7 +47,7 @@ export async function readGatheredTraces(
   return { traces, lastSeq: rows.at(-1)?.seq ?? null }
 }
 
-/** Reads the calls of traces that name a model and state no cost, by the trace's number. */
+/** Reads the calls that have a model but no cost stated by the sender, grouped by the trace's internal number. */
 export async function readUnstatedCalls(
   sql: Sql,
   projectId: number,
@@ -69,7 +72,7 @@ export async function readUnstatedCalls(
 
 export interface TraceRepricing extends Repricing {
   readonly seq: number
-  /** The version of the trace from which the costs were computed. */
+  /** Version of the trace that the costs were computed from. */
   readonly version: number
 }
 
@@ -85,8 +88,9 @@ const newsOfCosts = (projectId: number) =>
   )
 
 /**
- * Writes costs in one transaction, and returns the numbers of the traces that were still as computed from. Each gets a
- * new version, so that writes decided on the old state are decided again. `onChanged` writes in the same transaction.
+ * Writes costs in one transaction. Skips traces that have changed since their costs were computed, and returns the
+ * internal numbers of the remaining traces. Each written trace gets a new version, so that concurrent writes based on
+ * the old state are decided again. The `onChanged` callback writes in the same transaction.
  */
 export async function writeRepricings<T extends TraceRepricing>(
   sql: Sql,

@@ -1,7 +1,7 @@
 /**
  * Scores of a trace. A statement that adds or deletes a score updates the trace's row first, and continues only if the
- * trace still has the version that was read. The row's lock serializes the trace's writers, and because all of them
- * lock it first, they cannot deadlock.
+ * trace still has the version that was read. The row's lock serializes the trace's writers. All writers lock this row
+ * first, so they cannot deadlock.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
@@ -16,7 +16,7 @@ import { freshVersion } from '../write/trace-numbers.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { removeAudited } from './deletion.ts'
 
-/** A received score, validated, with ids in lower case. */
+/** A received score after validation, with ids in lower case. */
 export interface NewScore {
   readonly name: string
   readonly dataType: string
@@ -49,7 +49,7 @@ export async function readTraceScores(
   return list(rows.filter(row => row.id !== null).map(row => renderScore(row, traceId)))
 }
 
-/** Returns an id for all attempts, so that a later attempt recognizes a score added by an earlier attempt. */
+/** Returns a score id that all attempts use, so that a later attempt recognizes a score added by an earlier attempt. */
 export function newScoreId(): string {
   return randomBytes(8).toString('hex')
 }
@@ -113,7 +113,7 @@ async function readScore(sql: Sql, projectId: number, traceId: string, id: strin
   return row
 }
 
-/** Returns the id of a score's author; null if the score has no author; undefined if it does not exist. */
+/** Returns the id of a score's author; null if the score has no author; undefined if the score does not exist. */
 export async function readAuthor(
   sql: Sql,
   projectId: number,

@@ -1,6 +1,7 @@
 /**
- * Compares traces' span and error counts with the rows of their spans, and corrects the counts. An error also counts if
- * its span was left out of the trace, as far as that is remembered (lib/trace/states/left-out.ts).
+ * Compares traces' span and error counts with the rows of their spans, and corrects the counts. The error count
+ * includes failed spans that were left out of the trace, if the trace remembers such spans
+ * (lib/trace/states/left-out.ts).
  */
 import type { Sql } from 'postgres'
 import { countFailed, readLeftOut } from '../../trace/states/left-out.ts'
@@ -27,14 +28,18 @@ export interface CheckedTraces {
 interface Row extends WrongTrace {
   readonly spanCount: number
   readonly errorCount: number
-  /** A JSON string, and the ids of the stored spans, if the trace remembers spans that were left out. */
+  /**
+   * The trace's ranks as a JSON string, and the ids of its stored spans; null unless the trace remembers spans that
+   * were left out.
+   */
   readonly ranks: string | null
   readonly ids: string[] | null
 }
 
 /**
- * Bounds of the traces checked at once. A trace's ranks can reach a megabyte, although this is rare, and the ids of its
- * spans are read if it remembers spans that were left out.
+ * Limits on the traces checked at once, and on their spans. The limits bound memory use: a trace's ranks can, in rare
+ * cases, reach a megabyte, and the ids of all of a trace's spans are read if the trace remembers spans that were left
+ * out.
  */
 const AT_ONCE = { traces: 500, spans: 100_000 }
 
@@ -79,7 +84,8 @@ function failedLeftOut(ranks: string | null, ids: readonly string[] | null): num
 
 /**
  * Corrects these traces' counts, and returns the number of corrected traces. Skips traces that have changed since the
- * check. The new version makes writers that used the wrong counts decide again.
+ * check. Each corrected trace gets a new version, so that concurrent writes based on the wrong counts are decided
+ * again.
  */
 export function mendSpanCounts(sql: Sql, projectId: number, wrong: readonly WrongTrace[]): Promise<number> {
   const column = (of: (trace: WrongTrace) => number) => wrong.map(of)

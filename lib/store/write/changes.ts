@@ -1,9 +1,10 @@
 /**
- * Statements with which an append, an end, an OpenTelemetry growth or a later export line changes the stored rows of
- * traces and tags. New rows are written by COPY, which cannot change a row.
+ * Statements that change the stored rows of traces and tags when a trace is appended to, ends, receives further
+ * OpenTelemetry spans, or is updated by a later export line. New rows are written by COPY, which cannot change a row.
  *
  * Each statement changes many traces of one project and takes an array per column. If a trace no longer has the version
- * that the change was decided on, the statement fails (22012, division by zero), which rolls back the transaction.
+ * that its change is based on, the statement fails with error 22012 (division by zero), and the transaction is rolled
+ * back.
  */
 import type { TableNames } from '../../database/tables.ts'
 import {
@@ -77,7 +78,7 @@ interface Target {
   readonly version: number
 }
 
-/** Converts a decided change to the data to write. `spans` are the rows of the added spans. */
+/** Converts a change into the data to write. `spans` are the rows of the added spans. */
 export function changedTrace(
   { projectId, traceId, state, version }: Target,
   sums: TraceChange | Growth | Advance,
@@ -138,7 +139,7 @@ const isSame = ({ tags, inputTokens: _, outputTokens: __, ...before }: ListedTra
   tags.every((tag, i) => tag === after.tags[i]) &&
   Object.entries(before).every(([name, value]) => after[name as keyof ListedTrace] === value)
 
-/** Whether a change that leaves the lists unchanged also leaves the sums over time unchanged. */
+/** For a change that leaves the lists unchanged, whether the sums over time also stay unchanged. */
 const isCountedAlike = (before: ListedTrace, after: ListedTrace): boolean =>
   before.inputTokens === after.inputTokens && before.outputTokens === after.outputTokens
 
@@ -224,8 +225,8 @@ export interface Execution {
 }
 
 /**
- * Returns the executions that write these changes, by project. `rank` returns a trace's `ranked` value after the
- * change. `suffix` is appended to the statements' names.
+ * Returns the statement executions that write these changes, by project. `rank` returns a trace's `ranked` value after
+ * the change. `suffix` is appended to the statements' names.
  */
 export function changesOf(
   all: readonly ChangedTrace[],

@@ -7,7 +7,10 @@ export interface TrialCharge {
   readonly limit: number
 }
 
-/** Prepares the charging statement, which fails (22012, division by zero) if the allowance is used up. */
+/**
+ * Prepares the statement that charges the account. The statement fails with error 22012 (division by zero) if the
+ * account's allowance is used up.
+ */
 export const CHARGE = `prepare charge as with charged as (
     update accounts set trial_used = trial_used + 1 where id = $1::int and trial_used < $2::bigint returning 1
   ) select 1 / (count(*) = 1)::int from charged`

@@ -1,9 +1,10 @@
 /**
- * Writes a batch of new and changed traces as one transaction, whose messages are sent together: changes to stored rows
- * (lib/store/write/changes.ts), COPY of all new rows, and project totals.
+ * Writes a batch of new and changed traces as one transaction. All messages of the transaction are sent together:
+ * changes to stored rows (lib/store/write/changes.ts), COPY of all new rows, and project totals.
  *
  * COPY has no `on conflict`. If a new trace already exists, or a changed trace no longer has the expected version,
- * PostgreSQL rolls back the whole batch. The lane (lib/ingest/writer.ts) then reads the states and decides again.
+ * PostgreSQL rolls back the whole batch. The lane (lib/ingest/writer.ts) then reads the traces' states and decides
+ * again.
  */
 
 import type { CopyConnection } from '../../database/copy-connection.ts'
@@ -36,7 +37,7 @@ import { ADD_UP } from './totals.ts'
 export interface RecordedTrace {
   readonly projectId: number
   readonly seq: number
-  /** A label, 'unassigned', or null for a restored trace whose environment was never recorded. */
+  /** A label or 'unassigned'; null for a restored trace whose environment was never recorded. */
   readonly environment: string | null
   readonly keyId: string | null
   readonly ingestedAt: string | null
@@ -51,9 +52,12 @@ export interface Batch {
   readonly traces: readonly RecordedTrace[]
   readonly changed: readonly ChangedTrace[]
   readonly charge: TrialCharge | undefined
-  /** Writes to be indexed because their projects are searched. */
+  /** Writes to index, because their projects have search turned on. */
   readonly indexed: readonly Indexed[]
-  /** If undefined, the schema's tables are used. With homes, there is no charge: accounts are on another server. */
+  /**
+   * If undefined, the schema's tables are used. If set, `charge` must be undefined, because accounts are on another
+   * server.
+   */
   readonly homes?: Homes | undefined
 }
 
@@ -92,7 +96,7 @@ const LIST_AT = {
   namedFamily: offsetIn(LIST_COLUMNS, 'named_family', true)
 }
 
-/** Maximum size of the message buffer that is kept for the next batch. */
+/** Maximum size of a message buffer that is reused for the next batch. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
 interface Stamped {
@@ -141,8 +145,8 @@ export class CopyBatches {
   }
 
   /**
-   * Writes the whole batch, or writes nothing and rejects with PostgreSQL's or the connection's error. `slot` is the
-   * row of project_totals to count in.
+   * Writes the whole batch, or writes nothing and rejects with the error from PostgreSQL or the connection. `slot` is
+   * the row of project_totals to count in.
    */
   async write(connection: CopyConnection, batch: Batch, slot: number): Promise<void> {
     const parts = partsOf(batch)
@@ -154,7 +158,7 @@ export class CopyBatches {
     if (this.#messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyMessages()
   }
 
-  /** Prepares the statements for these parts' tables, unless the connection already has them. */
+  /** Prepares the statements for these parts' tables, except statements that are already prepared on the connection. */
   async #prepare(connection: CopyConnection, parts: readonly Part[], { homes }: Batch): Promise<void> {
     const known = this.#prepared.get(connection)
     const missing = parts.filter(({ tables }) => known?.has(tables.suffix) !== true)
@@ -176,7 +180,7 @@ export class CopyBatches {
 
   /**
    * Builds a batch's messages, and adds traces whose families may not be stored yet to `strange`. Returns the number of
-   * times that PostgreSQL will report that it is ready.
+   * ReadyForQuery messages to expect from PostgreSQL.
    */
   #build(parts: readonly Part[], { charge, homes }: Batch, slot: number, strange: RowsOf<ListedRows>[]): number {
     const messages = this.#messages
@@ -257,7 +261,7 @@ export class CopyBatches {
     this.#own(projectId, seq, spans, this.#append(bytes, spans, bytes.length))
   }
 
-  /** Appends rows and returns the shift of their offsets. */
+  /** Appends rows and returns the amount by which their offsets shift. */
   #append(bytes: Uint8Array, starts: readonly number[], end: number): number {
     const [first] = starts as [number]
     const shift = this.#messages.length - first
@@ -314,8 +318,8 @@ function guard(homes: Homes | undefined, parts: readonly Part[]): Execution[] {
 }
 
 /**
- * Returns statements that add the traces' families, read from the trace rows, which are already written by then. Every
- * batch adds families in the same order, so that two batches cannot deadlock.
+ * Returns statements that add the traces' families. The families are read from the trace rows, which have already been
+ * written when these statements run. Every batch adds families in the same order, so that two batches cannot deadlock.
  */
 function addFamilies(traces: readonly RowsOf<ListedRows>[], names: TableNames): string[] {
   const projects = new Map<number, number[]>()

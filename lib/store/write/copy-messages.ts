@@ -1,6 +1,6 @@
 /**
  * Writes PostgreSQL protocol messages (https://www.postgresql.org/docs/current/protocol-message-formats.html). A
- * message is a type byte, the length without that byte, and the content.
+ * message consists of a type byte, the message's length without the type byte, and the content.
  */
 import { CopyWriter } from '../../rows/copy-format.ts'
 import type { Execution } from './changes.ts'
@@ -22,8 +22,8 @@ export class CopyMessages extends CopyWriter {
   }
 
   /**
-   * Begins a transaction and executes prepared statements in it. Values are sent as parameters because literals would
-   * appear in PostgreSQL's log.
+   * Begins a transaction and executes prepared statements in the transaction. Values are sent as parameters because
+   * literals would appear in PostgreSQL's log.
    */
   beginTransaction(executions: readonly Execution[]): void {
     this.#message(PARSE, () => {

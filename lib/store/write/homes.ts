@@ -1,6 +1,6 @@
 /**
  * Tables of a batch's projects. On a single PostgreSQL server, these are the schema's tables. Otherwise, each project
- * has a home: tables with other names on a separate server, which may move to another server at any time.
+ * has a home: tables with other names on a separate server. A home may move to another server at any time.
  */
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 
@@ -13,8 +13,8 @@ export interface Home {
 export interface Homes {
   of(projectId: number): Home
   /**
-   * Statements that begin the transaction, each with the homes' ids as its only parameter, a `bigint[]`. They keep the
-   * homes in place until the transaction ends, and fail if a home is not on this server.
+   * Statements that begin the transaction, each with the homes' ids as its only parameter, a `bigint[]`. The statements
+   * prevent the homes from moving until the transaction ends, and fail if a home is not on this server.
    */
   readonly guards: readonly { readonly name: string; readonly text: string }[]
 }

@@ -1,4 +1,4 @@
-/** Reads the running OpenTelemetry traces, and the spans from which their ends are built. */
+/** Reads running OpenTelemetry traces, and the spans from which the traces' ends are built. */
 import type { Sql } from 'postgres'
 import type { EndedSpan } from '../../trace/states/idle.ts'
 import { allAnswered } from '../transactions.ts'
@@ -12,7 +12,7 @@ export interface RunningTrace {
 
 /**
  * Returns running traces recorded by OpenTelemetry: the oldest `most` of each family, and at most `most` in total.
- * Reads only families of running traces, however many complete traces there are.
+ * Reads only families of running traces, so the cost does not depend on the number of completed traces.
  */
 export function readRunningTraces(sql: Sql, most: number): Promise<RunningTrace[]> {
   return sql<RunningTrace[]>`

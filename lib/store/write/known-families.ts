@@ -1,7 +1,7 @@
 /**
- * Remembers families that are certainly in trace_families, because PostgreSQL has committed them and nothing removes
- * them. The statement that adds a family is expensive compared with a small trace (test/bench/RESULTS.md, "Families of
- * a batch"), so it is sent only for families that are not remembered.
+ * Remembers families whose rows in trace_families are committed. Such rows are never removed. The statement that adds a
+ * family is expensive compared with a small trace (test/bench/RESULTS.md, "Families of a batch"), so the statement is
+ * sent only for families that are not remembered.
  */
 
 /** A trace's project, and the family's number as a string. */
@@ -11,8 +11,8 @@ export interface FamilyOf {
 }
 
 /**
- * Bounds memory use. At the limit, all families are forgotten, which happens only if clients invent a model for nearly
- * every trace, and costs one statement for each family still in use.
+ * Bounds memory use. At the limit, all families are forgotten. The limit is reached only if clients send a new model
+ * name with nearly every trace. Each family still in use then costs one additional statement.
  */
 const MAX_FAMILIES = 10_000
 

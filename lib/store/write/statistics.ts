@@ -1,8 +1,9 @@
 /**
- * Gives PostgreSQL's planner statistics while a database is new. Without statistics, the planner may choose the wrong
- * index for a lookup by key, and a connection keeps that plan. An append then reads all traces of its project
- * (test/bench/RESULTS.md, "Statistics of a young database"). Autovacuum analyzes tables, but checks only once a minute.
- * Until then, this module analyzes the tables, which makes every connection plan again.
+ * Supplies PostgreSQL's planner with table statistics while a database is new. Without statistics, the planner may
+ * choose the wrong index for a lookup by key, and the connection keeps using the resulting plan. An append then reads
+ * all traces of the project (test/bench/RESULTS.md, "Statistics of a young database"). Autovacuum analyzes tables too,
+ * but runs only once a minute. Until its first run, this module analyzes the tables, so that every connection replaces
+ * its plans.
  */
 import type { Sql } from 'postgres'
 import type { Database } from '../../database/database.ts'
@@ -10,8 +11,8 @@ import { closeSingle, openSingle } from '../../database/pooled/single-connection
 import type { Logger } from '../../log.ts'
 
 /**
- * Numbers of operations since the process started after which the tables are analyzed, unless PostgreSQL's estimate for
- * the table of traces already has as many rows.
+ * The tables are analyzed each time the number of operations since the process started reaches one of these steps,
+ * unless PostgreSQL's row estimate for the traces table is already at least as high as the step.
  */
 const STEPS = [100, 1000, 10_000] as const
 const TIMEOUT_MS = 30_000
@@ -40,7 +41,7 @@ export class Statistics {
     void this.#analyze(step)
   }
 
-  /** Aborts any analysis in flight and starts no more. */
+  /** Aborts any analysis in flight and starts no further analysis. */
   close(): void {
     this.#isClosing = true
     this.#steps = []

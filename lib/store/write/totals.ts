@@ -6,18 +6,19 @@ import { writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
 
 /**
- * Slot for all corrections, which are rare. It may become negative, because only the sum of all slots is meaningful.
+ * Slot for all corrections, which are rare. The slot's counts may become negative, because only the sum of all slots is
+ * meaningful.
  */
 const SLOT = 0
 
-/** The end of every insert into project_totals as p. Adds the new counts to the stored counts. */
+/** Clause that ends every insert into project_totals as p. Adds the new counts to the stored counts. */
 export const ADD_UP = `on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 
 /**
- * Returns SQL for a step that adds the counts of the earlier step `rows`, which returns at most one row with the
- * columns traces, spans and bytes. The earlier step must do nothing unless `hasTotals` holds, because a statement must
- * not combine an inserting step with other steps (test/fixtures/statements/lint.ts).
+ * Returns SQL for a step that adds the counts returned by the earlier step `rows`: at most one row with the columns
+ * traces, spans and bytes. The earlier step must do nothing unless `hasTotals` holds, because a statement must not
+ * combine an inserting step with other steps (test/fixtures/statements/lint.ts).
  */
 export const addTotals = (project: string, rows: string) => `
   update project_totals p
@@ -30,8 +31,8 @@ export const hasTotals = (project: string) => `exists (
   select from project_totals where project_id = ${project} and slot = ${SLOT})`
 
 /**
- * Creates the row for corrections if it does not exist. If a statement with `hasTotals` did nothing, for whatever
- * reason, callers must call this function before sending the statement again.
+ * Creates the row for corrections if it does not exist. If a statement with `hasTotals` has no effect, for any reason,
+ * the caller must call this function and then send the statement again.
  */
 export async function makeTotals(sql: Sql, projectId: number): Promise<void> {
   await sql`
@@ -65,9 +66,9 @@ interface Row {
  * are counted by their rows because the count in a trace's row may be wrong (lib/store/trace/span-counts.ts).
  *
  * The repair is exact even during concurrent writes. Every write changes rows and counters by the same amount in one
- * transaction, so their difference is the same in every snapshot. One statement reads both from one snapshot and adds
- * the difference to the counter's latest value. Two concurrent repairs would add the difference twice, so an advisory
- * lock, taken before the snapshot, lets only one repair run at a time.
+ * transaction, so the difference between rows and counters is the same in every snapshot. One statement reads rows and
+ * counters from one snapshot, and adds the difference to each counter's latest value. Two concurrent repairs would add
+ * the difference twice, so an advisory lock, taken before the snapshot, lets only one repair run at a time.
  */
 export async function checkTotals(sql: Sql, projectId: number, repair: boolean): Promise<TotalsCheck> {
   if (repair) {

@@ -1,5 +1,5 @@
 /**
- * Numbers for new rows and versions, drawn from the database in blocks so that a lane knows a row's number before
+ * Draws numbers for new rows and versions from the database in blocks, so that a lane knows a row's number before
  * writing the row.
  */
 import { randomBytes } from 'node:crypto'
@@ -30,7 +30,7 @@ export class TraceNumbers {
     }
   }
 
-  /** Takes one number. Throws if none is left. */
+  /** Takes one number. Throws if no number is left. */
   take(): number {
     const range = this.#ranges.at(-1)
     if (range === undefined) throw new Error('take() without refill()')
@@ -42,8 +42,8 @@ export class TraceNumbers {
 }
 
 /**
- * Returns a number for traces.version that the trace never had. Sequence numbers are positive; this number is negative
- * and random, because a statement on a project's tables must not draw from a sequence
+ * Returns a number for traces.version that differs from all earlier versions of the trace. Sequence numbers are
+ * positive; this number is negative and random, because a statement on a project's tables must not draw from a sequence
  * (test/fixtures/statements/lint.ts).
  */
 export const freshVersion = (): number => -1 - randomBytes(6).readUIntBE(0, 6)

@@ -1,4 +1,4 @@
-/** Reads the states of stored traces, on which the write path bases its decisions. */
+/** Reads the states of stored traces. The write path bases its decisions on these states. */
 import type { Sql } from 'postgres'
 import type { CallDetails } from '../../trace/call-details.ts'
 import { type PastScore, SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
@@ -18,11 +18,11 @@ export interface TraceKey {
 
 /** A trace whose state is read, and the details that the decision needs. */
 export interface Look extends TraceKey {
-  /** Spans whose stored hashes are read. For an export, the hashes of all stored spans are read. */
+  /** Spans whose stored hashes are read. For `export`, the hashes of all stored spans are read. */
   readonly spanIds: readonly string[]
   /**
-   * Further fields to read. An end may merge metadata and replace the output, an export may change nearly everything,
-   * and a line of an export file is compared with all stored fields.
+   * Further fields to read. `end`: an end may merge metadata and replace the output. `export`: an OpenTelemetry export
+   * may change nearly everything. `restore`: a line of an export file is compared with all stored fields.
    */
   readonly detail: 'end' | 'export' | 'restore' | 'none'
 }
@@ -36,7 +36,7 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly metadataUpdatedAt: string | null
   readonly inputBytes: number
   readonly hasComputedCosts: boolean
-  /** A JSON string; null unless the look requests it. */
+  /** A JSON string; null unless the `Look` requests this field. */
   readonly ranks: string | null
   readonly spending: string | null
   readonly scores: string | null
@@ -122,12 +122,16 @@ const SEPARATOR = '\u0001'
 const byteaArray = (ids: readonly string[]) => `{${ids.map(id => `"\\\\x${id}"`).join(',')}}`
 
 /**
- * SQL for the project of the rows k: a parameter if all rows belong to one project, so that only its server is queried;
- * otherwise each row's column. When projects are on several servers, a statement never covers several projects.
+ * SQL for the project of a row k. `one` is a parameter, used if all rows belong to one project, so that only this
+ * project's server is queried. `several` is the row's own column. When projects are on several servers, a statement
+ * never covers several projects.
  */
 const PROJECT = { one: '$1::int', several: 'k.project_id' } as const
 
-/** Returns rows k, with position n, from lists joined by SEPARATOR. With `several`, the first list has the projects. */
+/**
+ * Returns SQL for the rows k, with position n, from lists joined by SEPARATOR. For `several`, the first list contains
+ * the projects.
+ */
 function keysOf(of: keyof typeof PROJECT, columns: readonly string[]): string {
   const names = of === 'one' ? columns : ['project_id', ...columns]
   const array = (name: string, i: number) => {
@@ -138,8 +142,8 @@ function keysOf(of: keyof typeof PROJECT, columns: readonly string[]): string {
 }
 
 /**
- * Joins the traces t of the rows k. `offset 0` makes PostgreSQL look up each trace by key, whatever the planner knew
- * about the table when it made the plan that the connection keeps.
+ * Joins the traces t of the rows k. `offset 0` makes PostgreSQL look up each trace by key, even if the connection's
+ * plan was made while the table's statistics were outdated.
  */
 const tracesByKey = (project: string) =>
   `cross join lateral (select * from traces where project_id = ${project} and id = k.id::uuid offset 0) t`
@@ -189,14 +193,17 @@ const recordedText = (of: keyof typeof PROJECT) => `
   from ${keysOf(of, ['id'])} ${tracesByKey(PROJECT[of])}`
 const RECORDED = { one: recordedText('one'), several: recordedText('several') }
 
-/** Returns whether the keys belong to one project, and the parameter for the project or projects. */
+/** Returns whether all keys belong to one project, and the parameter that contains the project or projects. */
 function projectsOf(keys: readonly TraceKey[]): readonly [keyof typeof PROJECT, number | string] {
   const first = keys[0]?.projectId ?? 0
   const isOne = keys.every(({ projectId }) => projectId === first)
   return isOne ? ['one', first] : ['several', keys.map(({ projectId }) => projectId).join(SEPARATOR)]
 }
 
-/** Reads many traces' states in one query. The result has one state per look, undefined if the trace does not exist. */
+/**
+ * Reads many traces' states in one query. The result has one element per `Look`: the trace's state, or undefined if the
+ * trace does not exist.
+ */
 export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise<(TraceState | undefined)[]> {
   const list = (cell: (look: Look) => string) => looks.map(cell).join(SEPARATOR)
   const [of, projects] = projectsOf(looks)
@@ -234,7 +241,7 @@ function byProject<K extends TraceKey, S>(read: Read<K, S>): Read<K, S> {
 
 export const readStatesByProject = byProject(readTraceStates)
 
-/** Fields that show whether a stored trace was made from a given body. */
+/** Fields that determine whether a stored trace was created from a given body. */
 export type RecordedState = Pick<TraceState, 'bodyHash' | 'spanCount' | 'isGathered'>
 
 /** Reads many traces' recorded states in one query. A trace that does not exist yields undefined. */

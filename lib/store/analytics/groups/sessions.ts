@@ -1,8 +1,9 @@
 /**
- * Lists a project's sessions, ordered by their last trace, newest first. No table stores sessions: a session takes its
- * last trace's position in the trace list, and its sums are computed from the index of its traces. Recording a trace
- * therefore costs nothing extra, and any change or deletion leaves the list correct. In return, a page examines a
- * limited number of traces, and may be short or empty before the last page.
+ * Lists a project's sessions, ordered by their last trace, newest first. No table stores sessions. A session has the
+ * position of its last trace in the trace list. The session's sums are computed from its traces, which are found by an
+ * index. Recording a trace therefore costs nothing extra, and the list stays correct after any change or deletion. The
+ * drawback is that a page examines a limited number of traces, so a page may be short or empty even if more pages
+ * follow.
  */
 import type { Sql } from 'postgres'
 import { list } from '../../answers/json-text.ts'
@@ -11,7 +12,7 @@ import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
 import { readSummaries } from '../../lists/summary-page.ts'
 import { walkTraces } from '../../lists/trace-walk.ts'
 
-/** Maximum number of traces that a page examines. Most pages are full after a few hundred. */
+/** Maximum number of traces that a page examines. Most pages are full after a few hundred traces. */
 export const MOST_LOOKED_AT = 5000
 /** Maximum number of traces summed per session, newest first. */
 export const MOST_ADDED_UP = 500
@@ -19,7 +20,7 @@ export const MOST_ADDED_UP = 500
 export interface SessionQuery {
   /** Prefix of the session id. A session whose id equals the prefix comes first, regardless of its age. */
   readonly prefix?: string | undefined
-  /** Selects sessions that have a trace in this environment, and orders the sessions by their last trace in it. */
+  /** Selects sessions that have a trace in this environment, ordered by their last trace in the environment. */
   readonly environment?: string | undefined
   readonly limit: number
   /** Position in the list of traces, newest first. */
@@ -44,7 +45,7 @@ type Row = SessionGroupSums & { readonly traceId: string }
 
 /**
  * Returns SQL for the sums of sessions. `from` yields each session's last trace (id, session_id, started_at); $1 is the
- * project. Queries for a session's traces are ordered so that PostgreSQL uses the index of sessions.
+ * project. Queries for a session's traces have `order by` so that PostgreSQL uses the index of sessions.
  */
 const sumsOf = (from: string) => `
   select last.session_id as id, last.id as "traceId", last.started_at as "lastAt", s.*, (
@@ -148,7 +149,7 @@ interface SessionSums {
   readonly errors: number
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Null if no trace has a cost. */
+  /** Total cost; null if no trace has a cost. */
   readonly costUsd: number | null
   /** Sum of the traces' durations. */
   readonly durationMs: number
@@ -156,7 +157,7 @@ interface SessionSums {
   /** Start of the session's last trace. */
   readonly lastAt: string
   readonly users: readonly string[]
-  /** Number of traces summed if the session has more traces than that; otherwise null. */
+  /** Number of traces summed, if the session has further traces; otherwise null. */
   readonly newest: number | null
 }
 

@@ -1,8 +1,8 @@
 /**
  * Lists a project's users, ordered by their last trace, newest first, with the sums of their traces over a period. A
- * user takes their last trace's position in the trace list. Sums are stored by day
- * (lib/store/analytics/rollups/users.ts), so the cost of reading them does not depend on the number of traces. A page
- * examines a limited number of traces, and may be short or empty before the last page.
+ * user has the position of their last trace in the trace list. Sums are stored by day
+ * (lib/store/analytics/rollups/users.ts), so the cost of reading a user's sums does not depend on the number of traces.
+ * A page examines a limited number of traces, so a page may be short or empty even if more pages follow.
  */
 import type { Sql } from 'postgres'
 import { toDollars } from '../../../rollups/amounts.ts'
@@ -19,7 +19,7 @@ export const MOST_USERS_LOOKED_AT = 5000
 export interface UserQuery {
   /** Prefix of the user id. A user whose id equals the prefix comes first, however old their last trace is. */
   readonly prefix?: string | undefined
-  /** Restricts users, their positions and their sums to traces in this environment. */
+  /** If set, only traces in this environment determine the listed users, their positions and their sums. */
   readonly environment?: string | undefined
   /** Start of the first day (UTC) whose ended traces are summed. */
   readonly from: string
@@ -47,8 +47,8 @@ const familiesOf = (environment: string | undefined, bind: Bind) =>
     ${environment === undefined ? '' : `and environment = ${bind(environment)}`})`
 
 /**
- * Returns SQL for a user's last trace across all families. The order includes the list number so that PostgreSQL uses
- * the index by that number.
+ * Returns SQL for a user's last trace across all families. The `order by` clause includes the list number so that
+ * PostgreSQL uses the index on list numbers.
  */
 const lastTraceOf = (user: string, families: string) => `(
   select t.id, t.started_at from ${families} f cross join lateral (
@@ -68,8 +68,8 @@ export async function listTracedUsers(
   const values: (string | number)[] = [projectId]
   const bind: Bind = value => `$${values.push(value)}`
   const [key, tie] = [bind(edge.key), bind(edge.tie)]
-  // Whether an earlier page lists the user, who then has a trace closer to the top. (`exists` would ignore the order
-  // and the limit, and PostgreSQL would read all traces closer to the top.)
+  // Whether an earlier page lists the user, that is, whether the user has a trace closer to the top. `exists` would
+  // ignore the order and the limit, so PostgreSQL would read all traces closer to the top.
   const wasSeen =
     after === undefined
       ? 'false'
@@ -147,8 +147,8 @@ interface SumsRow {
 }
 
 /**
- * Sums users' ended traces, in the order of `users`, from stored sums and news in one snapshot. `firstAt` is the start
- * of the day (UTC) of the first counted trace, or of the last trace if none is counted.
+ * Sums users' ended traces from stored sums and rollup_news, in one snapshot and in the order of `users`. `firstAt` is
+ * the start of the day (UTC) of the first counted trace, or of the last trace if none is counted.
  */
 async function addUp(
   sql: Sql,
@@ -209,11 +209,11 @@ async function addUp(
 }
 
 export interface UserSums extends SessionGroupSums {
-  /** Sessions of the user's newest traces, each summed over its own traces. */
+  /** Sessions of the user's newest traces. Each session is summed over all of its traces. */
   readonly sessions: readonly SessionGroupSums[]
 }
 
-/** Number of a user's newest traces that are searched for sessions: one page of a list. */
+/** Number of a user's newest traces that are searched for sessions. Equals the length of a list page. */
 const LOOKED_AT_FOR_SESSIONS = 200
 const MOST_SESSIONS = 20
 

@@ -1,4 +1,4 @@
-/** Counts the traces that each value of a filter would select, with the other filters unchanged. */
+/** Counts the traces that each value of a filter would select if the remaining filters stayed unchanged. */
 import type { Sql } from 'postgres'
 import type { Period } from '../../../rollups/period.ts'
 import { allAnswered } from '../../transactions.ts'
@@ -48,7 +48,7 @@ export async function readFacetCounts(
   }
 }
 
-/** Counts the traces per value of a field, applying only the filters on the other fields. */
+/** Counts the traces per value of a field. Filters on the field itself are ignored; filters on other fields apply. */
 function valuesOf(counts: readonly FamilyCount[], field: 'status' | 'model' | 'environment', filters: ChartFilters) {
   const others = (['status', 'model', 'environment'] as const).filter(each => each !== field)
   const sums = new Map<string, number>()

@@ -1,7 +1,7 @@
 /**
- * Moves amounts from rollup_news to rollups. A fold is one transaction, so in every snapshot a trace's amounts are in
- * exactly one of the two tables. Readers add up both tables. Only one fold per project runs at a time, across all
- * processes.
+ * Moves amounts from the table rollup_news to the table rollups. A fold is one transaction, so in every snapshot a
+ * trace's amounts are in exactly one of the two tables. Readers add the amounts of both tables. Only one fold per
+ * project runs at a time, across all processes.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -14,7 +14,7 @@ import { tryLockRollups } from './lock.ts'
 import { dayOf, environmentKeyInSql, held, hourOf, SUMS } from './news.ts'
 import { foldUsers } from './users.ts'
 
-/** Counts the rows of news per project. */
+/** Counts each project's rows of rollup_news. */
 export function readWaiting(sql: Sql): Promise<{ projectId: number; rows: number }[]> {
   return sql`
     select project_id as "projectId", count(*) as rows from rollup_news group by project_id order by project_id`
@@ -25,7 +25,10 @@ interface Addition extends RollupPart {
   readonly traces: number
 }
 
-/** Folds up to `most` of a project's rows of news. Returns their count; 0 if another transaction holds the lock. */
+/**
+ * Folds at most `most` of a project's rows of rollup_news. Returns the number of folded rows; 0 if another transaction
+ * holds the lock.
+ */
 export async function foldNews(sql: Sql, projectId: number, most: number): Promise<number> {
   return inTransaction(sql, async () => {
     if (!(await tryLockRollups(sql, projectId))) return 0
@@ -62,7 +65,7 @@ const FOLDED = GROUPS.flatMap(group => [
   { ...COLUMNS[group], level: LEVELS.day[group], start: dayOf('hour') }
 ])
 
-/** Deletes rows of news and sums them by level. Rows of news never change, so their ctids identify them. */
+/** Deletes rows of rollup_news and sums them by level. The rows are never updated, so a ctid identifies a row. */
 const TAKE = `
   with gone as (
     delete from rollup_news where project_id = $1::int
@@ -90,7 +93,7 @@ const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
   latency: 'numeric'
 }
 
-/** Adds rows in the same order in every fold. A project's folds never run concurrently. */
+/** Adds rows in the same order in every fold. */
 const ADD = `
   insert into rollups as r (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
   select $1::int, level, start, list, within, min(name),
@@ -103,14 +106,14 @@ const ADD = `
   on conflict (project_id, level, within, start, list) do update
     set ${AMOUNTS.map(name => `${name} = ${held(name, `r.${name}::numeric + excluded.${name}`)}`).join(', ')}`
 
-/** Assigns each part to the row that counts it. Most hours and days have capacity left. */
+/** Assigns each part to the row that counts it. Most hours and days have capacity left for new names. */
 async function withRoom<T extends RollupPart>(
   sql: Sql,
   projectId: number,
   parts: readonly T[],
   starts: readonly string[]
 ): Promise<T[]> {
-  // The index by time is partial, so PostgreSQL uses it only for statements that name levels.
+  // The index on time is partial, so PostgreSQL uses the index only for statements with a condition on `level`.
   const isOfNames = sql.unsafe(`level = any (${levelArray(NAME_LEVELS)})`)
   const rows = await sql<{ level: string; start: string; rows: number }[]>`
     select level, start, count(*) as rows from rollups

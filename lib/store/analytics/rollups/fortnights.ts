@@ -1,7 +1,7 @@
 /**
  * Fortnights sum the rollups of 14 days, for queries that cover a year. Folds mostly change the current day, so a
- * fortnight is computed from its days once the fortnight is over. Any transaction that changes one of the days deletes
- * the fortnight. In each snapshot, a fortnight either equals the sum of its days or does not exist.
+ * fortnight is computed only after it has ended. Any later transaction that changes one of the days deletes the
+ * fortnight. In every snapshot, a stored fortnight therefore equals the sum of its days.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -11,7 +11,7 @@ import { lockRollups } from './lock.ts'
 import { held, ORIGIN } from './news.ts'
 
 /**
- * Returns SQL, of type text, for the fortnight level that sums a level of days. Avoids `case level when`, which
+ * Returns SQL of type text for the fortnight level that sums the given level of days. Avoids `case level when`, which
  * test/fixtures/statements/lint.ts rejects.
  */
 export const fortnightLevelOf = (level: string): string => {

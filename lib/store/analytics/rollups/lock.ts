@@ -10,7 +10,7 @@ export async function lockRollups(sql: Sql, projectId: number): Promise<void> {
   await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK.rollups}, ${projectId})`
 }
 
-/** Takes the lock if no other transaction holds it. Returns whether the lock was taken. */
+/** Tries to take the lock without waiting. Returns whether the lock was taken. */
 export async function tryLockRollups(sql: Sql, projectId: number): Promise<boolean> {
   const [row] = await sql<
     [{ locked: boolean }]

@@ -1,8 +1,8 @@
 /**
- * News are amounts not yet included in rollups. New and changed traces add their news by COPY
- * (lib/store/write/copy-batch.ts). Other statements, which delete or move traces, return summed news. A second
- * statement in the same transaction writes the news, because test/fixtures/statements/lint.ts forbids an insert
- * alongside a deletion.
+ * The table rollup_news holds amounts that are not yet included in rollups, called news. New and changed traces add
+ * rows to this table by COPY (lib/store/write/copy-batch.ts). Statements that delete or move traces return the
+ * resulting amounts. A second statement in the same transaction writes these amounts, because
+ * test/fixtures/statements/lint.ts forbids an insert alongside a deletion.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
@@ -13,10 +13,10 @@ export const ORIGIN = `'2000-01-01T00:00:00Z'::timestamptz`
 export const hourOf = (time: string): string => `date_bin('1 hour', ${time}, ${ORIGIN})`
 export const dayOf = (time: string): string => `date_bin('1 day', ${time}, ${ORIGIN})`
 
-/** Returns SQL for an environment's key. The environment may be null. */
+/** Returns SQL for an environment's key. The `environment` expression may yield null. */
 export const environmentKeyInSql = (environment: string): string => hashInSql(`coalesce(${environment}, '')`, '0')
 
-/** Clamps sums of tokens and costs to the range of bigint. Trace counts stay far within that range. */
+/** Clamps sums of tokens and costs to the range of bigint. Trace counts never come close to the limits of bigint. */
 export const held = (name: Amount, sum: string): string =>
   WIDE.includes(name) ? `greatest(least(${sum}, ${MOST}), -${MOST})::bigint` : sum
 const WIDE: readonly Amount[] = ['input_tokens', 'output_tokens', 'cost']
@@ -28,7 +28,10 @@ export const SUMS = AMOUNTS.map(name => `sum(${name}) as ${name}`).join(', ')
 /** SQL condition that at least one of a group's sums is not zero. */
 export const ANYTHING = AMOUNTS.map(name => `sum(${name}) <> 0`).join(' or ')
 
-/** Returns SQL for the news columns of an ended trace, except the project. `one` is -1 to subtract the trace. */
+/**
+ * Returns SQL for the news columns of an ended trace, except the project. `one` is 1 to add the trace, or -1 to
+ * subtract it.
+ */
 export function newsInSql(trace: string, one: 1 | -1, family = `${trace}.family`): string {
   const amounts = amountsInSql(trace, one)
   const cells = AMOUNTS.map(name => `${amounts[name]} as ${name}`).join(', ')
@@ -36,7 +39,7 @@ export function newsInSql(trace: string, one: 1 | -1, family = `${trace}.family`
   return `${hour} as started_at, ${family} as family, ${trace}.name, ${trace}.user_id, ${cells}`
 }
 
-/** Trace columns that a deletion must return to produce news. */
+/** Trace columns that a deletion must return so that its news can be computed. */
 export const NEWS_SOURCES =
   'started_at, ended_at, duration_ms, name, user_id, status, family, input_tokens, output_tokens, cost_usd'
 
@@ -70,7 +73,7 @@ const ADD_NEWS = `
   select $1::int, ${NEWS.join(', ')} from json_to_recordset($2::json) as told (
     ${NEWS.map(name => `${name} ${TYPES[name]}`).join(', ')})`
 
-/** Counts the rows of news to be folded, across all projects. */
+/** Counts the rows of rollup_news that are waiting to be folded, across all projects. */
 export async function countNews(sql: Sql): Promise<number> {
   const [row] = await sql<[{ rows: number }]>`select count(*) as rows from rollup_news`
   return row.rows

@@ -1,4 +1,4 @@
-/** Reads sums over traces, per step, in total or by group. */
+/** Reads sums over traces: per step, in total, or by group. */
 import type { Sql } from 'postgres'
 import { type Period, STEPS } from '../../../rollups/period.ts'
 import type { GroupSums, StepSums, Sums } from '../../../rollups/series.ts'
@@ -14,7 +14,7 @@ const ADDED = `sum(traces)::float8 as traces, sum(errors)::float8 as errors, sum
   sum(input_tokens)::float8 as "inputTokens", sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost,
   sum(latency)::text as latency`
 
-/** SQL for the index of the step that contains a row's start. */
+/** SQL for the number, from 0, of the step that contains a row's start. */
 const stepAt = (sql: Sql, { from, step }: Period) =>
   sql`floor((extract(epoch from start)::float8 * 1000 - ${from}::float8) / ${STEPS[step]}::float8)::int`
 
@@ -25,7 +25,7 @@ export async function readSeries(sql: Sql, projectId: number, period: Period, fi
     from (${sumsOf(sql, projectId, { period, filters })}) s group by 1`
 }
 
-/** Reads the sums of the matching traces over the whole period, as at most one row. */
+/** Reads the sums of the matching traces over the whole period. Returns at most one row. */
 export async function readTotal(sql: Sql, projectId: number, period: Period, filters: ChartFilters): Promise<Sums[]> {
   return sql<Sums[]>`
     select ${sql.unsafe(ADDED)}
@@ -33,12 +33,12 @@ export async function readTotal(sql: Sql, projectId: number, period: Period, fil
 }
 
 /**
- * Reads the sums of each group. Groups with the most traces come first; a final entry sums the `others` remaining
- * groups. Names beyond the limits of lib/rollups/name-limits.ts count as one group.
+ * Reads the sums of each group. Groups with the most traces come first. A final entry sums all remaining groups;
+ * `others` is their number. Names beyond the limits of lib/rollups/name-limits.ts count as one group.
  */
 export async function readTotals(sql: Sql, projectId: number, period: Period, split: Split, filters: ChartFilters) {
   const key = sql(split)
-  // A row without a name sums the names beyond the limits of lib/rollups/name-limits.ts.
+  // A row without a name contains the sums for all names beyond the limits of lib/rollups/name-limits.ts.
   const isRest = split === 'name' ? sql`name is null` : sql`false`
   const rows = await sql<(GroupSums & { others: number })[]>`
     with counted as materialized (

@@ -1,11 +1,11 @@
 /**
- * Compares rollups with the traces that they sum, and recounts days from scratch.
+ * Compares rollups with the traces they summarize, and recounts days from scratch.
  *
- * A comparison is one statement and therefore sees one snapshot. A recount of a day is one transaction: it deletes the
- * day's rollups and adds, as news for the next fold, the difference between the day's traces and its existing news. The
- * result is exact even with concurrent writes: each write changes traces and news by the same amount in one
- * transaction, so the difference is the same in every snapshot, and the lock on the project's rollups prevents
- * concurrent folds.
+ * A comparison is one statement and therefore sees one snapshot. A recount of a day is one transaction. The transaction
+ * deletes the day's rollups, and adds to rollup_news the difference between the day's traces and the amounts already in
+ * rollup_news. The next fold restores the rollups from rollup_news. The result is exact even during concurrent writes.
+ * Each write changes traces and rollup_news by the same amount in one transaction, so the difference is the same in
+ * every snapshot. The lock on the project's rollups prevents concurrent folds.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -23,7 +23,7 @@ const ENVIRONMENT_HOURS = arrayOf(hour.environment, hour.nameInEnvironment)
 const listed = AMOUNTS.join(', ')
 const taken = AMOUNTS.map(name => `-${name}`).join(', ')
 
-/** SQL for the amounts that rollups should contain: traces started in [$2, $3), minus news. */
+/** SQL for the amounts that rollups should contain: those of traces started in [$2, $3), minus those in rollup_news. */
 const WANTED = `
   select t.project_id, ${newsInSql('t', 1)} from traces t
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
@@ -36,8 +36,9 @@ const WANTED = `
 const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
 
 /**
- * Compares fortnights with their days, names by their total per environment or family, and users by their total. Names
- * are not compared individually, because a name has its own row only if there was capacity when the name arrived.
+ * Compares fortnights with the sums of their days. Names are compared by the total of all names per environment or
+ * family, not individually, because a name has its own row only if there was capacity when the name first appeared.
+ * Users are compared by the total of all users.
  */
 const WRONG_DAYS = `
   with hours as materialized (
@@ -74,7 +75,10 @@ const WRONG_DAYS = `
     select level, start, within from sides group by 1, 2, 3 having ${ANYTHING}
   ) wrong order by day`
 
-/** Returns the days (UTC) whose rollups differ from the sums of their traces. Skips days not counted yet. */
+/**
+ * Returns the days (UTC) whose rollups differ from the sums of their traces. Skips days whose traces are not counted
+ * yet.
+ */
 export async function findWrongDays(sql: Sql, projectId: number): Promise<string[]> {
   const from = (await readUncounted(sql, projectId)) ?? '-infinity'
   const rows = await sql.unsafe<{ day: string }[]>(WRONG_DAYS, [projectId, from, 'infinity'])
@@ -82,15 +86,15 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
 }
 
 /**
- * Takes each row's project from the rows read, not from $1, so that the project's server runs the entire statement
- * (test/fixtures/statements/lint.ts).
+ * Takes each row's project from the rows that are read, not from $1, so that the project's server runs the entire
+ * statement (test/fixtures/statements/lint.ts).
  */
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})
   select project_id, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
   group by project_id, started_at, family, name, user_id having ${ANYTHING}`
 
-/** Recounts a day's rollups from scratch. Concurrent writes are allowed. */
+/** Recounts a day's rollups from scratch. Traces may be written concurrently. */
 export async function recountDay(sql: Sql, projectId: number, day: string): Promise<void> {
   const end = new Date(Date.parse(day) + DAY_MS).toISOString()
   await inTransaction(sql, async () => {
@@ -106,14 +110,14 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
 }
 const DAY_MS = 86_400_000
 
-/** Returns the time before which traces are uncounted, possibly `infinity`; undefined if all are counted. */
+/** Returns the time before which traces are uncounted, possibly `infinity`; undefined if all traces are counted. */
 async function readUncounted(sql: Sql, projectId: number): Promise<string | undefined> {
   const [row] = await sql<{ uncounted: string }[]>`
     select uncounted::text from rollup_history where project_id = ${projectId}`
   return row?.uncounted
 }
 
-/** Returns a project with uncounted traces from before migration 6; undefined if there is none. */
+/** Returns a project with uncounted traces from before migration 6; undefined if there is no such project. */
 export async function findHistory(sql: Sql): Promise<number | undefined> {
   const [row] = await sql<{ projectId: number }[]>`
     select project_id as "projectId" from rollup_history order by project_id limit 1`

@@ -1,7 +1,7 @@
 /**
- * Builds SQL for the sums that readers see: rollups plus the news not yet folded, in one statement and therefore one
- * snapshot. Periods of a few hours are read from the traces themselves, exact to the minute, unless there are too many.
- * Totals over a period are read from the rows that cover the longest intervals within it: fortnights, days and hours.
+ * Builds SQL for the sums that readers see: rollups plus the amounts still in rollup_news, in one statement and
+ * therefore one snapshot. Periods of a few hours with few enough traces are summed from the traces themselves, exact to
+ * the minute. The total of a longer period is the sum of its fortnights, the remaining days and the remaining hours.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
@@ -22,7 +22,7 @@ export type ChartField = keyof ChartFilters
 /** Maximum number of traces in a period read by the minute. Periods with more traces are read by the hour. */
 const MOST_TRACES = 20_000
 
-/** Whether a period has few enough traces to read each one. */
+/** Whether a period has few enough traces to read every trace. */
 export async function hasFewTraces(sql: Sql, projectId: number, { from, to }: Period, most = MOST_TRACES) {
   const [row] = await sql<[{ traces: number }]>`
     select count(*) as traces from (
@@ -37,7 +37,7 @@ function between(sql: Sql, column: string, from: number, to: number) {
   return sql`${time} >= to_timestamp(${from / 1000}::float8) and ${time} < to_timestamp(${to / 1000}::float8)`
 }
 
-/** Returns the rollup group with the fewest rows among groups that have the given fields. */
+/** Returns the rollup group that has the given fields and the fewest rows. */
 function groupOf(fields: readonly ChartField[]): { group: RollupGroup; isOfFamilies: boolean } {
   const isOfFamilies = fields.includes('status') || fields.includes('model')
   if (fields.includes('name')) return { group: isOfFamilies ? 'nameInFamily' : 'nameInEnvironment', isOfFamilies }
@@ -45,7 +45,7 @@ function groupOf(fields: readonly ChartField[]): { group: RollupGroup; isOfFamil
 }
 
 const amounts = (row: string) => AMOUNTS.map(name => `${row}.${name}`).join(', ')
-/** Casts numeric amounts of news and traces to the types of rollups. */
+/** Casts amounts from rollup_news and from traces to the column types of rollups. */
 const asBigint = (name: Amount, amount: string) => (name === 'latency' ? amount : `least(${amount}, ${MOST})::bigint`)
 const MOST = '9000000000000000000'
 const ofNews = AMOUNTS.map(name => asBigint(name, `n.${name}`)).join(', ')
@@ -56,7 +56,7 @@ export interface SumsAsked {
   readonly filters: ChartFilters
   /** Fields that the statement uses. Other fields may be null. */
   readonly fields?: readonly ChartField[]
-  /** Whether to sum over the whole period. If not, each row's start lies in the step to which the row belongs. */
+  /** Whether to sum over the whole period. If false, each row's `start` lies in the step that the row belongs to. */
   readonly isWhole?: boolean
 }
 
@@ -81,12 +81,12 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
       select distinct ${sql.unsafe(environmentKeyInSql('environment'))} as number, null as status, environment,
         null as model
       from (${families}) f`
-  // The name's list number lets the index find the rows of that name alone.
+  // With the name's list number, the index finds only this name's rows.
   const listed =
     name === undefined
       ? sql``
       : sql`and list = ${sql.unsafe(hashInSql('wanted.name', 'g.number'))} and name = wanted.name`
-  // "offset 0" makes PostgreSQL use the index to find each group's rows in each piece.
+  // `offset 0` makes PostgreSQL use the index to find each group's rows in each piece of the period.
   return sql`
     select r.start, r.name, g.status, g.environment, g.model, ${sql.unsafe(amounts('r'))}
     from (select ${name ?? null}::text as name) wanted
@@ -105,8 +105,8 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
 }
 
 /**
- * Returns SQL for one row (level, since, until): the single level from which steps are read. Days in time zones other
- * than UTC are summed from hours.
+ * Returns SQL for one row (level, since, until). All steps are read from this level. Days in time zones other than UTC
+ * are summed from hours.
  */
 function stepsInSql(sql: Sql, period: Period, group: RollupGroup) {
   const { from, to } = period
@@ -115,7 +115,10 @@ function stepsInSql(sql: Sql, period: Period, group: RollupGroup) {
       to_timestamp(${from / 1000}::float8) as since, to_timestamp(${to / 1000}::float8) as until`
 }
 
-/** Returns SQL for the levels from which pieces are read. Fortnights not yet computed are read from their days. */
+/**
+ * Returns SQL that lists the pieces of a period, with the level from which each piece is read. Fortnights not yet
+ * computed are read from their days.
+ */
 function piecesInSql(sql: Sql, projectId: number, pieces: readonly PeriodPiece[], group: RollupGroup) {
   const madeLevel = sql.unsafe(`'${LEVELS.fortnight.environment}'`)
   const fortnights = pieces.find(({ length }) => length === 'fortnight') ?? { from: 0, to: 0 }
@@ -164,7 +167,7 @@ export async function countRunning(
   return row.running
 }
 
-/** Returns the time from which traces are counted; null if all are counted. */
+/** Returns the time from which traces are counted; null if all traces are counted. */
 export async function readCountedFrom(sql: Sql, projectId: number): Promise<string | null> {
   const [row] = await sql<{ from: string }[]>`
     select case when isfinite(uncounted) then uncounted else now() end as "from"

@@ -1,7 +1,7 @@
 /**
- * Sums each user's traces by day and environment, folding the same news as rollups in the same transaction. A project
- * can have as many users as traces, so the sums do not pass through Node.js: one statement adds them to a table that
- * has one index and stores no latencies (test/bench/RESULTS.md, "Users").
+ * Sums each user's traces by day and environment. The transaction that folds rows of rollup_news into rollups also adds
+ * them to these sums. A project can have as many users as traces, so users' sums do not pass through Node.js. One
+ * statement adds the sums to a table that has a single index and stores no latencies (test/bench/RESULTS.md, "Users").
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -14,13 +14,16 @@ const USER_AMOUNTS = AMOUNTS.filter(name => name !== 'latency')
 export const userListInSql = (user: string, environment: string): string =>
   hashInSql(user, environmentKeyInSql(environment))
 
-/** Adds the news being folded to users' sums. `rowIds` is a PostgreSQL array of ctids, as a string. */
+/**
+ * Adds the rows of rollup_news being folded to users' sums. `rowIds` contains their ctids, as a PostgreSQL array
+ * string.
+ */
 export async function foldUsers(sql: Sql, projectId: number, rowIds: string): Promise<void> {
   await sql.unsafe(ADD_USERS, [projectId, rowIds], { prepare: true })
 }
 
 /**
- * Takes each row's project from the news, not from $1, so that the project's server runs the entire statement
+ * Takes each row's project from rollup_news, not from $1, so that the project's server runs the entire statement
  * (test/fixtures/statements/lint.ts).
  */
 const ADD_USERS = `
@@ -34,7 +37,7 @@ const ADD_USERS = `
   on conflict (project_id, list, start) do update
     set ${USER_AMOUNTS.map(name => `${name} = u.${name} + excluded.${name}`).join(', ')}`
 
-/** Deletes all users' sums of a day. The key starts with the user, so all of the project's sums are scanned. */
+/** Deletes all users' sums for a day. The index starts with the user, so all of the project's sums are scanned. */
 export async function forgetUsersOf(sql: Sql, projectId: number, day: string): Promise<void> {
   await sql`delete from user_sums where project_id = ${projectId} and start = ${day}`
 }

@@ -31,7 +31,7 @@ export interface Pair {
   readonly meanDistance: number | null
 }
 
-/** Compares each pair of sources by data type. Pairs with the most differing scores come first. */
+/** Compares each pair of sources, separately for each data type. Pairs with the most differing scores come first. */
 export function pairsOf(all: readonly Verdicts[]): Pair[] {
   const pairs = new Map<string, Verdicts[]>()
   for (const each of all) {

@@ -5,7 +5,7 @@ import { type ScoreGroup, type ScoreSummary, summariseScores } from './summary.t
 
 /**
  * Maximum number of scores counted in a range, newest first. The limit is lower if an environment is given, because
- * looking up each score's trace takes four times as long.
+ * looking up each score's trace makes the query take four times as long.
  */
 export const MOST_COUNTED_SCORES = 20_000
 export const MOST_COUNTED_OF_ENVIRONMENT = 5000
@@ -47,13 +47,13 @@ type Row = { readonly examined: number } & (
 const isoOf = (ms: number): string => new Date(ms).toISOString()
 
 /**
- * Returns SQL for a `with` list of the newest matching scores: `examined`, which is bounded, and `counted`, the
- * examined scores in the environment. `bind` adds a parameter; $1 is the project.
+ * Returns SQL for two queries in a `with` clause: `examined` yields a bounded number of the newest matching scores, and
+ * `counted` yields the examined scores in the environment. `bind` adds a parameter; $1 is the project.
  */
 export function newestScores(query: ScoresQuery, bind: (value: string | number) => string): string {
   const { name, environment, from, to } = query
   const most = environment === undefined ? MOST_COUNTED_SCORES : MOST_COUNTED_OF_ENVIRONMENT
-  // As in score-list.ts, the query for the trace has an order and a limit so that PostgreSQL uses the index of `seq`.
+  // As in score-list.ts, the query for the trace has `order by` and `limit` so that PostgreSQL uses the index on `seq`.
   const inEnvironment =
     environment === undefined
       ? ''

@@ -24,9 +24,9 @@ export interface ScoreSummary {
   readonly name: string
   readonly dataType: string
   readonly count: number
-  /** Overall mean. For booleans, the share of true values; for categories, null. */
+  /** Overall mean, or for booleans the share of true values. Null for categories. */
   readonly average: number | null
-  /** Mean per step; null for steps without scores and for categories. For booleans, the share of true values. */
+  /** Mean per step, or for booleans the share of true values. Null for steps without scores, and for categories. */
   readonly mean: readonly (number | null)[]
   /** Counts per step of the most frequent values, for categories and booleans. */
   readonly shares: Readonly<Record<string, readonly number[]>>
@@ -41,9 +41,13 @@ export interface ScoreSummary {
 const MOST_NAMES = 200
 /** Maximum number of values per name. The most frequent values are listed. */
 const MOST_VALUES = 20
-/** Maximum number of counts per name, over all values and steps. With more steps, fewer values are listed. */
+/**
+ * Maximum number of counts per name, over all values and steps. The more steps there are, the fewer values are listed.
+ */
 const MOST_COUNTS = 8000
-/** Maximum number of distinct values with one bar each. Larger sets of values get about MOST_BARS bars. */
+/**
+ * Maximum number of distinct values that get one bar each. More distinct values are grouped into about MOST_BARS bars.
+ */
 const MOST_SINGLE = 12
 const MOST_BARS = 20
 
@@ -105,8 +109,8 @@ function summarise(groups: readonly ScoreGroup[], steps: number): ScoreSummary {
 const total = (counts: readonly number[]): number => counts.reduce((sum, each) => sum + each, 0)
 
 /**
- * Returns one bar per distinct value if there are few, and otherwise bars of equal width whose bounds are round
- * numbers.
+ * Returns one bar per distinct value if there are few distinct values, and otherwise bars of equal width whose bounds
+ * are round numbers.
  */
 export function histogramOf(numbers: readonly number[]): HistogramBar[] {
   const counts = new Map<number, number>()
