@@ -29,7 +29,7 @@ export interface Export {
 }
 
 const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
-/** Decoders that do not decode a whole request at once. */
+/** Decoders that read a request's spans on demand instead of all at once. */
 const LARGE_DECODERS = { json: decodeLargeJson, protobuf: decodeProtobuf }
 
 /** Decodes and maps a request. Throws a Refusal only if the request cannot be decoded or takes too much memory. */
@@ -61,7 +61,7 @@ function describeGroups<S extends SentSpans>(groups: readonly SpanGroup<S>[]): S
     })
 }
 
-/** Reads steps that coding agents' log records make (lib/otlp/agents/steps.ts). */
+/** Reads steps made from coding agents' log records (lib/otlp/agents/steps.ts). */
 export const readSteps = (bytes: Uint8Array): Export => mapExport(describeGroups(decodeJson(bytes)), mapStep)
 
 function mapStep(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
@@ -102,7 +102,7 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding, maxSpa
       const startMicros = sent.startMicros === 0 ? starts.of(sent) : undefined
       const head = startMicros === undefined ? sent : { ...sent, startMicros }
       if (!faults.hasNone(head, head.lastEventMicros)) continue
-      // Reads the whole span, because a portion must not have an unreadable span.
+      // Reads the whole span, because a portion must not contain an unreadable span.
       const need = readNeed(source.spans.read(index), source.from)
       addTo(traces, head.traceId, { source, order: order++, index, startMicros, need })
     }
@@ -118,7 +118,7 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding, maxSpa
 
 /**
  * Orders a trace's spans by priority if the trace may have too few slots. Portions are written one after another, so
- * the first portion must not fill the trace with plain steps.
+ * without this order the first portion could fill the trace with plain steps.
  */
 const neededFirst = (spans: readonly CheckedSpan[], maxSpans: number): readonly CheckedSpan[] =>
   spans.length <= maxSpans - keptPlaces(maxSpans) ? spans : inNeedOrder(spans, ({ need }) => need)
@@ -168,7 +168,7 @@ class Starts {
     return parentSpanId === '' ? 0 : endMicros
   }
 
-  /** Returns the earliest start of each span's children, by the span's ids. */
+  /** Returns the earliest start of each span's children, by the parent span's ids. */
   #readAll(): Map<string, number> {
     const earliest = new Map<string, number>()
     for (const { spans } of this.#sources) {

@@ -93,8 +93,9 @@ function readInput(fields: Fields): Json {
 }
 
 /**
- * Prepends the separately sent instructions to the list as a system message, unless the list already begins with that
- * message, because OpenLIT sends instructions in both attributes. Returns undefined if the result would be empty.
+ * Prepends the separately sent instructions to the list as a system message. OpenLIT sends instructions in both
+ * attributes, so a list that already begins with that message stays unchanged. Returns undefined if the result would be
+ * empty.
  */
 export function withInstructions(fields: Fields, list: readonly Json[]): Json {
   const instructions = fields.find(['gen_ai.system_instructions'])
@@ -105,7 +106,8 @@ export function withInstructions(fields: Fields, list: readonly Json[]): Json {
 }
 
 /**
- * Returns the output messages, or undefined if none has parts and older attributes have content (LiteLLM's tool calls).
+ * Returns the output messages, or undefined if no message has parts and older attributes have content (as with
+ * LiteLLM's tool calls).
  */
 function readOutput(fields: Fields): Json {
   const messages = fields.find(['gen_ai.output.messages'])
@@ -122,7 +124,7 @@ const isEmpty = (list: Json): boolean => Array.isArray(list) && list.length === 
 const fieldOf = (value: Json, name: string): Json =>
   typeof value === 'object' && value !== null ? (value as Record<string, Json>)[name] : undefined
 
-/** Reads an event's attribute. The event stays in the span's events with all its attributes. */
+/** Reads an event's attribute. The event itself stays among the span's events, with all its attributes. */
 function fromEvents(event: string, attribute: string): AttributeSource {
   return composed((_, events) => {
     const found = events.find(({ name, attributes }) => name === event && attributes.has(attribute))
