@@ -23,7 +23,10 @@ import { LAST_MICROS } from './wire/time.ts'
 export interface Export {
   /** Spans by trace id. Traces and spans are in the order of the request. */
   readonly traces: ReadonlyMap<string, readonly MappedSpan[]>
-  /** Portions of a large request, which has no `traces`. Each is joined and passed to readPortion, in this order. */
+  /**
+   * Portions of a large request, which has no `traces`. Each portion is joined and passed to readPortion, in this
+   * order.
+   */
   readonly portions: readonly Portion[]
   readonly refusals: readonly SpanRefusal[]
 }

@@ -28,7 +28,7 @@ export function readText(bytes: Uint8Array): string {
   return text
 }
 
-/** Like readBody, for a body that is already decoded. The outermost object or array is level 1. */
+/** Like readBody, but for a body that is already decoded. The outermost object or array is level 1. */
 export function parseBody(text: string, tooDeep: ErrorCode, maxDepth = MAX_JSON_DEPTH): ParsedBody {
   let value: unknown
   try {

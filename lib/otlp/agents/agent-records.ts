@@ -17,7 +17,7 @@ export interface AgentRecord {
   readonly row: PlacedMessages | undefined
   readonly step: RecordStep | undefined
   readonly taken: ReadonlySet<string>
-  /** The span that the call belongs to, for records that name none. */
+  /** The trace and span that the record's call belongs to, for records that name no span. */
   readonly traceId: string
   readonly target: string
   readonly call: string | undefined

@@ -25,7 +25,8 @@ const CLAUDE_CODE_KINDS: Readonly<Record<string, DialectKind>> = {
 const REDACTED = '<REDACTED>'
 
 /**
- * Codex spans are recognised by their process or their attributes. In Codex, `thread.id` is an operating-system thread.
+ * Codex spans are recognised by their process or their attributes. Codex's `thread.id` identifies a thread of the
+ * process, not a session.
  */
 const isCodex = (fields: Fields): boolean => fields.isCodex || fields.names('codex.').length > 0
 

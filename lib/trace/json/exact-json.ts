@@ -32,7 +32,7 @@ export function holdsControls(bytes: Uint8Array): boolean {
   const head = Math.min((4 - (byteOffset % 4)) % 4, byteLength)
   const words = new Uint32Array(buffer, byteOffset + head, (byteLength - head) >> 2)
   let found = 0
-  // Subtracting 0x20 sets the high bit of each byte below 0x20. `& ~a` ignores bytes whose high bit was already set.
+  // Subtracting 0x20 sets the high bit of each byte below 0x20. `& ~a` excludes bytes whose high bit was set before.
   const { length } = words
   let at = 0
   for (; at + 4 <= length; at += 4) {
@@ -78,8 +78,8 @@ export interface TextFacts {
 }
 
 /**
- * Scans everything outside strings once. Faster than a regular expression for long numbers (test/bench/RESULTS.md,
- * "Reading bodies").
+ * Scans everything outside strings once. For long numbers, this is faster than a regular expression
+ * (test/bench/RESULTS.md, "Reading bodies").
  */
 export function inspectText(text: string): TextFacts {
   let level = 0
@@ -113,7 +113,10 @@ export function inspectText(text: string): TextFacts {
 
 const readNumber = (literal: string): unknown => (isWrittenSo(literal) ? Number(literal) : new LosslessNumber(literal))
 
-/** Parses valid JSON and keeps number spellings. Slower than JSON.parse; intended for texts that are inexact. */
+/**
+ * Parses valid JSON and keeps number spellings. Slower than JSON.parse, and therefore used only for texts with numbers
+ * that JSON.parse would change.
+ */
 export function parseInexact(text: string): Json {
   return parseLossless(text, null, { parseNumber: readNumber, onDuplicateKey: ({ newValue }) => newValue })
 }
