@@ -1,7 +1,7 @@
 /**
- * Runs the write path's lanes: writers that take batches from a shared queue. Operations that arrive while a lane
- * writes form its next batch, so that many share a commit. Another lane takes them if many are waiting or the first
- * lane takes too long. While every lane is idle, an operation is written immediately.
+ * Runs the write path's lanes: writers that take batches from a shared queue. Operations that arrive while a lane is
+ * writing form its next batch, so that many operations share a commit. Another lane takes those operations if many are
+ * waiting or the first lane takes too long. While every lane is idle, an operation is written immediately.
  */
 
 import { Routes } from '../cluster/routes.ts'
@@ -29,9 +29,9 @@ export interface LaneOptions {
 /** Bounds of one batch, in body bytes. Larger batches gain nothing (test/bench/RESULTS.md, "Size of batches"). */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
- * Operations that arrive while a lane writes wait for its next batch, which saves commits. Another lane starts when
- * this many are waiting, or when the first lane has been writing for this long (test/bench/RESULTS.md, "Size of
- * batches").
+ * Operations that arrive while a lane is writing wait for that lane's next batch, which saves commits. Another lane
+ * starts when this many operations are waiting, or when the first lane has been writing for this long
+ * (test/bench/RESULTS.md, "Size of batches").
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
@@ -97,7 +97,7 @@ export class Lanes {
     this.#onBatch = onBatch
   }
 
-  /** Whether projects may be on several servers. If so, each must be queried separately. */
+  /** Whether projects may be on several servers. If so, each server must be queried separately. */
   get isApart(): boolean {
     return this.routes.groupOf !== undefined
   }

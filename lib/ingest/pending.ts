@@ -17,11 +17,14 @@ export interface Pending extends Queued {
   /** The key's environment; null if the key has none. */
   readonly environment: string | null
   readonly operation: Operation
-  /** Set if a new trace counts against a trial account's limit. The operation then forms a batch by itself. */
+  /**
+   * Set if a trace that the operation creates counts against a trial account's limit. The operation then forms a batch
+   * by itself.
+   */
   readonly charge: TrialCharge | undefined
   /** Whether the stored state must be read before the decision. */
   look: boolean
-  /** Numbers that the attempts so far wrote to the trace's row, if they were committed. */
+  /** The unique number of each attempt so far. If an attempt was committed, the trace's row contains its number. */
   attempts: number[]
   /** The decision of the latest attempt. */
   decision: Decision | undefined
@@ -29,7 +32,7 @@ export interface Pending extends Queued {
   tries: number
   /** Time at which the connection first broke during an attempt, in ms of performance.now(). */
   lostSince: number | undefined
-  /** Whether resolve or reject has answered the operation. */
+  /** Whether the operation has been resolved or rejected. */
   settled: boolean
   resolve(decision: Decision): void
   reject(error: unknown): void
@@ -53,7 +56,7 @@ export function recordOf({ operation }: Pending): ReadyRecord | undefined {
   return operation.operation === 'record' ? operation : undefined
 }
 
-/** Returns the parts of a trace that must be read before the operation can be decided. */
+/** Returns the parts of the trace's stored state that must be read before the operation can be decided. */
 export function lookOf({ projectId, traceId, operation }: Pending): Look {
   return { projectId, traceId, spanIds: spansOf(operation).map(span => span.id), detail: detailOf(operation) }
 }

@@ -1,7 +1,7 @@
 /**
  * Remembers recently recorded bodies of POST /api/v1/traces by digest. A client that got no response sends the same
- * bytes again, and the digest identifies their trace without preparing the body. The database is asked whether the
- * trace is still stored as recorded, so that a trace deleted in the meantime is recorded again. Bodies are digested
+ * bytes again, and the digest identifies their trace without preparing the body. The database is queried for whether
+ * the trace is still stored as recorded, so that a trace deleted in the meantime is recorded again. Bodies are digested
  * only while resends arrive; the write path detects the first resend after a quiet period.
  */
 import { hash } from 'node:crypto'
@@ -44,7 +44,7 @@ export class Resends {
   #latest = new Map<string, RecordedBody>()
   /**
    * The previous `#latest`, replaced when `#latest` is full. Dropping a whole Map costs nothing. Removing the oldest
-   * entry each time would cost more than the digest, because a Map steps over the slots of removed entries.
+   * entry each time would cost more than the digest, because iterating a Map steps over the slots of removed entries.
    */
   #earlier = new Map<string, RecordedBody>()
   /** Number of upcoming bodies to digest. */
@@ -57,7 +57,7 @@ export class Resends {
     this.#isApart = isApart
   }
 
-  /** Notes a resend, after which more are expected. */
+  /** Notes a resend. For a while afterwards, more resends are expected. */
   noteResend(): void {
     this.#toDigest = DIGESTS_PER_RESEND
   }
@@ -98,7 +98,9 @@ export class Resends {
     })
   }
 
-  /** Reads the waiting traces. If the database cannot be read, their bodies are prepared and fail later. */
+  /**
+   * Reads the waiting traces. If the database cannot be read, the waiting bodies are prepared as usual and fail later.
+   */
   async #readWaiting(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting

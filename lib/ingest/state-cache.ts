@@ -12,8 +12,8 @@ const MAX_BYTES = 64 * 1024 * 1024
 const MAX_BYTES_OF_TRACE = 64 * 1024
 const MAX_BYTES_OF_GATHERED = 16 * 1024 * 1024
 /**
- * Estimate for a state without its spans. A state's strings can be slices of the body that recorded the trace, and then
- * keep the whole body in memory (up to INLINE_BYTES, lib/threads/body-threads.ts).
+ * Estimate for a state without its spans. A state's strings can be slices of the body that recorded the trace. Such
+ * slices keep the whole body in memory (up to INLINE_BYTES, lib/threads/body-threads.ts).
  */
 const STATE_BYTES = 5 * 1024
 /** Estimate for one span's id and hash. */

@@ -61,7 +61,10 @@ const LOST_LIMIT_MS = 5000
 const PAUSE_MS = 50
 /** Maximum number of tries for an operation whose trace keeps changing. After that, the operation is rejected. */
 const MAX_TRIES = 1000
-/** Pause and maximum tries while an operation's tables are being moved: half a minute, lock timeouts included. */
+/**
+ * Pause and maximum number of tries while an operation's tables are being moved. Together with lock timeouts, the tries
+ * span half a minute.
+ */
 const HELD_PAUSE_MS = 300
 const MAX_HELD_TRIES = 60
 /** Number of batches whose states are read before writing, after a stored trace was not in the assumed state. */
@@ -95,7 +98,7 @@ export class Writer {
   readonly #failures: WriterOptions['failures']
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
-  /** Number of upcoming batches whose states are all read before the write. */
+  /** Number of upcoming batches for which all states are read before the write. */
   #looks = 0
 
   /** `serverOf` returns the server at an address; without an address, the database's own server. */
@@ -144,7 +147,7 @@ export class Writer {
   }
 
   /**
-   * Reports a server error to the routes. Returns whether nothing was written and the batch must take another route,
+   * Reports a server error to the routes. Returns true if nothing was written and the batch must take another route,
    * because tables have moved or the server was unreachable.
    */
   #leavesRoute({ host }: WriteRoute, error: unknown): boolean {
@@ -213,7 +216,7 @@ export class Writer {
     return []
   }
 
-  /** Decides all operations, answers operations that need no write, and returns the rest. */
+  /** Decides all operations, answers the operations that need no write, and returns the rest. */
   async #decide(batch: readonly Pending[], read: typeof readTraceStates): Promise<Decided[]> {
     const looksAtAll = this.#looks > 0
     if (looksAtAll) this.#looks--
@@ -229,7 +232,7 @@ export class Writer {
 
   /** Decides without reading the database. Returns undefined if the stored state must be read first. */
   #decideAtOnce(pending: Pending): Decided | undefined {
-    // A cached state holds only what appends, ends and exports need.
+    // A cached state holds only the data that appends, ends and exports need.
     const isKnown = pending.tries === 0 && pending.operation.operation !== 'record'
     const state = isKnown ? this.#running.get(pending.key) : undefined
     if (state === undefined) {
@@ -256,7 +259,8 @@ export class Writer {
     const toWrite: Decided[] = []
     for (const [i, pending] of looking.entries()) {
       const state = states[i]
-      // The trace was read only because of earlier resends and is a resend as well, so keep reading states.
+      // The trace's state was read only because of earlier resends, and this operation is a resend too, so keep reading
+      // states.
       if (state !== undefined && !pending.look) this.#looks = LOOKS_AFTER_CONFLICT
       if (state !== undefined && pending.decision !== undefined && isOurs(pending, state)) {
         pending.resolve(pending.decision)
@@ -270,7 +274,7 @@ export class Writer {
     return toWrite
   }
 
-  /** Refuses a new trace of a used-up trial account. This limit precedes the size limit, which decide() checks. */
+  /** Rejects a new trace of a used-up trial account. This limit precedes the size limit, which decide() checks. */
   async #refuseCharge({ charge }: Pending): Promise<Decision | undefined> {
     if (charge === undefined) return undefined
     return (await this.#pool.run(sql => isUsedUp(sql, charge))) ? trialLimitReached(charge) : undefined
@@ -347,7 +351,10 @@ export class Writer {
     return changedTrace({ projectId, traceId, state, version }, sums, spans)
   }
 
-  /** A new trace keeps its number through all attempts, so that its row has this number whichever attempt commits. */
+  /**
+   * A new trace keeps the same number for all attempts, so that its row has this number regardless of which attempt
+   * commits.
+   */
   #numberOf(pending: Pending): number {
     const seq = pending.attempts[0] ?? this.#numbers.take()
     pending.attempts = [seq]
@@ -422,6 +429,9 @@ export class Writer {
   }
 }
 
-/** A complete trace rarely gets more spans, because its root often comes last. A long trace may still get some. */
+/**
+ * A complete trace rarely gets more spans, because the root span often arrives last. A long trace may still get more
+ * spans.
+ */
 const LONG_TRACE = 200
 const isRemembered = ({ status, spanCount }: Growth): boolean => status === 'running' || spanCount > LONG_TRACE

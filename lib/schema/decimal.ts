@@ -12,7 +12,7 @@ export interface Decimal {
   readonly isNegative: boolean
   /** Significant digits without leading or trailing zeros; empty for 0. */
   readonly digits: string
-  /** The last digit's power of ten, as a string because the exponent may be too large for a double. */
+  /** The last digit's power of ten. A string, because the exponent may be too large for a double. */
   readonly exponent: string
 }
 
@@ -55,9 +55,9 @@ function comparePositive(one: Decimal, other: Decimal): number {
 }
 
 /**
- * Returns one spelling for all spellings of a number. Follows ECMAScript, and therefore RFC 8785, as if its numbers had
- * unlimited precision, but writes no exponent if the decimal point is within or right after the digits. Integers of any
- * length are thus spelled as most clients write them.
+ * Returns one spelling for all spellings of a number. Follows ECMAScript, and therefore RFC 8785, as if JavaScript
+ * numbers had unlimited precision, but writes no exponent if the decimal point is within or right after the digits.
+ * Integers of any length are thus spelled as most clients write them.
  */
 export function normalForm(literal: string): string {
   const { isNegative, digits, exponent } = decimalOf(literal)

@@ -11,7 +11,7 @@ import type { GatheredSpan, SpanHints } from '../trace/states/gathered.ts'
 
 export interface SpansToGather {
   readonly spans: readonly GatheredSpan[]
-  /** The spans that have rows in the first trace. No stored trace has room for any other span. */
+  /** The spans that have rows in `first`. Spans without a row would not get a slot in a stored trace either. */
   readonly storable: readonly GatheredSpan[]
 }
 
@@ -38,7 +38,7 @@ const HINTS = [
   ...(['responseId', 'toolCallId', 'callSpanId', 'tags', 'metadata'] as const)
 ] as const
 type Texts = Pick<SpanTexts, 'input' | 'output'>
-/** The values of the fields and hints. `texts` is null if the span's row has its texts. */
+/** The values of the fields and hints. `texts` is null if the span's row holds the texts. */
 type Sent = readonly [fields: readonly unknown[], hints: readonly unknown[], texts: Texts | null, formerHash?: string]
 
 /** `storable` is a subset of `spans`, in the same order. */
