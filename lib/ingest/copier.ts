@@ -24,7 +24,7 @@ export class Copier implements Holder {
   #connection: CopyConnection | undefined
   #idleSince: number | undefined
 
-  /** `batches` may be shared with other copiers, provided that they take turns writing. */
+  /** Copiers may share `batches` if only one copier writes at a time. */
   constructor({ open, limit }: CopyServer, slot: number, batches: CopyBatches) {
     this.#open = open
     this.#limit = limit

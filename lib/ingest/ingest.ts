@@ -41,8 +41,8 @@ export interface IdleTrace {
 }
 
 /**
- * The write path. Its methods take decoded bodies and resolve once the outcome is committed. They reject with a Refusal
- * if the body or the database prevents the write.
+ * The write path. Methods take decoded bodies, and resolve once the outcome is committed. The returned promise rejects
+ * with a Refusal if the body or the database prevents the write.
  */
 export interface Ingest {
   record(key: Principal, body: Uint8Array): Promise<Recorded>

@@ -1,4 +1,7 @@
-/** Defines an operation on its way through a lane, and everything known about it without reading the database. */
+/**
+ * Defines an operation on its way through a lane, with all data about the operation that is known without reading the
+ * database.
+ */
 import type { TrialCharge } from '../store/write/charge.ts'
 import type { Look } from '../store/write/trace-state.ts'
 import type { ReadyAppend, ReadyEnd, ReadyRecord } from '../threads/ready.ts'
@@ -24,7 +27,10 @@ export interface Pending extends Queued {
   readonly charge: TrialCharge | undefined
   /** Whether the stored state must be read before the decision. */
   look: boolean
-  /** The unique number of each attempt so far. If an attempt was committed, the trace's row contains its number. */
+  /**
+   * Unique numbers used by the attempts so far. If an attempt was committed, the trace's row contains one of these
+   * numbers.
+   */
   attempts: number[]
   /** The decision of the latest attempt. */
   decision: Decision | undefined
@@ -76,7 +82,8 @@ function detailOf(operation: Operation): Look['detail'] {
  * Whether the stored state must be read before the first attempt. An append or an end changes a stored trace, whose
  * state is needed. A new trace is inserted without a read, with three exceptions:
  *
- * - The trace is too large. It is rejected unless it is already stored and therefore a duplicate or a conflict.
+ * - The trace is too large. Such a trace is rejected, unless it is already stored and therefore a duplicate or a
+ *   conflict.
  * - The trace is restored. A repeated import would find all its traces stored.
  * - The trace comes from an export without the root span. Other spans of the trace have often arrived before.
  */

@@ -76,7 +76,8 @@ export class Queue<T extends Queued> {
         bytes += operation.bytes
       } else {
         left.push(operation)
-        // Once an operation does not fit, later operations of its group must not overtake it.
+        // Once an operation does not fit into the batch, later operations of the same group must not overtake that
+        // operation.
         isFull ||= fits
       }
     }

@@ -1,8 +1,8 @@
 /**
  * Remembers recently recorded bodies of POST /api/v1/traces by digest. A client that got no response sends the same
- * bytes again, and the digest identifies their trace without preparing the body. The database is queried for whether
- * the trace is still stored as recorded, so that a trace deleted in the meantime is recorded again. Bodies are digested
- * only while resends arrive; the write path detects the first resend after a quiet period.
+ * bytes again. Their digest identifies the trace, so the body need not be prepared again. The database is queried for
+ * whether the trace is still stored as recorded, so that a trace deleted in the meantime is recorded again. Bodies are
+ * digested only while resends arrive; the write path detects the first resend after a quiet period.
  */
 import { hash } from 'node:crypto'
 import type { Pool } from '../database/pool.ts'
@@ -27,14 +27,14 @@ interface Waiting extends TraceKey {
 
 /**
  * Minimum number of recent bodies to remember. At most twice this number are remembered, in a few MB of memory. Under
- * full load, they cover the last few seconds.
+ * full load, the remembered bodies cover the last few seconds.
  */
 export const LEAST_BODIES = 16_384
 /** Larger bodies are not digested, because that would block the main thread for too long. */
 export const MAX_BYTES = 256 * 1024
 /**
- * Number of bodies digested after each resend. Digesting breaks even at 3 resends per 100 bodies
- * (test/bench/RESULTS.md, "Resends") and stops while resends are rare.
+ * Number of bodies digested after each resend. Digesting pays off from 3 resends per 100 bodies (test/bench/RESULTS.md,
+ * "Resends"), and stops while resends are rare.
  */
 export const DIGESTS_PER_RESEND = 100
 

@@ -1,9 +1,9 @@
 /**
  * Caches the states of running traces that this process recorded, so that appends and ends need not read the database.
  *
- * A cached state may be stale: another request may have patched, scored or deleted the trace, or another process may
- * have added to it. The cache therefore decides only writes, never refusals or duplicates, and PostgreSQL rolls back a
- * write unless the trace still has the cached version.
+ * A cached state may be stale, because another request may have patched, scored or deleted the trace, or another
+ * process may have added spans to the trace. The cache therefore decides only writes, never refusals or duplicates, and
+ * PostgreSQL rolls back a write unless the trace still has the cached version.
  */
 import type { KeptState } from '../trace/states/state-after.ts'
 

@@ -74,8 +74,9 @@ export interface PriceSource {
  */
 const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
 /**
- * Maximum total size of the bodies that are being prepared or waiting to be written. Rows take several times their
- * body's memory, so further bodies wait unprepared. The bound is twice the size of two full batches.
+ * Maximum total size of the bodies that are being prepared or waiting to be written. Rows take several times as much
+ * memory as the body they come from, so further bodies wait unprepared. The bound is twice the size of two full
+ * batches.
  */
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024
 /** The outcome of one line of an export file. */
@@ -85,7 +86,7 @@ type Done = Exclude<Decision, { type: 'refused' }>
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 
 export class WritePath implements Ingest {
-  /** Worker threads, closed with the write path. */
+  /** Worker threads. Closing the write path closes the threads. */
   readonly threads: FairThreads
   readonly #admission = new Admission(PENDING)
   readonly #packing = new Packing(this.#admission)
@@ -252,7 +253,8 @@ export class WritePath implements Ingest {
 
   /**
    * Waits for memory for a body's rows, prepares the body, and frees the memory when `write` is done. A large body
-   * reserves no memory: it is cut into portions that wait separately, or has a single span that is mostly cut off.
+   * reserves no memory, because it is either cut into portions that wait separately, or consists of one huge span, most
+   * of which is cut off.
    */
   async #whenReady<T>(
     operation: TaskName,

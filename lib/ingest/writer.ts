@@ -4,8 +4,8 @@
  * (lib/store/write/copy-batch.ts), and answers the operations.
  *
  * PostgreSQL rolls back the transaction if a stored trace is not in the assumed state. The lane then reads the whole
- * batch's states and decides again. Resends come in bursts, so the lane also reads the states of the next few batches
- * before writing them.
+ * batch's states and decides again. Resends come in bursts, so the lane also reads the stored states for the next few
+ * batches before writing.
  *
  * If the connection breaks during a write, the lane cannot know whether PostgreSQL committed it. Every write therefore
  * puts a unique number into the trace's row, and the lane reads the row to find out.
@@ -55,7 +55,10 @@ import type { StateCache } from './state-cache.ts'
 /** Returns an unanswered operation to the queue, immediately or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
 
-/** Maximum time spent checking for a lost write's outcome. After that, the client is asked to resend the request. */
+/**
+ * Maximum time spent finding out the outcome of a write whose connection broke. After that, the client is asked to
+ * resend the request.
+ */
 const LOST_LIMIT_MS = 5000
 /** Pause before each check. */
 const PAUSE_MS = 50
@@ -312,8 +315,8 @@ export class Writer {
   }
 
   /**
-   * Answers an operation whose row count differs from its decision's span count. Only a bug causes a mismatch, and
-   * writing it would acknowledge spans that are then lost. Exporters retry after a 503.
+   * Answers an operation whose row count differs from its decision's span count. Only a bug causes a mismatch. Writing
+   * the operation anyway would acknowledge spans that are then lost. Exporters retry after a 503.
    */
   #refuseShort({ projectId, traceId, operation, reject }: Pending, spans: number, rows: SpanRows | undefined): void {
     const fault = new Error(
@@ -399,7 +402,7 @@ export class Writer {
     this.#again(pending, pauseMs)
   }
 
-  /** Answers operations affected by this error, or returns them to the queue. */
+  /** Answers the operations affected by an error, or returns the operations to the queue. */
   async fail(batch: readonly Pending[], error: unknown, route = BY_ADDRESS): Promise<void> {
     const failure = classifyFailure(error)
     if (failure === 'retry' || isUniqueViolation(error)) {

@@ -39,7 +39,7 @@ export interface DescribedOrigin {
 }
 
 const MODELS = namesOf(dialect => dialect.model)
-/** Kinds of spans whose `model` is the model that they called. */
+/** Kinds of spans whose `model` is the model that the span called. */
 const CALL_KINDS: ReadonlySet<string> = new Set(['llm', 'embedding', 'agent'])
 const CALL_MODELS = namesOf(dialect => dialect.callModel)
 const ANY_MODEL = groupOf([...MODELS, ...CALL_MODELS])
@@ -152,7 +152,7 @@ export function readNeed(span: OtlpSpan, { sender }: DescribedOrigin): Needed {
   }
 }
 
-/** Describes the OTLP fields other than attributes, including the span's own name if another name replaced it. */
+/** Describes the OTLP fields other than attributes. Includes the span's own name if another name was used instead. */
 function describeSpan(span: OtlpSpan, name: string): Member[] {
   const { events, links, startMicros, endMicros } = span
   const more: [string, Json][] = []

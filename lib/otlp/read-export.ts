@@ -190,7 +190,7 @@ class Starts {
 const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 
-/** Returns the reason why a span's ids or times are invalid, or undefined if they are valid. */
+/** Returns the reason why a span's ids or times are invalid, or undefined if all are valid. */
 function faultOf(span: SpanIdentity, lastEventMicros: number): Reason | undefined {
   if (!TRACE_ID.test(span.traceId) || !SPAN_ID.test(span.spanId)) return 'no_ids'
   if (span.parentSpanId !== '' && !/^[0-9a-f]{16}$/.test(span.parentSpanId)) return 'bad_parent'

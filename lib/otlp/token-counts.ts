@@ -28,7 +28,7 @@ export const addCounts = (...counts: readonly number[]): number =>
 /**
  * Returns input, output and total, with all parts included. Parts larger than the stated whole were not included in
  * that whole and are added. For smaller parts, the stated total shows whether the whole includes them; if the total
- * does not show it, they count as included. A total that contradicts input plus output is replaced by their sum.
+ * does not show this, the parts count as included. A total that contradicts input plus output is replaced by their sum.
  */
 export function wholesOf(stated: Wholes, inputParts: number, outputParts: number): Wholes {
   const { inputTokens: input, outputTokens: output, totalTokens: total } = stated

@@ -92,8 +92,8 @@ function nested(details: Details, name: string): Json {
 }
 
 /**
- * Returns the keys of the parts. Only parts of Langfuse's `input` and `output` have prefixed keys; other totals list
- * their parts in a nested object.
+ * Returns the keys of the parts. Only the parts of Langfuse's `input` and `output` have prefixed keys. With other names
+ * for the totals, the parts are in a nested object.
  */
 function partsOf(details: Details, whole: 'input' | 'output', wholes: readonly string[]): readonly string[] {
   if (!Object.hasOwn(details, whole) && wholes.some(name => Object.hasOwn(details, name))) return []

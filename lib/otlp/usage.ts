@@ -69,8 +69,8 @@ export function readTokens(fields: Fields): SpanTokens {
 }
 
 /**
- * Adds counts that exclude the cached tokens to `counts` if no other name states them. Returns any one of these counts,
- * or undefined if the span has none of them.
+ * Adds counts that exclude cached tokens to `counts`, unless other names have supplied counts. Returns any one of these
+ * counts, or undefined if the span has none of them.
  */
 function readNetCounts(fields: Fields, counts: Mutable<StatedCounts>): number | undefined {
   if (counts.inputTokens !== undefined && counts.outputTokens !== undefined) return undefined

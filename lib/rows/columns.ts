@@ -212,7 +212,7 @@ const DONE_COLUMNS = [
 
 export const END_COLUMNS = [...DONE_COLUMNS, column('end_hash', 'bytea'), column('sets_metadata', 'boolean')] as const
 
-/** Columns that a growth sets. New OpenTelemetry spans can change nearly every field of their trace. */
+/** Columns that a growth sets. New OpenTelemetry spans can change nearly every field of a trace. */
 export const GROWTH_COLUMNS = [
   ...DONE_COLUMNS,
   column('started_at', 'timestamptz'),

@@ -1,6 +1,6 @@
 /**
- * Renders COPY rows for a new trace, added spans, and a changed trace's tags. Fields known only when a row is written,
- * such as the project and the trace's number, stay blank until lib/store/write/copy-batch.ts fills them in.
+ * Renders COPY rows for a new trace, added spans, and a changed trace's tags. Some fields are known only when a row is
+ * written, such as the project and the trace's number. lib/store/write/copy-batch.ts fills in these fields.
  *
  * If `hurries` is set, only texts that PostgreSQL would otherwise compress are packed (lib/rows/packed-texts.ts).
  */
@@ -178,8 +178,8 @@ function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] 
 }
 
 /**
- * Picks the rows of `added` from the rows of all `heads`. Packed spans can be read only together, so the picked rows
- * contain unpacked texts. The texts of the spans in `cut` are cut.
+ * Copies the rows of the spans in `added` from the rows of all `heads`. Packed spans can be read only as a group, so
+ * the copied rows contain unpacked texts. The texts of the spans in `cut` are cut.
  */
 export function pickRows(
   all: SpanRows,

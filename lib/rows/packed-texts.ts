@@ -3,13 +3,14 @@
  * repeat earlier messages, and a block stores repeated text once. A single span is often too short for PostgreSQL to
  * compress.
  *
- * A block is compressed with Brotli (RFC 7932). It contains five fields in COPY format (lib/rows/copy-format.ts) for
- * each span: id, input, output, attributes and events. The compressed bytes are split into slices of equal length, one
- * for the `packed` column of each span row. A slice begins with its number (2 bytes) and the first span's id (8 bytes),
- * which identifies the group.
+ * A block is compressed with Brotli (RFC 7932). For each span, the block contains five fields in COPY format
+ * (lib/rows/copy-format.ts): id, input, output, attributes and events. The compressed bytes are split into slices of
+ * equal length, one for the `packed` column of each span row. A slice begins with its number (2 bytes) and the first
+ * span's id (8 bytes), which identifies the group.
  *
- * Slices avoid long values, which PostgreSQL moves out of their rows at the cost of CPU time (test/bench/RESULTS.md,
- * "Packed texts"). If even slices would be too long for a row, the block is stored as a single slice.
+ * Splitting the block avoids long values, which PostgreSQL would store outside the row at the cost of CPU time
+ * (test/bench/RESULTS.md, "Packed texts"). If even slices would be too long for a row, the block is stored as a single
+ * slice.
  */
 import { promisify } from 'node:util'
 import { brotliCompressSync, brotliDecompress, brotliDecompressSync, constants } from 'node:zlib'

@@ -4,7 +4,7 @@
  *
  * The sentence comes from a custom walk over the schema that stops at the first error. typebox's Errors() checks the
  * whole value and takes far too long for a large array of invalid items (test/bench/RESULTS.md, "Wrong bodies"). The
- * walk supports only the keywords that lib/schema uses. A test compares it with the compiled check.
+ * walk supports only the keywords that lib/schema uses. A test compares the walk's results with the compiled check's.
  */
 import { LosslessNumber } from 'lossless-json'
 import type { Static, TSchema } from 'typebox'
@@ -14,8 +14,8 @@ import { tagOf } from './variants.ts'
 
 export interface Checker<T> {
   /**
-   * Checks a value. `exact` is the value with a LosslessNumber for each number not spelled as JavaScript writes it.
-   * Rules apply to numbers as written: 1.00000000000000000001 is not an integer, although its double is.
+   * Checks a value. `exact` is the value with a LosslessNumber for each number whose spelling differs from
+   * JavaScript's. Rules apply to numbers as written: 1.00000000000000000001 is not an integer, although its double is.
    */
   check(value: unknown, exact?: unknown): value is T
   /**

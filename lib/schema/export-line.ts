@@ -77,7 +77,7 @@ export const ExportLine = closed({
       spanUsage: Type.Optional(Type.Object({})),
       /** The end body's hash, if the trace was streamed. */
       endHash: Type.Optional(Hash),
-      /** Ranks of the trace's fields, if OpenTelemetry recorded it (lib/trace/states/gathered.ts). */
+      /** Ranks of the trace's fields, if OpenTelemetry recorded the trace (lib/trace/states/gathered.ts). */
       ranks: Type.Optional(Type.Object({})),
       /** Hashes of the spans whose texts were cut, as sent, by span id (lib/trace/states/cut-texts.ts). */
       spanHashes: Type.Optional(Type.Object({})),

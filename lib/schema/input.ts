@@ -14,7 +14,7 @@ export const MAX_EVENTS = 50
 export const MAX_NAME = 500
 export const MAX_TEXT = 200
 export const MAX_TAG = 64
-/** Maximum number of scores per trace (specification, section 8). A trace's detail shows all of them. */
+/** Maximum number of scores per trace (specification, section 8). The trace detail shows all scores. */
 export const MAX_SCORES = 100
 /** Maximum size of a request body, in decoded bytes. */
 export const MAX_BODY_BYTES = 2_097_152

@@ -1,6 +1,6 @@
 /**
- * Schemas of OTLP exports in JSON. They describe only the outermost fields. OpenTelemetry defines the rest, and fields
- * that later protocol versions add are ignored.
+ * Schemas of OTLP exports in JSON. The schemas describe only the outermost fields. OpenTelemetry defines the rest, and
+ * fields that later protocol versions add are ignored.
  */
 import Type from 'typebox'
 

@@ -1,6 +1,6 @@
 /**
- * Prices that operators set for models, in US dollars per million tokens. This module imports no schemas, because
- * commands load it.
+ * Prices that operators set for models, in US dollars per million tokens. This module imports no schema library,
+ * because commands load the module.
  */
 
 /** A model's name, as stated in spans. */

@@ -15,8 +15,8 @@ import { makeReady, type Ready, type ReadyResult, type ReadyTask, type TaskName 
 import { makeHeaps, readHeap } from './thread-heaps.ts'
 
 /**
- * Bodies up to this size are prepared on the main thread, because preparing them costs too little to justify a transfer
- * to another thread (test/bench/RESULTS.md, "Worker threads").
+ * Bodies up to this size are prepared on the main thread, because preparing small bodies costs too little to justify a
+ * transfer to another thread (test/bench/RESULTS.md, "Worker threads").
  */
 export const INLINE_BYTES = 4096
 /**
@@ -26,7 +26,7 @@ export const INLINE_BYTES = 4096
  */
 const GROUP_BYTES = 160 * 1024
 
-/** Bodies on their way to a thread, concatenated in `bytes`. The arrays have one element per body. */
+/** Bodies being sent to a thread, concatenated in `bytes`. The arrays have one element per body. */
 export interface BodyGroup {
   readonly operations: readonly TaskName[]
   readonly environments: readonly (string | null)[]
@@ -78,7 +78,7 @@ export class BodyThreads {
       filename: new URL('../../workers/make-ready.js', import.meta.url).href,
       workerData: this.#heaps,
       resourceLimits: { maxOldGenerationSizeMb: heapMiB },
-      // Threads start on demand, because a start costs much CPU time and many services never need a thread.
+      // Threads start on demand, because starting one costs much CPU time and many services never need a thread.
       minThreads: 0,
       // Request admission already bounds the queue.
       maxQueue: Number.POSITIVE_INFINITY,

@@ -1,6 +1,6 @@
 /**
  * Sends an export's spans from a worker thread to the main thread as bytes, because objects are slow to transfer. The
- * main thread reads the spans only if their trace is already stored. Input and output are read from the spans' rows.
+ * main thread decodes the spans only if the trace is already stored. Input and output are read from the spans' rows.
  */
 
 import { CopyWriter, readField } from '../rows/copy-format.ts'
@@ -11,7 +11,9 @@ import type { GatheredSpan, SpanHints } from '../trace/states/gathered.ts'
 
 export interface SpansToGather {
   readonly spans: readonly GatheredSpan[]
-  /** The spans that have rows in `first`. Spans without a row would not get a slot in a stored trace either. */
+  /**
+   * The spans that have rows in ReadySpans' `first` record. Spans without a row get no slot in any stored trace either.
+   */
   readonly storable: readonly GatheredSpan[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * Facts about a model call that have no field of their own. These details are stored with the span as JSON. They are
- * not part of the span's hash, because they derive from the span's attributes and from prices.
+ * Facts about a model call that have no field of their own. These details are stored with the span as JSON. The details
+ * are not part of the span's hash, because they derive from the span's attributes and from prices.
  */
 export interface CallDetails {
   /** The provider's response id, which shows that two spans report the same call. */

@@ -1,6 +1,6 @@
 /** Parses environment labels (specification 2.10), which are lower-case slugs. Two names are reserved. */
 
-/** Environment stored with a trace whose key has no environment. Responses show it as null. */
+/** Environment stored with a trace whose key has no environment. Responses show null instead. */
 export const UNASSIGNED = 'unassigned'
 
 // The label is tested before folding because some other letters, such as the Kelvin sign, fold to a–z.

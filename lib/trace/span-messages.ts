@@ -1,7 +1,7 @@
 /**
  * Joins spans with data that arrived separately as log records: messages of model calls, events, and token counts and
- * costs of coding agents' calls. A span shows a record's input, output, tokens and cost only if it was sent without
- * them.
+ * costs of coding agents' calls. A record's input, output, tokens and cost are shown only on a span that was sent
+ * without the value in question.
  */
 import { MAX_EVENTS } from '../schema/input.ts'
 import { isBefore } from './timestamp.ts'

@@ -3,10 +3,10 @@
  * two libraries may report one call, and agents repeat their calls' totals.
  *
  * A stated number counts unless another span restates it:
- * - An outer call restates the calls inside it, unless they have different response ids, or one is an embedding and the
- *   other is not. A call also restates the agent, chain and custom spans inside it.
- * - Calls restate the other spans around them. If a span has no calls inside it, the larger number counts: the span's
- *   own, or the sum of the spans below it.
+ * - An outer call restates the calls inside it, unless the two calls have different response ids, or one is an
+ *   embedding and the other is not. A call also restates the agent, chain and custom spans inside it.
+ * - Calls restate the spans around the calls, except those that the first rule covers. If a span has no calls inside
+ *   it, the larger number counts: the span's own, or the sum of the spans below it.
  * - Two calls are one call if they overlap and have the same response id, or if they are siblings with the same model
  *   and usage and one runs inside the other.
  *
@@ -337,9 +337,9 @@ function sumCounts(spans: readonly SpanUsage[], of: (span: SpanUsage) => number 
 }
 
 /**
- * Returns the correctly rounded sum of finite, non-negative numbers, which does not depend on their order; null for an
- * empty list. Returns the largest double if the sum is larger. The method is grow-expansion from J. R. Shewchuk,
- * "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric Predicates", 1997.
+ * Returns the correctly rounded sum of finite, non-negative numbers, or null for an empty list. The sum does not depend
+ * on the numbers' order. Returns the largest double if the sum is larger. The method is grow-expansion from J. R.
+ * Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric Predicates", 1997.
  */
 export function sumExactly(values: readonly number[]): number | null {
   if (values.length === 0) return null

@@ -46,7 +46,7 @@ interface Field {
   value: Json
 }
 
-/** A string that can be cut, and a function that replaces it. */
+/** A string that can be cut, and a function that replaces the string. */
 interface Piece {
   readonly place: string
   readonly text: string

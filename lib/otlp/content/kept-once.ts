@@ -36,7 +36,7 @@ function collect(value: Json, into: Set<string>): void {
   }
 }
 
-/** Returns the value itself if it contains no known string. */
+/** Returns the same object if the value contains no known string. */
 function replaceKnown(value: Json, known: ReadonlySet<string>): Json {
   if (typeof value === 'string') return known.has(value) ? NOTE : value
   if (typeof value !== 'object' || value === null || value instanceof LosslessNumber) return value

@@ -1,4 +1,4 @@
-/** OpenTelemetry's conventions for generative AI. Older names are included, because libraries keep sending them. */
+/** OpenTelemetry's conventions for generative AI. Older names are included, because some libraries still send them. */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { isSameSystem, systemMessage } from '../content/system-message.ts'
 import { type AttributeSource, composed, type Dialect, indexed, kindBy, loose, structured } from '../dialect.ts'
@@ -83,7 +83,10 @@ export const genAi: Dialect = {
   }
 }
 
-/** Returns the input messages, or undefined for an empty list, which Semantic Kernel sends when it has no messages. */
+/**
+ * Returns the input messages. Returns undefined for an empty list, which Semantic Kernel sends if there are no
+ * messages.
+ */
 function readInput(fields: Fields): Json {
   const messages = fields.find(['gen_ai.input.messages'])
   const list = messages && readForm(messages.value, 'json')

@@ -1,6 +1,6 @@
 /**
- * Langfuse's SDKs. They set an observation's attributes on the observation's own span, and a trace's attributes on any
- * span of the trace.
+ * Langfuse's SDKs. The SDKs set an observation's attributes on the observation's own span, and a trace's attributes on
+ * any span of the trace.
  */
 import { type Dialect, kindBy, structured } from '../dialect.ts'
 

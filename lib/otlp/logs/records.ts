@@ -37,8 +37,8 @@ export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
     if (agent !== undefined) {
       if (agent.row !== undefined) messages.push(agent.row)
       if (agent.step !== undefined) steps.push(agent.step)
-      // A step holds its record's attributes. The event keeps them on the span that the record names, in case a span
-      // replaces the step.
+      // A step holds its record's attributes. If the record names a span, an event keeps the attributes there, in case
+      // a real span replaces the step.
       const named = namesSpan(record)
       if (named || agent.step === undefined)
         events.push(named ? eventOf(record, nameOfRecord(record), place, agent.taken) : eventAt(record, place, agent))

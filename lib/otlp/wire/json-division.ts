@@ -1,6 +1,6 @@
 /**
- * Finds the spans in a large JSON export, so that they can be parsed one at a time. Parsing all at once would take
- * several times the memory of the JSON text.
+ * Finds the spans in a large JSON export, so that spans can be parsed one at a time. Parsing the whole export at once
+ * would take several times as much memory as the JSON text.
  */
 import { Refusal } from '../../errors.ts'
 import type { ByteRange } from './request.ts'

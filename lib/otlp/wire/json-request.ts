@@ -1,8 +1,8 @@
 /**
  * Reads OTLP's JSON encoding, which differs from protobuf's JSON mapping: ids are hexadecimal, and 64-bit numbers may
- * be numbers or decimal strings. OTLP requires names in lowerCamelCase. Names in snake_case are read too, because
- * protobuf libraries can write them. Unknown fields are ignored, as the protocol requires. A value with the wrong type
- * causes the whole request to be rejected.
+ * be numbers or decimal strings. OTLP requires names in lowerCamelCase. Names in snake_case are accepted too, because
+ * protobuf libraries can write JSON with such names. Unknown fields are ignored, as the protocol requires. A value with
+ * the wrong type causes the whole request to be rejected.
  */
 import { Refusal } from '../../errors.ts'
 import { MAX_EXPORT_VALUES } from '../../schema/otlp.ts'
@@ -74,7 +74,7 @@ function checkJson(bytes: Uint8Array, ranges: ByteRanges): void {
   }
 }
 
-/** Reads spans by byte range. The caller must have validated the spans by reading them once. */
+/** Reads spans by byte range. The caller must have validated every span by reading it once. */
 export function readJsonSpans(bytes: Uint8Array, ranges: ByteRanges): SentSpans {
   startParts()
   return new SlicedJsonSpans(bytes, ranges, 'spans')
@@ -168,7 +168,7 @@ class ParsedJsonSpans extends JsonSpans {
 class SlicedJsonSpans extends JsonSpans implements DivisibleSpans {
   readonly #bytes: Uint8Array
   readonly #ranges: ByteRanges
-  /** The most recently parsed span. It is cached because a span's head is often read right before the whole span. */
+  /** The most recently parsed span. Cached, because a span's head is often read right before the whole span. */
   #index = -1
   #value: unknown
 

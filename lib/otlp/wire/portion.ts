@@ -2,7 +2,7 @@
  * Cuts a large export into portions. Each portion is prepared and written like a small export, so a large request does
  * not delay other requests or use many times its own size in memory (test/bench/RESULTS.md, "Large exports").
  *
- * Until a portion is written, it only refers to byte ranges in the request. The spans' bytes are copied at that point,
+ * Until it is written, a portion only refers to byte ranges in the request. The spans' bytes are copied at that point,
  * so memory holds a large request only once.
  */
 import { deserialize, serialize } from 'node:v8'
@@ -36,7 +36,10 @@ export interface Portion {
 
 interface Run {
   readonly from: DescribedOrigin
-  /** `from` with numbers in the former form, if that form differs. The spans keep their numbers as sent. */
+  /**
+   * The origin with numbers in the former form, if that form differs from the current form. The spans keep their
+   * numbers as sent.
+   */
   readonly formerFrom?: DescribedOrigin | undefined
   readonly ranges: readonly ByteRange[]
   /** Start times of the spans that were sent without a start, by the span's index in `ranges`. */

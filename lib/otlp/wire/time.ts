@@ -21,7 +21,7 @@ export function microsOfInt64(nanos: Int64): number {
 /** Converts nanoseconds in decimal digits to microseconds, rounding down. */
 export const microsOfText = (nanos: string): number => (nanos.length > 3 ? Number(nanos.slice(0, -3)) : 0)
 
-/** Returns the integer as a number if a double can represent it exactly, otherwise as a LosslessNumber. */
+/** Returns a number if a double represents the integer exactly, and a LosslessNumber otherwise. */
 export function integerOf(value: Int64): Json {
   if (typeof value === 'number') return value
   // The sign is in the high half, so common small numbers need no BigInt.

@@ -1,4 +1,7 @@
-/** Removes insignificant white space from JSON. Many clients send it, and the fast reader accepts only compact JSON. */
+/**
+ * Removes insignificant white space from JSON. Many clients send white space, but the fast reader accepts only compact
+ * JSON.
+ */
 import { pastString } from './exact-json.ts'
 
 const QUOTE = 34

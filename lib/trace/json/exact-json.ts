@@ -64,7 +64,9 @@ export function pastString(text: string, open: number): number {
 /** Whether JavaScript spells the number like `literal`, unlike 1.0, -0, 1E2 and 1e400. */
 const isWrittenSo = (literal: string): boolean => String(Number(literal)) === literal
 
-/** Converts a LosslessNumber to a plain number if a double represents it exactly. Returns other values unchanged. */
+/**
+ * Converts a LosslessNumber to a plain number if a double represents the value exactly. Returns other values unchanged.
+ */
 export function plainNumber(value: Json): Json {
   return value instanceof LosslessNumber && isHeld(value.value) ? Number(value.value) : value
 }

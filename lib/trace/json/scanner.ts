@@ -79,7 +79,7 @@ export class Scanner {
     this.#escapedAt = -1
   }
 
-  /** Checks that the whole text was scanned, and releases it. */
+  /** Checks that the whole text was scanned, and releases the text. */
   end(): void {
     if (this.at !== this.text.length) throw NOT_PLAIN
     this.text = ''

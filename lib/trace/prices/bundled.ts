@@ -102,8 +102,8 @@ const load = createRequire(import.meta.url)
 let library: Package | undefined
 
 /**
- * Looks up a model. The list has no prices for a provider that it does not contain, even for a known model, because
- * such a provider may be the user's own machine.
+ * Looks up a model. For a provider that the list does not contain, no prices apply, even if the list contains the
+ * model. Such a provider may be the user's own machine.
  */
 function lookUp(provider: string | null, model: string): BundledModel | null {
   library ??= load('@pydantic/genai-prices') as Package

@@ -24,7 +24,10 @@ export interface Priced {
 /** Sources of prices. */
 export interface PriceSources {
   readonly own: readonly OwnPrice[]
-  /** Whether the bundled prices may be loaded on this thread. Without them, an unknown model throws PricesElsewhere. */
+  /**
+   * Whether the bundled prices may be loaded on this thread. If not, a model that this thread does not know throws
+   * PricesElsewhere.
+   */
   readonly mayLoad: boolean
 }
 

@@ -1,4 +1,7 @@
-/** Prices that operators set, for one project or for all projects. They take precedence over bundled prices. */
+/**
+ * Prices that operators set, for one project or for all projects. Operators' prices take precedence over bundled
+ * prices.
+ */
 import { isBefore } from '../timestamp.ts'
 import type { TokenPrices } from './token-prices.ts'
 

@@ -35,7 +35,7 @@ const DIGITS = 12
 
 export function priceTokens(prices: TokenPrices, tokens: CallTokens): number {
   const { output, cacheRead, cacheWrite } = tokens
-  // If the cached tokens exceed the input, the input was counted without them.
+  // If the cached tokens exceed the input, the input count excludes cached tokens.
   const input = Math.max(tokens.input, cacheRead + cacheWrite)
   const reasoning = Math.min(tokens.reasoning, output)
   const sum = (rate: Rate | undefined, count: number) => (count === 0 ? 0 : priceAt(rate ?? 0, input) * count)

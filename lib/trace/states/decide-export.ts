@@ -1,7 +1,7 @@
 /**
  * Decides how an export's spans change one trace. OpenTelemetry sends no end message and delivers spans in any order,
  * and exporters resend whole exports, so an identical stored span is a duplicate. Every span that can be stored is
- * stored. Spans that cannot be stored are counted and reported. They do not fail the export, because no exporter would
+ * stored. Spans that cannot be stored are counted and reported. The export does not fail, because no exporter would
  * resend such spans in another form.
  */
 

@@ -3,7 +3,7 @@
  *
  * The line and the stored trace are two states of one trace. A trace only grows: it gains spans and scores, ends once,
  * receives metadata patches at increasing times, and takes its OpenTelemetry fields from better spans. One state is
- * therefore later than another if it has everything that the other state has.
+ * therefore later than another if it has everything that the other state has, and more.
  *
  * A later line advances the stored trace to the line's state. An earlier line changes nothing. If each state lacks
  * something that the other has, or if the states disagree, the states contradict each other. The restore then reports
@@ -39,7 +39,7 @@ export interface CopyState {
   readonly metadataUpdatedAt: string | null
   /** Ranks of the trace's fields. Unset unless OpenTelemetry recorded the trace. */
   readonly ranks: Ranks | undefined
-  /** Whether costs of the spans were computed from their tokens. */
+  /** Whether any span's cost was computed from its tokens. */
   readonly hasComputedCosts: boolean
   readonly scores: readonly PastScore[]
 }
@@ -206,7 +206,8 @@ function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, 
     ahead: isAhead(sent[field], stored[field]),
     behind: isAhead(stored[field], sent[field])
   }))
-  // Versions up to 1.0.0-rc.1 wrote no END rank and took the start from the root, which may start later than others.
+  // Versions up to 1.0.0-rc.1 wrote no END rank and took the trace's start from the root, which may start later than
+  // other spans.
   const isFormer = [stored, sent].some(all => all.times !== undefined && all[END] === undefined)
   const start = {
     what: 'an earlier start',

@@ -54,7 +54,7 @@ export interface TraceState extends UsageFields {
   readonly outputBytes: number
   /** Hashes, by span id, of the operation's spans that are already stored. */
   readonly spanHashes: ReadonlyMap<string, string>
-  /** Whether OpenTelemetry recorded the trace. If so, no other route can extend or end it. */
+  /** Whether OpenTelemetry recorded the trace. If so, no other route can extend or end the trace. */
   readonly isGathered: boolean
   /** Used only by exports. */
   readonly gathered: GatheredState | undefined

@@ -302,9 +302,9 @@ interface Free {
 }
 
 /**
- * Fits input, output and metadata into one document. If they are too large, drops the output, or else the input, or
- * else both, and then new metadata keys. The same rule applies to stored and new values, so that arrival order does not
- * matter. The spans keep their values.
+ * Fits input, output and metadata into one document. If the document is too large, drops the output; if that does not
+ * suffice, the input instead; then both, and finally new metadata keys. The same rule applies to stored and new values,
+ * so that arrival order does not matter. The spans keep their values.
  */
 function fit(
   traceId: string,

@@ -75,7 +75,7 @@ export function isEndText(text: string): boolean {
   }
 }
 
-/** Adds a note to the metadata that the trace was completed because it was idle, or removes that note. */
+/** Adds a note to the metadata saying that the trace was completed because it was idle, or removes that note. */
 export function markEnd(metadata: string | null, ranks: Ranks, end: IdleEnd | undefined): string | null {
   return ranks[IDLE] === undefined ? metadata : setMark(metadata, 'completed', end === undefined ? undefined : IDLE)
 }

@@ -9,8 +9,8 @@ import { type GatheredSpan, type GatheredState, PROCESS_ROOT } from './gathered.
  * The order in which an export's spans get slots. Spans earlier in this order must leave fewer slots free. `ready.ts`
  * renders rows only for spans that get a slot in an empty trace, which is sufficient. Proof: let a trace have n spans,
  * d of them from this export. New spans get slots in order of need, at most L - n of them, where L is the number of
- * slots open to their need. Because d <= n, each is among the first L spans of the whole export, so it also gets a slot
- * in an empty trace. Neither the order nor L may depend on stored spans.
+ * slots open to spans with the same need. Because d <= n, each of these spans is among the first L spans of the whole
+ * export, and therefore also gets a slot in an empty trace. Neither the order nor L may depend on stored spans.
  */
 const NEEDS = ['root', 'failed', 'called', 'plain'] as const
 type Need = (typeof NEEDS)[number]
@@ -42,7 +42,7 @@ export function inNeedOrder<T>(spans: readonly T[], of: (span: T) => Needed): T[
 /** Whether a span is a root, which is a span without a parent (lib/otlp/trace-hints.ts). */
 const isRoot = ({ parentId }: { readonly parentId: string | null }): boolean => parentId === null
 
-/** A process's first span ranks like a failed span: the trace takes its fields from it until a root arrives. */
+/** A process's first span ranks like a failed span: until a root arrives, the trace takes its fields from that span. */
 const neededOf = (span: GatheredSpan): Needed => ({
   isRoot: isRoot(span),
   failed: span.status === 'error' || span.hints.level === PROCESS_ROOT,

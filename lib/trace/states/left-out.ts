@@ -1,6 +1,6 @@
 /**
- * Remembers spans without a slot in a gathered trace, among the trace's ranks. Their usage and failures keep the
- * trace's sums correct, and their ids keep resent spans from counting twice.
+ * Remembers spans without a slot in a gathered trace, among the trace's ranks. The remembered usage and failures keep
+ * the trace's sums correct, and the remembered ids keep resent spans from counting twice.
  */
 import type { StepMark } from '../call-details.ts'
 import type { SpanUsage } from '../span-usage.ts'
