@@ -17,7 +17,7 @@ export interface CopyServer {
 export class Copier implements Holder {
   readonly #open: () => Promise<CopyConnection>
   readonly #limit: ConnectionLimit
-  /** The project_totals row in which this lane counts. Each lane has its own row. */
+  /** The project_totals row that this lane updates. Each lane has its own row. */
   readonly #slot: number
   readonly #batches: CopyBatches
   readonly #givenUp = new WeakSet<CopyConnection>()

@@ -26,7 +26,7 @@ export interface LaneOptions {
   readonly onBatch: (batch: readonly Pending[], ms: number, isTried: boolean) => void
 }
 
-/** Bounds of one batch, in body bytes. Larger batches gain nothing (test/bench/RESULTS.md, "Size of batches"). */
+/** Bounds for one batch, in body bytes. Larger batches gain nothing (test/bench/RESULTS.md, "Size of batches"). */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
  * Operations that arrive while a lane is writing wait for that lane's next batch, which saves commits. Another lane
@@ -47,12 +47,12 @@ const STATEMENT_TIMEOUT_MS = 30_000
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
 /**
  * Maximum wait for tables that are being moved (lib/ingest/writer.ts). Other locks are held no longer than a commit
- * takes, and a batch that times out waiting for one is also retried.
+ * takes. A batch that times out waiting for such a lock is retried too.
  */
 const HOME_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
 /**
- * Number of project_totals rows (slots) for lanes, excluding slot 0. Each lane counts in its own slot, so that no lane
- * waits for another lane's row lock.
+ * Number of project_totals rows (slots) for lanes, excluding slot 0. Each lane updates its own slot, so no lane waits
+ * for another lane's row lock.
  */
 const SLOTS = 62
 /** Minimum interval between log lines for the same cause while the database rejects every batch. */
@@ -149,8 +149,8 @@ export class Lanes {
   }
 
   /**
-   * Whether runnable operations should wait for a busy lane. If so, a timer rechecks once the lane has written for
-   * GATHER.ms.
+   * Whether runnable operations should wait for a busy lane. If so, a timer checks again once that lane has been
+   * writing for GATHER.ms.
    */
   #waitForLane(): boolean {
     if (this.#began.size === 0 || this.#queue.runnable >= GATHER.operations) return false

@@ -84,7 +84,7 @@ function detailOf(operation: Operation): Look['detail'] {
  *
  * - The trace is too large. Such a trace is rejected, unless it is already stored and therefore a duplicate or a
  *   conflict.
- * - The trace is restored. A repeated import would find all its traces stored.
+ * - The trace is restored. In a repeated import, all traces are stored already.
  * - The trace comes from an export without the root span. Other spans of the trace have often arrived before.
  */
 export function needsLook(operation: Operation): boolean {

@@ -1,8 +1,8 @@
 /**
  * Remembers recently recorded bodies of POST /api/v1/traces by digest. A client that got no response sends the same
- * bytes again. Their digest identifies the trace, so the body need not be prepared again. The database is queried for
- * whether the trace is still stored as recorded, so that a trace deleted in the meantime is recorded again. Bodies are
- * digested only while resends arrive; the write path detects the first resend after a quiet period.
+ * bytes again. Their digest identifies the trace, so the body need not be prepared again. A database query checks that
+ * the trace is still stored as recorded, so that a trace deleted in the meantime is recorded again. Bodies are digested
+ * only while resends arrive; the write path detects the first resend after a quiet period.
  */
 import { hash } from 'node:crypto'
 import type { Pool } from '../database/pool.ts'
@@ -88,7 +88,7 @@ export class Resends {
     return { traceId, spanCount: state.spanCount, duplicate: true, running }
   }
 
-  /** Reads a trace's state. Requests made during a read are batched into the next read. */
+  /** Reads a trace's state. Requests that arrive during a read are batched into the next read. */
   #read(key: TraceKey): Promise<RecordedState | undefined> {
     return new Promise(resolve => {
       this.#waiting.push({ resolve, ...key })

@@ -7,7 +7,7 @@
  */
 import type { KeptState } from '../trace/states/state-after.ts'
 
-/** Bounds of the estimated memory for all states, for one native state and for one gathered state. */
+/** Bounds on estimated memory: for all states, for one native state and for one gathered state. */
 const MAX_BYTES = 64 * 1024 * 1024
 const MAX_BYTES_OF_TRACE = 64 * 1024
 const MAX_BYTES_OF_GATHERED = 16 * 1024 * 1024

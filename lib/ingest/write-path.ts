@@ -69,8 +69,8 @@ export interface PriceSource {
 }
 
 /**
- * Bounds for all requests that are admitted but not yet answered. Beyond these bounds, or its project's share, a
- * request gets 429 before its body is read.
+ * Bounds for all requests that are admitted but not yet answered. A request that exceeds the bounds or its project's
+ * share gets a 429 response before its body is read.
  */
 const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
 /**
@@ -79,7 +79,7 @@ const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
  * batches.
  */
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024
-/** The outcome of one line of an export file. */
+/** Outcome for one line of an export file. */
 type Restored = 'insert' | 'advance' | 'duplicate'
 type Done = Exclude<Decision, { type: 'refused' }>
 /** The stored part of a write's author. `keyId` is null if a command restores traces. */

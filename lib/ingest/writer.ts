@@ -74,7 +74,7 @@ const MAX_HELD_TRIES = 60
 const LOOKS_AFTER_CONFLICT = 8
 
 export interface WriterOptions {
-  /** The project_totals row in which this writer counts. Each writer has its own row. */
+  /** The project_totals row that this writer updates. Each writer has its own row. */
   readonly slot: number
   readonly routes: RouteNews
   readonly running: StateCache
@@ -83,7 +83,7 @@ export interface WriterOptions {
   readonly again: Again
   /** The log of rejected batches, shared by all lanes. */
   readonly failures: Pick<FailureLog, 'fail'>
-  /** Logs faults in spoor itself, one line each. */
+  /** Logs faults in spoor itself, one line per fault. */
   readonly log: Logger
 }
 
@@ -251,7 +251,8 @@ export class Writer {
   }
 
   /**
-   * Reads the operations' states, decides, answers operations that need no write, and returns the rest.
+   * Reads the operations' stored states, decides all operations, answers those that need no write, and returns the
+   * rest.
    *
    * The trial account's usage is read first: if another process has just used up the account with this same trace, the
    * later read finds the trace. A charged operation is a batch by itself.
@@ -365,8 +366,8 @@ export class Writer {
   }
 
   /**
-   * Caches a running trace if this process recorded the trace and decided every later change from the cached state, and
-   * therefore knows its whole state. Removes any other trace from the cache.
+   * Caches a running trace's state if the process has the complete state: it recorded the trace, and decided every
+   * later change from the cached state. Removes any other trace from the cache.
    */
   #remember({ pending, state, decision }: Decided): void {
     const { key, attempts, environment } = pending
@@ -424,7 +425,7 @@ export class Writer {
     }
   }
 
-  /** Retries a batch in halves to isolate the failing operation, so that its error does not fail the rest. */
+  /** Retries a batch in halves to isolate the failing operation, so that the other operations do not fail too. */
   async #inHalves(batch: readonly Pending[], route: WriteRoute): Promise<void> {
     if (batch.length === 0) return
     const middle = Math.ceil(batch.length / 2)

@@ -13,8 +13,8 @@ import { freeForm, freeOf, readForm, type TextForm } from './wire/attribute-valu
 import type { OtlpEvent } from './wire/request.ts'
 
 /**
- * Reads a span's input or output from one source and takes its attributes. Returns undefined if the source has no
- * value.
+ * Reads a span's input or output from one source, and marks the source's attributes as taken. Returns undefined if the
+ * source has no value.
  */
 export type AttributeSource = (fields: Fields, events: readonly OtlpEvent[], kind: DialectKind) => FreeJson | undefined
 

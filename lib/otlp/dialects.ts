@@ -1,6 +1,6 @@
 /**
- * All dialects in order of precedence; product-specific conventions come before general ones. A span may use several
- * dialects, and each field is taken from the first dialect that has it.
+ * All dialects in order of precedence. Product-specific conventions come before general conventions. A span may use
+ * several dialects, and each field is taken from the first dialect that has it.
  */
 import type { Json } from '../trace/json/exact-json.ts'
 import type { Dialect, TraceNames } from './dialect.ts'

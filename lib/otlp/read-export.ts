@@ -153,8 +153,8 @@ class Faults {
 }
 
 /**
- * Finds the start of a span that was sent without one: the earliest start of its children in the export. Without
- * children, a span that has a parent starts at its end. A root without children has no start.
+ * Finds a start time for a span that was sent without one: the earliest start time of its children in the export. A
+ * span without children starts at its own end time if it has a parent; otherwise, it has no start time.
  */
 class Starts {
   readonly #sources: readonly SpanSource[]

@@ -1,4 +1,4 @@
-/** Makes strings storable in PostgreSQL by limiting their length and replacing U+0000 and unpaired surrogates. */
+/** Makes strings storable in PostgreSQL by limiting length and replacing U+0000 and unpaired surrogates. */
 import { LosslessNumber } from 'lossless-json'
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 

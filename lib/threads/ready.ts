@@ -104,7 +104,7 @@ export interface ReadyExport {
   readonly portions: readonly Portion[]
   /** Reasons why some spans belong to no trace. */
   readonly refusals: readonly SpanRefusal[]
-  /** The calls that have no cost because their model has no price, by model. */
+  /** Number of calls without a cost because the model has no price, by model. */
   readonly unpriced: Unpriced
 }
 
@@ -262,7 +262,7 @@ function normaliseMapped(
 }
 
 /**
- * Computes the cost of a span that states none. The span's hash has been computed before and still covers the span as
+ * Computes the cost of a span that states none. The span's hash was computed earlier, and still covers the span as
  * sent.
  */
 function price(span: PreparedSpan, details: CallDetails, pricing: Pricing): Priced | null | undefined {

@@ -5,8 +5,8 @@
  * A stated number counts unless another span restates it:
  * - An outer call restates the calls inside it, unless the two calls have different response ids, or one is an
  *   embedding and the other is not. A call also restates the agent, chain and custom spans inside it.
- * - Calls restate the spans around the calls, except those that the first rule covers. If a span has no calls inside
- *   it, the larger number counts: the span's own, or the sum of the spans below it.
+ * - The calls inside a span that is not a call restate that span. If there are no calls inside, the larger number
+ *   counts: the span's own, or the sum of the spans below it.
  * - Two calls are one call if they overlap and have the same response id, or if they are siblings with the same model
  *   and usage and one runs inside the other.
  *
@@ -278,7 +278,7 @@ function dropTwins(calls: Set<SpanUsage>, givesWay?: GivesWay): void {
   for (const group of groups.values()) if (group.length > 1) dropTwinsOf(group, calls, givesWay)
 }
 
-/** If `givesWay` is set, two calls that both do not give way are known not to be twins. */
+/** If `givesWay` is set, two calls are twins only if at least one of them gives way. */
 function dropTwinsOf(group: readonly SpanUsage[], calls: Set<SpanUsage>, givesWay?: GivesWay): void {
   let single: SpanUsage[] = []
   for (const call of inTime(group)) {

@@ -14,8 +14,8 @@ export class ExportOutcome {
   #written = 0
 
   /**
-   * Writes some of the export's traces. If the database rejects one, the method rejects once all writes have finished.
-   * The client may then resend the whole export, because spans that were stored count as duplicates.
+   * Writes some of the export's traces. If the database rejects a trace, the returned promise rejects once all writes
+   * have finished. The client may then resend the whole export, because spans that were stored count as duplicates.
    */
   async write(traces: readonly ReadySpans[], refusals: readonly SpanRefusal[], writeTrace: WriteTrace): Promise<void> {
     const outcomes = await Promise.allSettled(traces.map(writeTrace))

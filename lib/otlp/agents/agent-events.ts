@@ -33,7 +33,7 @@ export interface AgentEvent {
   readonly provider?: string | undefined
   readonly tool?: string | undefined
   readonly durationMs?: number | undefined
-  /** The error of a failed call; empty if the agent does not say what failed. */
+  /** The error of a failed call; empty if the agent does not report a reason. */
   readonly failure?: string | undefined
   /** Names of attributes whose values are in the fields above. */
   readonly taken: readonly string[]

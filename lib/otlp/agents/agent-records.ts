@@ -27,7 +27,7 @@ export interface AgentRecord {
 export interface RecordStep {
   readonly traceId: string
   readonly id: string
-  /** The id of this call's span if the span was made from a transcript. */
+  /** The id that this call's span has if the span is made from a transcript. */
   readonly callSpanId: string
   readonly parentId: string | undefined
   readonly name: string

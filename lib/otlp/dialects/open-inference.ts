@@ -58,7 +58,10 @@ export const openInference: Dialect = {
   }
 }
 
-/** Reads `input.value` or `output.value`. The side's `mime_type` attribute says whether the value is JSON. */
+/**
+ * Reads `input.value` or `output.value`. The `input.mime_type` or `output.mime_type` attribute states whether the value
+ * is JSON.
+ */
 function payload(side: Side): AttributeSource {
   return fields => {
     const found = fields.find([`${side}.value`])

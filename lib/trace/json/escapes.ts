@@ -1,6 +1,6 @@
 /**
- * Finds the positions of all escapes in a text in one pass before scanning. Searching from each string separately made
- * the cost quadratic, because a search for the next escape could run far past the end of its string.
+ * Finds the positions of all escapes in a text in one pass before scanning. Searching separately in each string made
+ * the cost quadratic, because a search for the next escape could run far past the end of the string.
  */
 const FIRST_PLACES = 1024
 /** Greater than any position. */

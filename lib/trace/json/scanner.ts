@@ -85,14 +85,14 @@ export class Scanner {
     this.text = ''
   }
 
-  /** Advances past the next character if it has this code, and returns whether it does. */
+  /** If the next character has this code, advances past it and returns true; otherwise returns false. */
   passes(code: number): boolean {
     if (this.text.charCodeAt(this.at) !== code) return false
     this.at++
     return true
   }
 
-  /** Advances past `text` if it comes next, and returns whether it does. */
+  /** If `text` comes next, advances past it and returns true; otherwise returns false. */
   passesText(text: string): boolean {
     if (!this.text.startsWith(text, this.at)) return false
     this.at += text.length

@@ -25,8 +25,8 @@ export interface Priced {
 export interface PriceSources {
   readonly own: readonly OwnPrice[]
   /**
-   * Whether the bundled prices may be loaded on this thread. If not, a model that this thread does not know throws
-   * PricesElsewhere.
+   * Whether the bundled prices may be loaded on this thread. If not, looking up a model that this thread has not seen
+   * throws PricesElsewhere.
    */
   readonly mayLoad: boolean
 }

@@ -8,8 +8,8 @@ interface Tiers {
 }
 
 /**
- * A model's prices. If a part, such as cached input, has no price of its own, its tokens cost as much as the whole's
- * tokens.
+ * A model's prices. If a part of the tokens, such as cached input, has no price, that part costs the same per token as
+ * the whole it belongs to.
  */
 export interface TokenPrices {
   readonly input: Rate

@@ -196,7 +196,9 @@ function comparePatches({ metadataUpdatedAt: stored }: CopyState, { past }: Rest
 const isLater = (time: string | null, other: string | null): boolean =>
   time !== null && (other === null || isBefore(other, time))
 
-/** Compares a gathered trace's fields. Each ranked field comes from the best span so far. Other fields only grow. */
+/**
+ * Compares a gathered trace's fields. Each ranked field comes from the best-ranked span so far. Other fields only grow.
+ */
 function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, sent: Ranks): Comparison[] {
   // Versions up to 1.0.0-rc.1 kept response ids in the ranks. Response ids are now in the spans' call details.
   const fields = new Set([...Object.keys(stored), ...Object.keys(sent)].filter(name => !isResponse(name)))

@@ -267,7 +267,7 @@ function earlierTimes({ ranks, spans, status }: GatheredState): Record<string, R
   return { [END]: [0, -last, ''], ...(isStated && { [nameOfStatus(times[0], status)]: [0, 0, ''] }) }
 }
 
-/** Returns the worst status of the roots, or of process roots if there are no roots; undefined without either. */
+/** Returns the worst status of the roots, or of process roots if there are no roots; undefined if there are neither. */
 function statusOf({ times, ...ranks }: Ranks): string | undefined {
   if (times === undefined) return undefined
   return ['error', 'ok'].find(status => ranks[nameOfStatus(times[0], status)] !== undefined) ?? 'unset'

@@ -53,7 +53,8 @@ export function startedState(trace: PreparedTrace): StartedState {
 
 /**
  * Returns the state of a running trace after a change. Reuses the previous state's map of span hashes, so the caller
- * must discard the previous state. Copying the map would make a trace's cost quadratic in its appends.
+ * must discard the previous state. Copying the map would make the total cost of a trace quadratic in the number of
+ * appends.
  */
 export function changedState(state: KeptState, change: TraceChange, version: number): KeptState {
   const { spanCount, errorCount, estimatedBytes, spans } = change
