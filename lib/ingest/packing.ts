@@ -28,8 +28,8 @@ export class Packing {
   }
 
   /**
-   * Whether a body of `length` bytes is prepared in a hurry. If so, only texts that PostgreSQL would otherwise compress
-   * are packed, because PostgreSQL's compression takes longer than packing.
+   * Whether to prepare a body of `length` bytes with `hurries` set. If so, only texts that PostgreSQL would otherwise
+   * compress are packed, because PostgreSQL's compression takes longer than packing.
    */
   hurries(length: number): boolean {
     if (this.isCalm) return false

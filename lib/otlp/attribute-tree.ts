@@ -11,7 +11,7 @@ class Leaf {
 
 /**
  * Maximum number of steps in a path. The deepest known path, `0.message.contents.0.message_content.image.image.url`,
- * has eight. Names with more steps are not added to the tree, which bounds the cost of a name with many dots.
+ * has eight steps. Names with more steps are not added to the tree, which bounds the cost of a name with many dots.
  */
 const MAX_STEPS = 8
 

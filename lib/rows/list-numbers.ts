@@ -5,8 +5,8 @@
  * number, as computed by PostgreSQL's hashtextextended.
  *
  * The write path computes the numbers here. Maintenance that changes many rows lets PostgreSQL compute them. Generated
- * columns would serve both purposes, but PostgreSQL plans the columns' expressions again for every COPY and update,
- * even if no underlying column changes (test/bench/RESULTS.md, "Generated columns").
+ * columns would serve both cases, but PostgreSQL plans the columns' expressions again for every COPY and update, even
+ * if no underlying column changes (test/bench/RESULTS.md, "Generated columns").
  *
  * If two of a project's families shared a number, a filter for either family would find both families' traces. Among
  * 1,000 families, the probability of a shared number is 1 in 10^13.

@@ -264,7 +264,7 @@ function partOf(part: Json): Json {
 const listOf = (value: Json): readonly Json[] => (Array.isArray(value) ? value : [])
 const memberOf = (value: Json, name: string): Json => (Object(value) as Readonly<Record<string, Json>>)[name]
 
-/** Gemini's output count may exclude thoughts. If so, the total shows it. */
+/** Gemini's output count may exclude thoughts. In that case, the total exceeds input plus output. */
 function outputOf(attributes: Attributes, thoughts: number | undefined): number | undefined {
   const [input, output, total] = ['input_token_count', 'output_token_count', 'total_token_count'].map(name =>
     attributes.count(name)

@@ -56,7 +56,7 @@ function signalOf(bytes: Uint8Array): Signal | undefined {
     if (has(SPAN_TIMES, FIXED64)) return 'traces'
     return has([1], LENGTH_DELIMITED) && has(METRIC_DATA, LENGTH_DELIMITED) ? 'metrics' : undefined
   } catch {
-    // The decoder reports the error in the bytes.
+    // The decoder reports invalid bytes.
     return undefined
   }
 }

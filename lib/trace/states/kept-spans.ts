@@ -50,7 +50,8 @@ const neededOf = (span: GatheredSpan): Needed => ({
 })
 
 /**
- * Splits new spans into spans that get a slot and spans left out, each in the given order. No span may be given twice.
+ * Splits new spans into spans that get a slot and spans left out, each in the given order. The caller must pass each
+ * span only once.
  */
 export function takePlaces(stored: GatheredState | undefined, fresh: readonly GatheredSpan[], maxSpans: number) {
   const size = stored?.spans.size ?? 0
