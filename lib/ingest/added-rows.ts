@@ -1,4 +1,6 @@
-/** Finds the rows that a decision writes and the number of spans that it counts. There is one row per span. */
+/**
+ * Finds the rows that a decision writes and the number of spans that the decision counts. There is one row per span.
+ */
 import { pickRows, type SpanRows } from '../rows/copy-rows.ts'
 import { pickScores, type ScoreRows } from '../rows/score-rows.ts'
 import type { SpanHead } from '../trace/prepared.ts'

@@ -1,6 +1,6 @@
 /**
- * Manages one lane's COPY connection to one server. The connection is opened on demand, and reopened after it has died
- * or been given up to another holder.
+ * Manages one lane's COPY connection to one server. The connection is opened on demand, and reopened if it has died or
+ * another holder has taken its slot.
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { isDivisionByZero, isUniqueViolation } from '../database/failure.ts'
@@ -17,14 +17,14 @@ export interface CopyServer {
 export class Copier implements Holder {
   readonly #open: () => Promise<CopyConnection>
   readonly #limit: ConnectionLimit
-  /** The project_totals row in which this lane counts. Each lane has its own row. */
+  /** The project_totals row that this lane updates. Each lane has its own row. */
   readonly #slot: number
   readonly #batches: CopyBatches
   readonly #givenUp = new WeakSet<CopyConnection>()
   #connection: CopyConnection | undefined
   #idleSince: number | undefined
 
-  /** `batches` may be shared with other copiers, provided that they take turns writing. */
+  /** Copiers may share `batches` if only one copier writes at a time. */
   constructor({ open, limit }: CopyServer, slot: number, batches: CopyBatches) {
     this.#open = open
     this.#limit = limit
@@ -49,8 +49,8 @@ export class Copier implements Holder {
 
   /**
    * Writes the whole batch or nothing. Resolves to false, with nothing written, if a new trace already exists, a
-   * changed trace is not in the assumed state, or a trial account is used up. Rejects if the connection breaks or
-   * PostgreSQL rejects the write for another reason.
+   * changed trace is not in the assumed state, or a trial account is used up. Rejects if the connection breaks, or if
+   * PostgreSQL rejects the write for any other reason.
    */
   async write(batch: Batch): Promise<boolean> {
     try {
@@ -90,7 +90,7 @@ export class Copier implements Holder {
     const connection = await this.#limit.open(this.#open)
     this.#connection = connection
     void connection.closed.then(() => {
-      // closeIdle() frees the slot of a connection that was given up.
+      // Calling closeIdle() frees the slot of a connection that was given up.
       if (this.#givenUp.has(connection)) return
       if (this.#connection === connection) this.#connection = undefined
       this.#limit.leave()

@@ -28,7 +28,7 @@ export interface Ended {
 /** An export's outcome. The response is 2xx even if some spans were rejected. */
 export interface Exported {
   readonly rejectedSpans: number
-  /** Reasons why spans were rejected, in one sentence; empty if none was. */
+  /** Reasons why spans were rejected, in one sentence; empty if no span was rejected. */
   readonly message: string
 }
 
@@ -41,8 +41,8 @@ export interface IdleTrace {
 }
 
 /**
- * The write path. Its methods take decoded bodies and resolve once the outcome is committed. They reject with a Refusal
- * if the body or the database prevents the write.
+ * The write path. Methods take decoded bodies, and resolve once the outcome is committed. The returned promise rejects
+ * with a Refusal if the body or the database prevents the write.
  */
 export interface Ingest {
   record(key: Principal, body: Uint8Array): Promise<Recorded>
@@ -55,7 +55,7 @@ export interface Ingest {
   /** Ends a trace with its current spans. Resolves to false if the trace has changed in the meantime. */
   complete(trace: IdleTrace): Promise<boolean>
   /**
-   * Reserves capacity for `bytes` body bytes and `requests` requests (1 by default) of a project, until `release` is
+   * Reserves capacity for a project: `bytes` body bytes and `requests` requests (1 by default), until `release` is
    * called. Throws the Refusal `quota_exhausted` if the queue is full or the project has used its share.
    */
   admit(bytes: number, requests?: number, projectId?: number): Room

@@ -1,7 +1,7 @@
 /**
- * Runs the write path's lanes: writers that take batches from a shared queue. Operations that arrive while a lane
- * writes form its next batch, so that many share a commit. Another lane takes them if many are waiting or the first
- * lane takes too long. While every lane is idle, an operation is written immediately.
+ * Runs the write path's lanes: writers that take batches from a shared queue. Operations that arrive while a lane is
+ * writing form its next batch, so that many operations share a commit. Another lane takes those operations if many are
+ * waiting or the first lane takes too long. While every lane is idle, an operation is written immediately.
  */
 
 import { Routes } from '../cluster/routes.ts'
@@ -26,12 +26,12 @@ export interface LaneOptions {
   readonly onBatch: (batch: readonly Pending[], ms: number, isTried: boolean) => void
 }
 
-/** Bounds of one batch, in body bytes. Larger batches gain nothing (test/bench/RESULTS.md, "Size of batches"). */
+/** Bounds for one batch, in body bytes. Larger batches gain nothing (test/bench/RESULTS.md, "Size of batches"). */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
- * Operations that arrive while a lane writes wait for its next batch, which saves commits. Another lane starts when
- * this many are waiting, or when the first lane has been writing for this long (test/bench/RESULTS.md, "Size of
- * batches").
+ * Operations that arrive while a lane is writing wait for that lane's next batch, which saves commits. Another lane
+ * starts when this many operations are waiting, or when the first lane has been writing for this long
+ * (test/bench/RESULTS.md, "Size of batches").
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
@@ -47,12 +47,12 @@ const STATEMENT_TIMEOUT_MS = 30_000
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
 /**
  * Maximum wait for tables that are being moved (lib/ingest/writer.ts). Other locks are held no longer than a commit
- * takes, and a batch that times out waiting for one is also retried.
+ * takes. A batch that times out waiting for such a lock is retried too.
  */
 const HOME_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
 /**
- * Number of project_totals rows (slots) for lanes, excluding slot 0. Each lane counts in its own slot, so that no lane
- * waits for another lane's row lock.
+ * Number of project_totals rows (slots) for lanes, excluding slot 0. Each lane updates its own slot, so no lane waits
+ * for another lane's row lock.
  */
 const SLOTS = 62
 /** Minimum interval between log lines for the same cause while the database rejects every batch. */
@@ -97,7 +97,7 @@ export class Lanes {
     this.#onBatch = onBatch
   }
 
-  /** Whether projects may be on several servers. If so, each must be queried separately. */
+  /** Whether projects may be on several servers. If so, each server must be queried separately. */
   get isApart(): boolean {
     return this.routes.groupOf !== undefined
   }
@@ -149,8 +149,8 @@ export class Lanes {
   }
 
   /**
-   * Whether runnable operations should wait for a busy lane. If so, a timer rechecks once the lane has written for
-   * GATHER.ms.
+   * Whether runnable operations should wait for a busy lane. If so, a timer checks again once that lane has been
+   * writing for GATHER.ms.
    */
   #waitForLane(): boolean {
     if (this.#began.size === 0 || this.#queue.runnable >= GATHER.operations) return false

@@ -1,11 +1,11 @@
 /**
  * Decides which requests have their span texts packed, that is, compressed together (lib/rows/packed-texts.ts). Packing
- * saves disk space, WAL and PostgreSQL's CPU time, but costs Node's. A calm server packs the texts of all requests, and
- * a busy server those of a fixed share (test/bench/RESULTS.md, "Packing by load").
+ * saves disk space, WAL and CPU time in PostgreSQL, but costs CPU time in Node. A calm server packs the texts of all
+ * requests; a busy server packs only a fixed share of the requests (test/bench/RESULTS.md, "Packing by load").
  */
 import type { Admission } from '../limits/admission.ts'
 
-/** Maximum load of a calm server. At half of its peak rate a server has far fewer requests in flight. */
+/** Maximum load of a calm server. At half its peak rate, a server has far fewer requests in flight. */
 const CALM = { requests: 16, bytes: 2 * 1024 * 1024 }
 /**
  * A busy server packs the texts of the first `packed` of every `requests` requests. Packed requests are consecutive
@@ -28,8 +28,8 @@ export class Packing {
   }
 
   /**
-   * Whether to hurry with a body of `length` bytes. If so, only texts that PostgreSQL would otherwise compress are
-   * packed, because PostgreSQL's compression takes longer than packing.
+   * Whether to prepare a body of `length` bytes with `hurries` set. If so, only texts that PostgreSQL would otherwise
+   * compress are packed, because PostgreSQL's compression takes longer than packing.
    */
   hurries(length: number): boolean {
     if (this.isCalm) return false

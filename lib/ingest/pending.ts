@@ -1,4 +1,7 @@
-/** Defines an operation on its way through a lane, and everything known about it without reading the database. */
+/**
+ * Defines an operation on its way through a lane, with all data about the operation that is known without reading the
+ * database.
+ */
 import type { TrialCharge } from '../store/write/charge.ts'
 import type { Look } from '../store/write/trace-state.ts'
 import type { ReadyAppend, ReadyEnd, ReadyRecord } from '../threads/ready.ts'
@@ -17,11 +20,17 @@ export interface Pending extends Queued {
   /** The key's environment; null if the key has none. */
   readonly environment: string | null
   readonly operation: Operation
-  /** Set if a new trace counts against a trial account's limit. The operation then forms a batch by itself. */
+  /**
+   * Set if a trace that the operation creates counts against a trial account's limit. The operation then forms a batch
+   * by itself.
+   */
   readonly charge: TrialCharge | undefined
   /** Whether the stored state must be read before the decision. */
   look: boolean
-  /** Numbers that the attempts so far wrote to the trace's row, if they were committed. */
+  /**
+   * Unique numbers used by the attempts so far. If an attempt was committed, the trace's row contains one of these
+   * numbers.
+   */
   attempts: number[]
   /** The decision of the latest attempt. */
   decision: Decision | undefined
@@ -29,7 +38,7 @@ export interface Pending extends Queued {
   tries: number
   /** Time at which the connection first broke during an attempt, in ms of performance.now(). */
   lostSince: number | undefined
-  /** Whether resolve or reject has answered the operation. */
+  /** Whether the operation has been resolved or rejected. */
   settled: boolean
   resolve(decision: Decision): void
   reject(error: unknown): void
@@ -53,7 +62,7 @@ export function recordOf({ operation }: Pending): ReadyRecord | undefined {
   return operation.operation === 'record' ? operation : undefined
 }
 
-/** Returns the parts of a trace that must be read before the operation can be decided. */
+/** Returns the parts of the trace's stored state that must be read before the operation can be decided. */
 export function lookOf({ projectId, traceId, operation }: Pending): Look {
   return { projectId, traceId, spanIds: spansOf(operation).map(span => span.id), detail: detailOf(operation) }
 }
@@ -73,8 +82,9 @@ function detailOf(operation: Operation): Look['detail'] {
  * Whether the stored state must be read before the first attempt. An append or an end changes a stored trace, whose
  * state is needed. A new trace is inserted without a read, with three exceptions:
  *
- * - The trace is too large. It is rejected unless it is already stored and therefore a duplicate or a conflict.
- * - The trace is restored. A repeated import would find all its traces stored.
+ * - The trace is too large. Such a trace is rejected, unless it is already stored and therefore a duplicate or a
+ *   conflict.
+ * - The trace is restored. In a repeated import, all traces are stored already.
  * - The trace comes from an export without the root span. Other spans of the trace have often arrived before.
  */
 export function needsLook(operation: Operation): boolean {

@@ -5,7 +5,7 @@
 import { TraceLocks } from './trace-locks.ts'
 
 export interface Queued {
-  /** Identifies the project and the trace, which only one operation at a time may touch. */
+  /** Identifies the project and the trace. Only one operation at a time may work on a trace. */
   readonly key: string
   readonly bytes: number
   /** Whether the operation must form a batch by itself. */
@@ -41,8 +41,8 @@ export class Queue<T extends Queued> {
 
   /**
    * Takes the next batch from the queue; empty if nothing is runnable. Its operations keep their traces locked until
-   * released. An operation larger than the bounds forms a batch by itself. With `groupOf`, the whole batch belongs to
-   * the first operation's group.
+   * released. An operation larger than the bounds forms a batch by itself. If `groupOf` is set, the batch contains only
+   * operations of the first operation's group.
    */
   take(bounds: BatchBounds, groupOf?: (operation: T) => number): T[] {
     return groupOf === undefined ? this.#takeFirst(bounds) : this.#takeGroup(bounds, groupOf)
@@ -76,7 +76,8 @@ export class Queue<T extends Queued> {
         bytes += operation.bytes
       } else {
         left.push(operation)
-        // Once an operation does not fit, later operations of its group must not overtake it.
+        // Once an operation does not fit into the batch, later operations of the same group must not overtake that
+        // operation.
         isFull ||= fits
       }
     }
@@ -89,7 +90,7 @@ export class Queue<T extends Queued> {
     this.#runnable.unshift(operation)
   }
 
-  /** Passes the trace to the next operation waiting for it. */
+  /** Passes the trace's lock to the next operation waiting for the trace. */
   release(operation: T): void {
     const lock = this.#locks.get(operation.key)
     const next = lock?.waiting.shift()

@@ -4,7 +4,9 @@ import type { Decision } from '../trace/states/decide.ts'
 import { countedSpans } from './added-rows.ts'
 import { isWrite, type Operation, type Pending } from './pending.ts'
 
-/** Returns the way of recording and the numbers of new traces and spans; undefined if no client wrote anything. */
+/**
+ * Returns how the data was recorded and the numbers of new traces and spans; undefined if no client data was written.
+ */
 export function recordedBy(
   pending: Pending,
   decision: Decision

@@ -1,7 +1,7 @@
 /**
  * Remembers recently recorded bodies of POST /api/v1/traces by digest. A client that got no response sends the same
- * bytes again, and the digest identifies their trace without preparing the body. The database is asked whether the
- * trace is still stored as recorded, so that a trace deleted in the meantime is recorded again. Bodies are digested
+ * bytes again. Their digest identifies the trace, so the body need not be prepared again. A database query checks that
+ * the trace is still stored as recorded, so that a trace deleted in the meantime is recorded again. Bodies are digested
  * only while resends arrive; the write path detects the first resend after a quiet period.
  */
 import { hash } from 'node:crypto'
@@ -27,14 +27,14 @@ interface Waiting extends TraceKey {
 
 /**
  * Minimum number of recent bodies to remember. At most twice this number are remembered, in a few MB of memory. Under
- * full load, they cover the last few seconds.
+ * full load, the remembered bodies cover the last few seconds.
  */
 export const LEAST_BODIES = 16_384
 /** Larger bodies are not digested, because that would block the main thread for too long. */
 export const MAX_BYTES = 256 * 1024
 /**
- * Number of bodies digested after each resend. Digesting breaks even at 3 resends per 100 bodies
- * (test/bench/RESULTS.md, "Resends") and stops while resends are rare.
+ * Number of bodies digested after each resend. Digesting pays off from 3 resends per 100 bodies (test/bench/RESULTS.md,
+ * "Resends"), and stops while resends are rare.
  */
 export const DIGESTS_PER_RESEND = 100
 
@@ -44,7 +44,7 @@ export class Resends {
   #latest = new Map<string, RecordedBody>()
   /**
    * The previous `#latest`, replaced when `#latest` is full. Dropping a whole Map costs nothing. Removing the oldest
-   * entry each time would cost more than the digest, because a Map steps over the slots of removed entries.
+   * entry each time would cost more than the digest, because iterating a Map steps over the slots of removed entries.
    */
   #earlier = new Map<string, RecordedBody>()
   /** Number of upcoming bodies to digest. */
@@ -57,7 +57,7 @@ export class Resends {
     this.#isApart = isApart
   }
 
-  /** Notes a resend, after which more are expected. */
+  /** Notes a resend. For a while afterwards, more resends are expected. */
   noteResend(): void {
     this.#toDigest = DIGESTS_PER_RESEND
   }
@@ -88,7 +88,7 @@ export class Resends {
     return { traceId, spanCount: state.spanCount, duplicate: true, running }
   }
 
-  /** Reads a trace's state. Requests made during a read are batched into the next read. */
+  /** Reads a trace's state. Requests that arrive during a read are batched into the next read. */
   #read(key: TraceKey): Promise<RecordedState | undefined> {
     return new Promise(resolve => {
       this.#waiting.push({ resolve, ...key })
@@ -98,7 +98,9 @@ export class Resends {
     })
   }
 
-  /** Reads the waiting traces. If the database cannot be read, their bodies are prepared and fail later. */
+  /**
+   * Reads the waiting traces. If the database cannot be read, the waiting bodies are prepared as usual and fail later.
+   */
   async #readWaiting(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting

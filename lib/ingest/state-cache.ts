@@ -1,19 +1,19 @@
 /**
  * Caches the states of running traces that this process recorded, so that appends and ends need not read the database.
  *
- * A cached state may be stale: another request may have patched, scored or deleted the trace, or another process may
- * have added to it. The cache therefore decides only writes, never refusals or duplicates, and PostgreSQL rolls back a
- * write unless the trace still has the cached version.
+ * A cached state may be stale, because another request may have patched, scored or deleted the trace, or another
+ * process may have added spans to the trace. The cache therefore decides only writes, never refusals or duplicates, and
+ * PostgreSQL rolls back a write unless the trace still has the cached version.
  */
 import type { KeptState } from '../trace/states/state-after.ts'
 
-/** Bounds of the estimated memory for all states, for one native state and for one gathered state. */
+/** Bounds on estimated memory: for all states, for one native state and for one gathered state. */
 const MAX_BYTES = 64 * 1024 * 1024
 const MAX_BYTES_OF_TRACE = 64 * 1024
 const MAX_BYTES_OF_GATHERED = 16 * 1024 * 1024
 /**
- * Estimate for a state without its spans. A state's strings can be slices of the body that recorded the trace, and then
- * keep the whole body in memory (up to INLINE_BYTES, lib/threads/body-threads.ts).
+ * Estimate for a state without its spans. A state's strings can be slices of the body that recorded the trace. Such
+ * slices keep the whole body in memory (up to INLINE_BYTES, lib/threads/body-threads.ts).
  */
 const STATE_BYTES = 5 * 1024
 /** Estimate for one span's id and hash. */

@@ -1,10 +1,10 @@
 /**
- * Locks traces: each trace with operations in flight is locked by one of them, and the rest wait.
+ * Locks traces: each trace with operations in flight is locked by one operation, and the trace's other operations wait.
  *
  * The locks use a custom hash table because a Map would keep answered operations in memory. When keys are deleted as
- * fast as they are added, V8 repeatedly allocates a new table for a Map, and each old table points to its successor for
- * the sake of iterators. Once an old table reaches the old generation, all its successors survive until the next full
- * collection, along with the bodies that their operations held.
+ * fast as new keys are added, V8 repeatedly allocates a new table for a Map, and each old table points to its successor
+ * for the sake of iterators. Once an old table reaches the old generation, all its successors survive until the next
+ * full collection, along with the bodies of the operations in those tables.
  */
 
 const BUCKETS = 4096

@@ -53,7 +53,7 @@ export interface IngestOptions {
   readonly heapMiB?: number
   /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
   readonly maxSpans?: number
-  /** Prices for calls that state no cost. If undefined, such calls get none. */
+  /** Prices for calls that state no cost. If undefined, no costs are computed for such calls. */
   readonly prices?: PriceSource
   /** Size beyond which texts of an OpenTelemetry trace are cut; DEFAULT_MAX_TRACE_BYTES by default. */
   readonly maxTraceBytes?: number
@@ -61,7 +61,7 @@ export interface IngestOptions {
   readonly cuts?: CutOptions
 }
 
-/** The prices of projects, and a count of the calls that have none. */
+/** Prices by project, and a count of the calls without a price. */
 export interface PriceSource {
   /** Returns the prices that operators set for a project and for all projects. */
   ownOf(projectId: number): readonly OwnPrice[]
@@ -69,23 +69,24 @@ export interface PriceSource {
 }
 
 /**
- * Bounds of all requests that are admitted but not yet answered. Beyond these bounds, or its project's share, a request
- * gets 429 before its body is read.
+ * Bounds for all requests that are admitted but not yet answered. A request that exceeds the bounds or its project's
+ * share gets a 429 response before its body is read.
  */
 const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
 /**
- * Bound, in body bytes, of bodies being prepared or awaiting their write. Rows take several times their body's memory,
- * so further bodies wait unprepared. The bound is twice the size of two full batches.
+ * Maximum total size of the bodies that are being prepared or waiting to be written. Rows take several times as much
+ * memory as the body they come from, so further bodies wait unprepared. The bound is twice the size of two full
+ * batches.
  */
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024
-/** The outcome of one line of an export file. */
+/** Outcome for one line of an export file. */
 type Restored = 'insert' | 'advance' | 'duplicate'
 type Done = Exclude<Decision, { type: 'refused' }>
 /** The stored part of a write's author. `keyId` is null if a command restores traces. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 
 export class WritePath implements Ingest {
-  /** Worker threads, closed with the write path. */
+  /** Worker threads. Closing the write path closes the threads. */
   readonly threads: FairThreads
   readonly #admission = new Admission(PENDING)
   readonly #packing = new Packing(this.#admission)
@@ -214,7 +215,7 @@ export class WritePath implements Ingest {
   /**
    * Stores a trace from an export file's line, including its scores and when and by whom it was recorded. No trial
    * account is charged. If the line is a later state of a stored trace, that trace advances to the line's state.
-   * 'duplicate' means that the trace is already stored in this or a later state.
+   * `duplicate` means that the trace is already stored in the line's state or a later one.
    */
   restore(projectId: number, line: Uint8Array): Promise<Restored> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
@@ -222,8 +223,8 @@ export class WritePath implements Ingest {
       const record = ready as ReadyRecord
       const { type } = await this.#submit(nobody, record.traceId, record, line.byteLength)
       const messages = record.restored?.past.messages ?? []
-      // A line that contradicts the stored trace was rejected above. A repeated import also adds the messages, because
-      // the first import may have been interrupted before this write.
+      // A line that contradicts the stored trace was rejected above. A repeated import also adds the line's messages,
+      // because the first import may have been interrupted before this write.
       if (messages.length > 0) await this.#sql.write(sql => addMessages(sql, projectId, messages))
       return type === 'insert' || type === 'advance' ? type : 'duplicate'
     })
@@ -252,7 +253,8 @@ export class WritePath implements Ingest {
 
   /**
    * Waits for memory for a body's rows, prepares the body, and frees the memory when `write` is done. A large body
-   * reserves no memory: it is cut into portions that wait separately, or has a single span that is mostly cut off.
+   * reserves no memory, because it is either cut into portions that wait separately, or consists of one huge span, most
+   * of which is cut off.
    */
   async #whenReady<T>(
     operation: TaskName,
@@ -264,7 +266,7 @@ export class WritePath implements Ingest {
     await this.#gate.enter(projectId, weight)
     try {
       const hurries = this.#packing.hurries(body.byteLength)
-      // Other bodies state their own costs.
+      // Costs are computed only for exports.
       const prices = operation.startsWith('export-') ? this.#prices?.ownOf(projectId) : undefined
       const task = { operation, body, environment, hurries, maxSpans: this.#maxSpans, prices }
       return await write(await this.threads.makeReady(task, projectId))

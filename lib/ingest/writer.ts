@@ -4,8 +4,8 @@
  * (lib/store/write/copy-batch.ts), and answers the operations.
  *
  * PostgreSQL rolls back the transaction if a stored trace is not in the assumed state. The lane then reads the whole
- * batch's states and decides again. Resends come in bursts, so the lane also reads the states of the next few batches
- * before writing them.
+ * batch's states and decides again. Resends come in bursts, so the lane also reads the stored states for the next few
+ * batches before writing.
  *
  * If the connection breaks during a write, the lane cannot know whether PostgreSQL committed it. Every write therefore
  * puts a unique number into the trace's row, and the lane reads the row to find out.
@@ -55,20 +55,26 @@ import type { StateCache } from './state-cache.ts'
 /** Returns an unanswered operation to the queue, immediately or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
 
-/** Maximum time spent checking for a lost write's outcome. After that, the client is asked to resend the request. */
+/**
+ * Maximum time spent finding out the outcome of a write whose connection broke. After that, the client is asked to
+ * resend the request.
+ */
 const LOST_LIMIT_MS = 5000
 /** Pause before each check. */
 const PAUSE_MS = 50
 /** Maximum number of tries for an operation whose trace keeps changing. After that, the operation is rejected. */
 const MAX_TRIES = 1000
-/** Pause and maximum tries while an operation's tables are being moved: half a minute, lock timeouts included. */
+/**
+ * Pause and maximum number of tries while an operation's tables are being moved. Together with lock timeouts, the tries
+ * span half a minute.
+ */
 const HELD_PAUSE_MS = 300
 const MAX_HELD_TRIES = 60
 /** Number of batches whose states are read before writing, after a stored trace was not in the assumed state. */
 const LOOKS_AFTER_CONFLICT = 8
 
 export interface WriterOptions {
-  /** The project_totals row in which this writer counts. Each writer has its own row. */
+  /** The project_totals row that this writer updates. Each writer has its own row. */
   readonly slot: number
   readonly routes: RouteNews
   readonly running: StateCache
@@ -77,7 +83,7 @@ export interface WriterOptions {
   readonly again: Again
   /** The log of rejected batches, shared by all lanes. */
   readonly failures: Pick<FailureLog, 'fail'>
-  /** Logs faults in spoor itself, one line each. */
+  /** Logs faults in spoor itself, one line per fault. */
   readonly log: Logger
 }
 
@@ -95,7 +101,7 @@ export class Writer {
   readonly #failures: WriterOptions['failures']
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
-  /** Number of upcoming batches whose states are all read before the write. */
+  /** Number of upcoming batches for which all states are read before the write. */
   #looks = 0
 
   /** `serverOf` returns the server at an address; without an address, the database's own server. */
@@ -144,7 +150,7 @@ export class Writer {
   }
 
   /**
-   * Reports a server error to the routes. Returns whether nothing was written and the batch must take another route,
+   * Reports a server error to the routes. Returns true if nothing was written and the batch must take another route,
    * because tables have moved or the server was unreachable.
    */
   #leavesRoute({ host }: WriteRoute, error: unknown): boolean {
@@ -213,7 +219,7 @@ export class Writer {
     return []
   }
 
-  /** Decides all operations, answers operations that need no write, and returns the rest. */
+  /** Decides all operations, answers the operations that need no write, and returns the rest. */
   async #decide(batch: readonly Pending[], read: typeof readTraceStates): Promise<Decided[]> {
     const looksAtAll = this.#looks > 0
     if (looksAtAll) this.#looks--
@@ -229,7 +235,7 @@ export class Writer {
 
   /** Decides without reading the database. Returns undefined if the stored state must be read first. */
   #decideAtOnce(pending: Pending): Decided | undefined {
-    // A cached state holds only what appends, ends and exports need.
+    // A cached state holds only the data that appends, ends and exports need.
     const isKnown = pending.tries === 0 && pending.operation.operation !== 'record'
     const state = isKnown ? this.#running.get(pending.key) : undefined
     if (state === undefined) {
@@ -245,7 +251,8 @@ export class Writer {
   }
 
   /**
-   * Reads the operations' states, decides, answers operations that need no write, and returns the rest.
+   * Reads the operations' stored states, decides all operations, answers those that need no write, and returns the
+   * rest.
    *
    * The trial account's usage is read first: if another process has just used up the account with this same trace, the
    * later read finds the trace. A charged operation is a batch by itself.
@@ -256,7 +263,8 @@ export class Writer {
     const toWrite: Decided[] = []
     for (const [i, pending] of looking.entries()) {
       const state = states[i]
-      // The trace was read only because of earlier resends and is a resend as well, so keep reading states.
+      // The trace's state was read only because of earlier resends, and this operation is a resend too, so keep reading
+      // states.
       if (state !== undefined && !pending.look) this.#looks = LOOKS_AFTER_CONFLICT
       if (state !== undefined && pending.decision !== undefined && isOurs(pending, state)) {
         pending.resolve(pending.decision)
@@ -270,7 +278,7 @@ export class Writer {
     return toWrite
   }
 
-  /** Refuses a new trace of a used-up trial account. This limit precedes the size limit, which decide() checks. */
+  /** Rejects a new trace of a used-up trial account. This limit precedes the size limit, which decide() checks. */
   async #refuseCharge({ charge }: Pending): Promise<Decision | undefined> {
     if (charge === undefined) return undefined
     return (await this.#pool.run(sql => isUsedUp(sql, charge))) ? trialLimitReached(charge) : undefined
@@ -308,8 +316,8 @@ export class Writer {
   }
 
   /**
-   * Answers an operation whose row count differs from its decision's span count. Only a bug causes a mismatch, and
-   * writing it would acknowledge spans that are then lost. Exporters retry after a 503.
+   * Answers an operation whose row count differs from its decision's span count. Only a bug causes a mismatch. Writing
+   * the operation anyway would acknowledge spans that are then lost. Exporters retry after a 503.
    */
   #refuseShort({ projectId, traceId, operation, reject }: Pending, spans: number, rows: SpanRows | undefined): void {
     const fault = new Error(
@@ -347,7 +355,10 @@ export class Writer {
     return changedTrace({ projectId, traceId, state, version }, sums, spans)
   }
 
-  /** A new trace keeps its number through all attempts, so that its row has this number whichever attempt commits. */
+  /**
+   * A new trace keeps the same number for all attempts, so that its row has this number regardless of which attempt
+   * commits.
+   */
   #numberOf(pending: Pending): number {
     const seq = pending.attempts[0] ?? this.#numbers.take()
     pending.attempts = [seq]
@@ -355,8 +366,8 @@ export class Writer {
   }
 
   /**
-   * Caches a running trace if this process recorded the trace and decided every later change from the cached state, and
-   * therefore knows its whole state. Removes any other trace from the cache.
+   * Caches a running trace's state if the process has the complete state: it recorded the trace, and decided every
+   * later change from the cached state. Removes any other trace from the cache.
    */
   #remember({ pending, state, decision }: Decided): void {
     const { key, attempts, environment } = pending
@@ -392,7 +403,7 @@ export class Writer {
     this.#again(pending, pauseMs)
   }
 
-  /** Answers operations affected by this error, or returns them to the queue. */
+  /** Answers the operations affected by an error, or returns the operations to the queue. */
   async fail(batch: readonly Pending[], error: unknown, route = BY_ADDRESS): Promise<void> {
     const failure = classifyFailure(error)
     if (failure === 'retry' || isUniqueViolation(error)) {
@@ -414,7 +425,7 @@ export class Writer {
     }
   }
 
-  /** Retries a batch in halves to isolate the failing operation, so that its error does not fail the rest. */
+  /** Retries a batch in halves to isolate the failing operation, so that the other operations do not fail too. */
   async #inHalves(batch: readonly Pending[], route: WriteRoute): Promise<void> {
     if (batch.length === 0) return
     const middle = Math.ceil(batch.length / 2)
@@ -422,6 +433,9 @@ export class Writer {
   }
 }
 
-/** A complete trace rarely gets more spans, because its root often comes last. A long trace may still get some. */
+/**
+ * A complete trace rarely gets more spans, because the root span often arrives last. A long trace may still get more
+ * spans.
+ */
 const LONG_TRACE = 200
 const isRemembered = ({ status, spanCount }: Growth): boolean => status === 'running' || spanCount > LONG_TRACE

@@ -11,7 +11,7 @@ class Leaf {
 
 /**
  * Maximum number of steps in a path. The deepest known path, `0.message.contents.0.message_content.image.image.url`,
- * has eight. Longer names are not added to the tree, so a name's cost does not grow with its number of dots.
+ * has eight steps. Names with more steps are not added to the tree, which bounds the cost of a name with many dots.
  */
 const MAX_STEPS = 8
 
@@ -34,7 +34,7 @@ export function plant(tree: Tree, path: string, value: Json): boolean {
 
 const read = (branch: Tree | Leaf): Json => (branch instanceof Leaf ? branch.value : readTree(branch))
 
-/** Converts the tree to a value. Steps that count from 0 without gaps become an array. */
+/** Converts the tree to a value. Sibling steps numbered from 0 without gaps become an array. */
 export function readTree(tree: Tree): Json {
   let count = 0
   while (tree.has(String(count))) count++

@@ -1,6 +1,7 @@
 /**
- * A dialect is a table of the attribute names that one convention uses for spoor's fields. In each list of names, the
- * first attribute with a value counts. lib/otlp/dialects.ts orders the dialects; lib/otlp/map-span.ts applies them.
+ * A dialect is a table of the attribute names that one convention uses for spoor's fields. Within each list of names,
+ * the first attribute that has a value is used. lib/otlp/dialects.ts orders the dialects; lib/otlp/map-span.ts applies
+ * them.
  */
 
 import type { Json } from '../trace/json/exact-json.ts'
@@ -12,8 +13,8 @@ import { freeForm, freeOf, readForm, type TextForm } from './wire/attribute-valu
 import type { OtlpEvent } from './wire/request.ts'
 
 /**
- * Reads a span's input or output from one source and takes its attributes. Returns undefined if the source has no
- * value.
+ * Reads a span's input or output from one source, and marks the source's attributes as taken. Returns undefined if the
+ * source has no value.
  */
 export type AttributeSource = (fields: Fields, events: readonly OtlpEvent[], kind: DialectKind) => FreeJson | undefined
 
@@ -21,7 +22,7 @@ export interface Dialect {
   /** Returns the span's kind, or undefined if the span does not state a kind in this dialect. */
   readonly kind: (fields: Fields) => DialectKind | undefined
   readonly model?: readonly string[]
-  /** General names of a model, which are read of calls and agents only. */
+  /** Generic names for a model, read only on calls and agents. */
   readonly callModel?: readonly string[]
   readonly provider?: readonly string[]
   /** Attributes, from any list here, whose string value is encoded as JSON: `"m"` with its quotation marks. */
@@ -29,11 +30,11 @@ export interface Dialect {
   readonly inputTokens?: readonly string[]
   readonly outputTokens?: readonly string[]
   readonly totalTokens?: readonly string[]
-  /** Parts of the input and output tokens (lib/trace/call-details.ts). */
+  /** Attributes that count parts of the input and output tokens (lib/trace/call-details.ts). */
   readonly cacheReadTokens?: readonly string[]
   readonly cacheWriteTokens?: readonly string[]
   readonly reasoningTokens?: readonly string[]
-  /** Names of counts whose input never includes the cached tokens. They are read if no other name states a count. */
+  /** Names of counts whose input always excludes cached tokens. Read only if no other name supplies a count. */
   readonly netCounts?: NetCounts
   /** Total cost in US dollars. */
   readonly cost?: readonly string[]
@@ -44,7 +45,7 @@ export interface Dialect {
   readonly costDetails?: readonly string[]
   readonly input?: readonly AttributeSource[]
   readonly output?: readonly AttributeSource[]
-  /** Attributes that name a span of this kind better than the span's own name. */
+  /** Attributes that, for each kind, are a better name than the span's own name. */
   readonly names?: Readonly<Partial<Record<DialectKind, readonly string[]>>>
   /** Attributes with a raw request or response, which may repeat the span's input and output. */
   readonly raw?: readonly string[]
@@ -53,7 +54,7 @@ export interface Dialect {
 }
 
 export interface NetCounts {
-  /** Whether the span is one of those whose counts have these names. */
+  /** Whether the span uses these names for its counts. */
   readonly isNet: (fields: Fields) => boolean
   readonly inputTokens: string
   readonly outputTokens: string
@@ -62,7 +63,7 @@ export interface NetCounts {
 }
 
 export interface TraceNames {
-  /** Attributes that are true on the first sent span of a trace even if the span has a parent. */
+  /** Attributes that are true on the topmost span that a sender exports for a trace, even if that span has a parent. */
   readonly root?: readonly string[]
   readonly name?: readonly string[]
   /** Attributes that name the trace if the span is the trace's root. */
@@ -70,7 +71,7 @@ export interface TraceNames {
   readonly input?: readonly string[]
   readonly output?: readonly string[]
   readonly sessionId?: readonly string[]
-  /** General names of a session, which are read of this dialect's spans only, and after all others. */
+  /** Generic names for a session, read only on this dialect's spans and only if no other session name has a value. */
   readonly ownSessionId?: { readonly isOwn: (fields: Fields) => boolean; readonly names: readonly string[] }
   readonly userId?: readonly string[]
   readonly tags?: readonly string[]
@@ -95,7 +96,7 @@ const attribute =
 export const json = attribute('json')
 /** Reads an attribute that may be an object or array as JSON text. */
 export const loose = attribute('loose')
-/** Reads an attribute that is JSON text, or a bare string. */
+/** Reads an attribute that is either JSON text or a bare string. */
 export const structured = attribute('structured')
 
 /** Returns a source that builds a value from several attributes or events. */
@@ -106,7 +107,7 @@ export const composed =
     return value === undefined ? undefined : freeOf(value)
   }
 
-/** Returns a function that reads a kind from an attribute. A value outside lib/otlp/kind-names.ts says nothing. */
+/** Returns a function that reads a kind from an attribute. A value not listed in lib/otlp/kind-names.ts is ignored. */
 export function kindBy(name: string, form: TextForm = 'text'): (fields: Fields) => DialectKind | undefined {
   return fields => {
     const value = readForm(fields.get(name), form)
@@ -116,7 +117,7 @@ export function kindBy(name: string, form: TextForm = 'text'): (fields: Fields) 
 
 /**
  * Returns a source that rebuilds a list from attributes named `<prefix>.<index>.<path>`. If one name is a prefix of
- * another, the second attribute read stays an attribute.
+ * another, whichever attribute is read second stays an attribute.
  */
 export function indexed(prefix: string): AttributeSource {
   const beginning = `${prefix}.`

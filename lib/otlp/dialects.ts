@@ -1,6 +1,6 @@
 /**
- * All dialects in order of precedence; product-specific conventions come before general ones. A span may use several
- * dialects, and each field is taken from the first dialect that has it.
+ * All dialects in order of precedence. Product-specific conventions come before general conventions. A span may use
+ * several dialects, and each field is taken from the first dialect that has it.
  */
 import type { Json } from '../trace/json/exact-json.ts'
 import type { Dialect, TraceNames } from './dialect.ts'
@@ -17,7 +17,8 @@ import type { Fields } from './fields.ts'
 import { readForm } from './wire/attribute-values.ts'
 
 /**
- * Logfire is last because its message is a better name than the span's own, but worse than an agent's or a tool's name.
+ * Logfire is last because a Logfire message names a span better than the span's own name does, but not as well as an
+ * agent's or a tool's name.
  */
 export const dialects: readonly Dialect[] = [
   langfuse,
@@ -40,7 +41,10 @@ export const namesOf = (list: (dialect: Dialect) => readonly string[] | undefine
 export const traceNamesOf = (list: (names: TraceNames) => readonly string[] | undefined): readonly string[] =>
   namesOf(({ trace }) => trace && list(trace))
 
-/** Attributes whose string MLflow encodes as JSON. The names without its prefix are so encoded on its spans only. */
+/**
+ * Attributes whose strings MLflow encodes as JSON. Names without MLflow's prefix are encoded that way only on MLflow's
+ * spans.
+ */
 const QUOTED = new Set(namesOf(({ quoted }) => quoted))
 
 const MLFLOW = 'mlflow.'

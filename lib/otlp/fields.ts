@@ -1,5 +1,6 @@
 /**
- * A span's attributes by name. An attribute that becomes a field is marked as taken, so that it is not stored twice.
+ * A span's attributes by name. Attributes that become fields are marked as taken, so that their values are not stored
+ * twice.
  */
 import type { Json } from '../trace/json/exact-json.ts'
 import { remembering } from '../trace/remembering.ts'
@@ -8,13 +9,13 @@ import type { Attributes } from './wire/request.ts'
 const NO_NAMES: readonly string[] = []
 const headOf = remembering(name => name.slice(0, name.indexOf('.') + 1))
 
-/** Groups of names by name, each group a bit. */
+/** Maps each name to its groups, as a bit mask. */
 const groupsOf = new Map<string, number>()
 let groups = 0
 
 /**
- * Makes a group of names that are looked up together. Most spans have no attribute of most groups, and one look at a
- * span's attributes for all groups is faster than looking up each name.
+ * Creates a group of names that are looked up together. Most spans have no attributes in most groups, so scanning a
+ * span's attributes once for all groups is faster than looking up each name.
  */
 export function groupOf(names: readonly string[]): number {
   const group = 1 << groups++
@@ -27,13 +28,13 @@ export class Fields {
   readonly spanName: string
   readonly isCodex: boolean
   readonly #taken = new Set<string>()
-  /** The groups of the attributes; undefined until it is asked for. */
+  /** Bit mask of the groups that the attributes belong to; undefined until first needed. */
   #groups: number | undefined
   #names = NO_NAMES
   /** Prefixes of the attribute names, up to and including the first dot. */
   #heads: ReadonlySet<string> | undefined
 
-  /** `isCodex` says that Codex sent the span (lib/otlp/dialects/coding-agents.ts). */
+  /** `isCodex` states whether Codex sent the span (lib/otlp/dialects/coding-agents.ts). */
   constructor(attributes: Attributes, spanName: string, isCodex: boolean) {
     this.#attributes = attributes
     this.spanName = spanName
@@ -61,7 +62,7 @@ export class Fields {
     return this.#heads.has(headOf(prefix)) ? this.#names.filter(name => name.startsWith(prefix)) : NO_NAMES
   }
 
-  /** Whether the span has an attribute of the group. */
+  /** Whether the span has an attribute in the group. */
   mentions(group: number): boolean {
     if (this.#groups === undefined) {
       let all = 0

@@ -1,6 +1,6 @@
 /**
- * Kinds by the names that senders give operations. Each convention has its own names, and libraries spell them in their
- * own way, so all names share one table and are compared without case and punctuation.
+ * Maps operation names to span kinds. Conventions use different names and libraries spell the names differently, so all
+ * names share one table and are compared ignoring case and punctuation.
  */
 import type { SPAN_KINDS } from '../schema/input.ts'
 import { remembering } from '../trace/remembering.ts'
@@ -41,7 +41,7 @@ const KINDS = new Map(NAMES.flatMap(([kind, ...names]) => names.map(name => [pla
 const UNKNOWN = 'unknown'
 const kindOrUnknown = remembering(name => KINDS.get(plainOf(name)) ?? UNKNOWN)
 
-/** Returns the kind of an operation; undefined if its name says nothing. */
+/** Returns an operation's kind; undefined if the operation's name is unknown. */
 export function kindByName(name: string): DialectKind | undefined {
   const kind = kindOrUnknown(name)
   return kind === UNKNOWN ? undefined : kind

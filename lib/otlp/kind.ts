@@ -11,12 +11,15 @@ const USAGE_NAMES = namesOf(({ usageDetails = [], inputTokens = [], outputTokens
 ])
 const MODELS = groupOf(MODEL_NAMES)
 const USAGE = groupOf(USAGE_NAMES)
-/** OpenTelemetry's kinds of spans that handle a request or message. They may add up the calls inside them. */
+/**
+ * OpenTelemetry's kinds for spans that handle a request or a message. Such a span may state the sum of the calls inside
+ * it.
+ */
 const HANDLERS: readonly number[] = [2, 5]
 
 /**
- * Returns the first kind that a dialect states. A span without one is an llm if it names a model or states token
- * counts, and else custom.
+ * Returns the first kind that a dialect states. If no dialect states a kind, the span is an llm if it names a model or
+ * states token counts, and custom otherwise.
  */
 export function readKind(fields: Fields, otelKind: number): DialectKind {
   for (const dialect of dialects) {

@@ -1,6 +1,7 @@
 /**
- * Maps an OTLP span to a spoor span, as a client would send it, and to hints about its trace. `attributes` keeps data
- * without its own field. OTLP's own fields use OpenTelemetry's names for other formats, such as `otel.scope.name`.
+ * Maps an OTLP span to a spoor span in the form that clients send, and to hints about the span's trace. Data without a
+ * field of its own is kept in `attributes`. OTLP fields kept there use the names that OpenTelemetry defines for
+ * non-OTLP formats, such as `otel.scope.name`.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
 import type { CallDetails } from '../trace/call-details.ts'
@@ -30,7 +31,7 @@ export interface MappedSpan {
   readonly callDetails: CallDetails
 }
 
-/** An origin in the form stored with each of its spans. */
+/** A span's origin, in the form that is stored with every span of that origin. */
 export interface DescribedOrigin {
   readonly members: readonly Member[]
   readonly resource: FreeJson | undefined
@@ -38,7 +39,7 @@ export interface DescribedOrigin {
 }
 
 const MODELS = namesOf(dialect => dialect.model)
-/** Kinds of spans whose `model` is the model that they called. */
+/** Kinds of spans whose `model` is the model that the span called. */
 const CALL_KINDS: ReadonlySet<string> = new Set(['llm', 'embedding', 'agent'])
 const CALL_MODELS = namesOf(dialect => dialect.callModel)
 const ANY_MODEL = groupOf([...MODELS, ...CALL_MODELS])
@@ -49,7 +50,7 @@ const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
 const NAMES = Object.fromEntries(SPAN_KINDS.map(kind => [kind, namesOf(({ names }) => names?.[kind])]))
 const RAW = new Set(namesOf(({ raw }) => raw))
 const OTEL_KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer']
-/** Parent id that some senders set on root spans. */
+/** All-zero parent id, which some senders set on root spans. */
 const NO_PARENT = '0'.repeat(16)
 
 /** Maps a span. The caller must have validated its ids and times. */
@@ -80,7 +81,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     events: events.slice(0, MAX_EVENTS).map(mapEvent),
     attributes: undefined as FreeJson | undefined
   }
-  // Described last, because reading the other fields determines which attributes are taken.
+  // The remaining attributes come last, because reading the other fields determines which attributes are taken.
   mapped.attributes = describeAttributes(span, mapped, fields, origin)
   const hints = readHints(span, fields, name, kind, parentSpanId, origin)
   const callDetails: CallDetails = { responseId: hints.responseId, ...tokens.parts }
@@ -115,7 +116,7 @@ function takeText(fields: Fields, names: readonly string[], length: number): str
     const value = unquoted(fields, name)
     const text = textOfAttribute(value, length)
     if (text === undefined) continue
-    // A text that was mended stays an attribute, as it was sent.
+    // If the text was changed to be storable, the original also stays an attribute.
     if (typeof value !== 'string' || text === value) fields.take(name)
     return text
   }
@@ -151,7 +152,7 @@ export function readNeed(span: OtlpSpan, { sender }: DescribedOrigin): Needed {
   }
 }
 
-/** Describes the OTLP fields other than attributes, including the span's own name if another name replaced it. */
+/** Describes the OTLP fields other than attributes. Includes the span's own name if another name was used instead. */
 function describeSpan(span: OtlpSpan, name: string): Member[] {
   const { events, links, startMicros, endMicros } = span
   const more: [string, Json][] = []
@@ -183,7 +184,7 @@ export function describeOrigin(origin: Origin): DescribedOrigin {
   return { members, resource: described, sender: readSender(origin) }
 }
 
-/** Describes a resource. All its scopes share one object, so a portion holds the resource only once. */
+/** Describes a resource. All scopes of the resource share one object, so a portion holds the resource only once. */
 function describeResource(resource: Attributes): FreeJson {
   const before = describedResources.get(resource)
   if (before !== undefined) return before
@@ -234,7 +235,7 @@ const mapLink = ({ traceId, spanId, traceState, attributes, droppedAttributes, f
 const readMembers = (attributes: Attributes | Iterable<[string, Json]>): Member[] =>
   Array.from(attributes, ([name, value]) => [name, freeOf(value)])
 
-/** Adds the members whose names the sender did not use. */
+/** Adds members, except those whose names the sender already uses. */
 function addUnlessSent(members: Member[], sent: Attributes, added: readonly Member[]): void {
   for (const member of added) if (!sent.has(member[0])) members.push(member)
 }

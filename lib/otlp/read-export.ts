@@ -23,13 +23,16 @@ import { LAST_MICROS } from './wire/time.ts'
 export interface Export {
   /** Spans by trace id. Traces and spans are in the order of the request. */
   readonly traces: ReadonlyMap<string, readonly MappedSpan[]>
-  /** Portions of a large request, which has no `traces`. Each is joined and passed to readPortion, in this order. */
+  /**
+   * Portions of a large request, which has no `traces`. Each portion is joined and passed to readPortion, in this
+   * order.
+   */
   readonly portions: readonly Portion[]
   readonly refusals: readonly SpanRefusal[]
 }
 
 const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
-/** Decoders that do not decode a whole request at once. */
+/** Decoders that read a request's spans on demand instead of all at once. */
 const LARGE_DECODERS = { json: decodeLargeJson, protobuf: decodeProtobuf }
 
 /** Decodes and maps a request. Throws a Refusal only if the request cannot be decoded or takes too much memory. */
@@ -61,7 +64,7 @@ function describeGroups<S extends SentSpans>(groups: readonly SpanGroup<S>[]): S
     })
 }
 
-/** Reads steps that coding agents' log records make (lib/otlp/agents/steps.ts). */
+/** Reads steps made from coding agents' log records (lib/otlp/agents/steps.ts). */
 export const readSteps = (bytes: Uint8Array): Export => mapExport(describeGroups(decodeJson(bytes)), mapStep)
 
 function mapStep(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
@@ -102,7 +105,7 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding, maxSpa
       const startMicros = sent.startMicros === 0 ? starts.of(sent) : undefined
       const head = startMicros === undefined ? sent : { ...sent, startMicros }
       if (!faults.hasNone(head, head.lastEventMicros)) continue
-      // Reads the whole span, because a portion must not have an unreadable span.
+      // Reads the whole span, because a portion must not contain an unreadable span.
       const need = readNeed(source.spans.read(index), source.from)
       addTo(traces, head.traceId, { source, order: order++, index, startMicros, need })
     }
@@ -118,7 +121,7 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding, maxSpa
 
 /**
  * Orders a trace's spans by priority if the trace may have too few slots. Portions are written one after another, so
- * the first portion must not fill the trace with plain steps.
+ * without this order the first portion could fill the trace with plain steps.
  */
 const neededFirst = (spans: readonly CheckedSpan[], maxSpans: number): readonly CheckedSpan[] =>
   spans.length <= maxSpans - keptPlaces(maxSpans) ? spans : inNeedOrder(spans, ({ need }) => need)
@@ -150,8 +153,8 @@ class Faults {
 }
 
 /**
- * Finds the start of a span that was sent without one: the earliest start of its children in the export. Without
- * children, a span that has a parent starts at its end. A root without children has no start.
+ * Finds a start time for a span that was sent without one: the earliest start time of its children in the export. A
+ * span without children starts at its own end time if it has a parent; otherwise, it has no start time.
  */
 class Starts {
   readonly #sources: readonly SpanSource[]
@@ -168,7 +171,7 @@ class Starts {
     return parentSpanId === '' ? 0 : endMicros
   }
 
-  /** Returns the earliest start of each span's children, by the span's ids. */
+  /** Returns the earliest start of each span's children, by the parent span's ids. */
   #readAll(): Map<string, number> {
     const earliest = new Map<string, number>()
     for (const { spans } of this.#sources) {
@@ -187,7 +190,7 @@ class Starts {
 const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 
-/** Returns the reason why a span's ids or times are invalid, or undefined if they are valid. */
+/** Returns the reason why a span's ids or times are invalid, or undefined if all are valid. */
 function faultOf(span: SpanIdentity, lastEventMicros: number): Reason | undefined {
   if (!TRACE_ID.test(span.traceId) || !SPAN_ID.test(span.spanId)) return 'no_ids'
   if (span.parentSpanId !== '' && !/^[0-9a-f]{16}$/.test(span.parentSpanId)) return 'bad_parent'

@@ -1,4 +1,4 @@
-/** Reads a span's status. Some senders leave the status unset and say in an attribute that the step failed. */
+/** Reads a span's status. Some senders leave the status unset and report the failure in an attribute. */
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 import { type Fields, groupOf } from './fields.ts'
 import type { OtlpSpan } from './wire/request.ts'
@@ -16,7 +16,7 @@ export function readSpanStatus({ statusCode }: OtlpSpan, fields: Fields): Status
   return status === 'unset' && fields.mentions(FAILURES) && saysFailed(fields) ? 'error' : status
 }
 
-/** An exception event does not say that the step failed, because the step may have caught it. */
+/** An exception event does not prove that the step failed, because the step may have caught the exception. */
 function saysFailed(fields: Fields): boolean {
   const type = fields.get('error.type')
   if (typeof type === 'string' && type !== '') return true

@@ -1,4 +1,4 @@
-/** Makes strings storable in PostgreSQL by limiting their length and replacing U+0000 and unpaired surrogates. */
+/** Makes strings storable in PostgreSQL by limiting length and replacing U+0000 and unpaired surrogates. */
 import { LosslessNumber } from 'lossless-json'
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 
@@ -16,8 +16,8 @@ export function cutAttribute(text: string, length: number): string {
 }
 
 /**
- * Returns a string, number or boolean as a string of 1 to `length` characters that a column can hold; undefined for
- * other values. This is the one rule for ids, names, models, providers and tags.
+ * Returns a string, number or boolean as a string of 1 to `length` characters that a text column can store; undefined
+ * for other values. Ids, names, models, providers and tags all follow this rule.
  */
 export function textOfAttribute(value: Json, length: number): string | undefined {
   if (typeof value === 'string') return value === '' ? undefined : cutAttribute(replaceNul(value), length)

@@ -1,6 +1,6 @@
 /**
- * Brings the token counts of a call into one form. In it the cached tokens are part of the input, the reasoning tokens
- * are part of the output, and the total is input plus output. Senders differ in all three.
+ * Normalises a call's token counts: cached tokens are part of the input, reasoning tokens are part of the output, and
+ * the total is input plus output. Senders differ in all three.
  */
 
 export interface StatedCounts {
@@ -18,7 +18,7 @@ export interface Wholes {
   readonly totalTokens: number | undefined
 }
 
-/** Adds counts. Beyond 2^53 - 1 a number does not hold each integer. */
+/** Adds counts. The sum is capped at 2^53 - 1, because numbers cannot represent every larger integer. */
 export const addCounts = (...counts: readonly number[]): number =>
   Math.min(
     counts.reduce((sum, count) => sum + count, 0),
@@ -26,8 +26,9 @@ export const addCounts = (...counts: readonly number[]): number =>
   )
 
 /**
- * Returns input, output and total with their parts. A part larger than its whole is not in it. The total tells for the
- * other parts; without one that tells, they are in. A total that contradicts input plus output is replaced by the sum.
+ * Returns input, output and total, with all parts included. Parts larger than the stated whole were not included in
+ * that whole and are added. For smaller parts, the stated total shows whether the whole includes them; if the total
+ * does not show this, the parts count as included. A total that contradicts input plus output is replaced by their sum.
  */
 export function wholesOf(stated: Wholes, inputParts: number, outputParts: number): Wholes {
   const { inputTokens: input, outputTokens: output, totalTokens: total } = stated

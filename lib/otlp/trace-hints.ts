@@ -1,5 +1,6 @@
 /**
- * Reads a span's hints about its trace. The attributes with the hints are kept, because spans have no fields for them.
+ * Reads a span's hints about its trace. The attributes that hold hints are kept, because spans have no fields for
+ * hints.
  */
 import { MAX_NAME, MAX_TAG, MAX_TEXT } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
@@ -40,7 +41,7 @@ const IDENTITIES = groupOf([...SESSION_IDS, ...USER_IDS, ...OWN_SESSION_IDS.flat
 const LABELS = groupOf([...TAGS, ...METADATA])
 /** Attributes that become other fields of a trace, so they are not metadata. */
 const ELSEWHERE = new Set([...SESSION_IDS, ...USER_IDS, ...TAGS])
-/** Names of spans that every run of a program shares. A trace is named by the service instead. */
+/** Span names that are the same for every run of a program. A trace is named after its service instead. */
 const GENERIC_NAMES: ReadonlySet<string> = new Set([
   'claude_code.interaction',
   'qwen-code.interaction',
@@ -55,7 +56,7 @@ const GENERIC_NAMES: ReadonlySet<string> = new Set([
   'Session.get',
   'Session.prompt'
 ])
-/** Metadata key of the sender's resource. */
+/** Metadata key under which the sender's resource is stored. */
 const RESOURCE = 'otel.resource'
 
 export function readHints(
@@ -94,19 +95,19 @@ function findOwnSession(fields: Fields): string | undefined {
   return own && findText(fields, own.names, MAX_TEXT)
 }
 
-/** The claims of a resource about the traces of its spans. */
+/** A resource's claims about the traces that its spans belong to. */
 export interface ResourceClaims {
   readonly serviceName: string | undefined
   readonly sessionId: string | undefined
   readonly userId: string | undefined
-  /** Whether Codex sent the spans, whose ids have general names. */
+  /** Whether Codex sent the spans. The names of Codex's id attributes are generic. */
   readonly isCodex: boolean
 }
 
 export function readSender({ resource, scopeName }: Origin): ResourceClaims {
   const service = textOfAttribute(resource.get('service.name'), MAX_NAME)
   return {
-    // SDKs send `unknown_service:` and the program if no name is configured.
+    // SDKs send `unknown_service:` followed by the program's name if no service name is configured.
     serviceName: service?.startsWith('unknown_service') ? undefined : service,
     sessionId: firstText(resource, SESSION_IDS),
     userId: firstText(resource, USER_IDS),
@@ -121,16 +122,16 @@ function firstText(resource: Attributes, names: readonly string[]): string | und
   }
   return undefined
 }
-/** Ids of tool uses, which coding agents also give to their log records. */
+/** Ids of tool uses. Coding agents' log records contain the same ids. */
 const TOOL_CALL_IDS = ['gen_ai.tool.call.id', 'tool_use_id', 'call_id']
 
-/** A sender's clock may be this far ahead of the server's. */
+/** Tolerance for a sender's clock that is ahead of the server's. */
 const CLOCKS_DIFFER_MS = 600_000
 
 /** Matches a response id from OpenAI, Anthropic or OpenRouter by its prefix. */
 const RESPONSE_ID = /"id"\s*:\s*"((?:chatcmpl|cmpl|resp|msg|gen)[-_][\w-]{6,100})"/
 
-/** Returns the provider's response id. OpenInference has the id only in the raw response. */
+/** Returns the provider's response id. OpenInference sends the id only inside the raw response. */
 function readResponseId(fields: Fields): string | undefined {
   const stated = textOfAttribute(fields.get('gen_ai.response.id'), MAX_TEXT)
   if (stated !== undefined) return stated
@@ -138,7 +139,7 @@ function readResponseId(fields: Fields): string | undefined {
   return typeof raw === 'string' ? RESPONSE_ID.exec(raw)?.[1] : undefined
 }
 
-/** Span flags: the sender knows whether the parent is remote, and the parent is remote (in another process). */
+/** Bits of a span's flags: the sender knows whether the parent is remote; the parent is remote (in another process). */
 const KNOWS_REMOTE = 0x100
 const IS_REMOTE = 0x200
 

@@ -1,6 +1,6 @@
 /**
- * Reads the token counts of a call from an object in a single attribute. Senders name the input and output totals
- * differently, and may list parts, such as cached or reasoning tokens, beside them.
+ * Reads the token counts of a call from an object in a single attribute. Senders use different names for the input and
+ * output totals, and may also list parts, such as cached or reasoning tokens.
  */
 import type { Json } from '../trace/json/exact-json.ts'
 import { addCounts, type StatedCounts, wholesOf } from './token-counts.ts'
@@ -13,10 +13,10 @@ const INPUTS = ['prompt_tokens', 'input_tokens']
 const OUTPUTS = ['completion_tokens', 'output_tokens']
 /** Anthropic's names. Its `input_tokens` excludes these counts. */
 const CACHED = ['cache_creation_input_tokens', 'cache_read_input_tokens']
-/** Google's and OpenAI's names of the output that is not in the answer. */
+/** Google's and OpenAI's names for output tokens that are not part of the response. */
 const REASONING = ['thoughts', 'thoughts_token_count', 'reasoning', 'reasoning_tokens']
 
-/** Names of the parts that have a meaning of their own. A dot leads into a nested object. */
+/** Names of the parts that spoor stores separately. A dot separates a nested object's name from its member's name. */
 const CACHE_READS = [
   'cache_read_input_tokens',
   'input_cache_read',
@@ -71,7 +71,7 @@ export function readUsageCounts(details: Details, countOf: CountOf): StatedCount
 const isAnthropic = (details: Details): boolean =>
   Object.hasOwn(details, 'input_tokens') && !Object.hasOwn(details, 'input') && !Object.hasOwn(details, 'prompt_tokens')
 
-/** Parts without a whole and without a total are all that is known of the whole. */
+/** Returns 0 for a whole that is known only by its parts, if no total is stated either; otherwise undefined. */
 const partsAlone = (parts: number, total: number | undefined): number | undefined =>
   parts > 0 && total === undefined ? 0 : undefined
 
@@ -83,7 +83,7 @@ function firstCount(details: Details, names: readonly string[], countOf: CountOf
   return undefined
 }
 
-/** Returns the value of a member of a nested object, whose name has a dot. */
+/** Returns a nested object's member. `name` contains a dot. */
 function nested(details: Details, name: string): Json {
   const dot = name.indexOf('.')
   if (dot < 0) return undefined
@@ -92,15 +92,15 @@ function nested(details: Details, name: string): Json {
 }
 
 /**
- * Returns the keys of the parts. Only parts of Langfuse's `input` and `output` have prefixed keys; other totals list
- * their parts in a nested object.
+ * Returns the keys of the parts. Only the parts of Langfuse's `input` and `output` have prefixed keys. With other names
+ * for the totals, the parts are in a nested object.
  */
 function partsOf(details: Details, whole: 'input' | 'output', wholes: readonly string[]): readonly string[] {
   if (!Object.hasOwn(details, whole) && wholes.some(name => Object.hasOwn(details, name))) return []
   return Object.keys(details).filter(key => key.startsWith(`${whole}_`) && !wholes.includes(key))
 }
 
-/** Adds the reasoning without a prefix to the parts of the output, unless it is among them. */
+/** Adds a reasoning count with an unprefixed name to the output's parts, unless the parts already include reasoning. */
 function reasoningWith(parts: readonly string[], details: Details): readonly string[] {
   const others = REASONING.filter(name => Object.hasOwn(details, name))
   return parts.some(key => key.startsWith('output_reasoning')) ? parts : [...parts, ...others.slice(0, 1)]

@@ -11,7 +11,7 @@ import { readForm } from './wire/attribute-values.ts'
 
 type Usage = NonNullable<SpanInput['usage']>
 
-/** The token counts of a span: those that have a field, and the parts that its call details hold. */
+/** A span's token counts: the counts that have fields of their own, and the parts that are stored in call details. */
 export interface SpanTokens {
   readonly usage: Usage | undefined
   readonly parts: Pick<CallDetails, 'cacheReadTokens' | 'cacheWriteTokens' | 'reasoningTokens'>
@@ -40,7 +40,7 @@ const TOKENS = groupOf([
 const ANY_COST = groupOf([...COST_DETAILS, ...COSTS, ...COST_PARTS.flat()])
 const NO_TOKENS: SpanTokens = { usage: undefined, parts: {} }
 
-/** An attribute that changes on its way into a field stays an attribute too. */
+/** Reads token counts. An attribute also stays an attribute if the field's value differs from the attribute's. */
 export function readTokens(fields: Fields): SpanTokens {
   if (!fields.mentions(TOKENS)) return NO_TOKENS
   const details = readDetails(fields, USAGE_DETAILS)
@@ -69,8 +69,8 @@ export function readTokens(fields: Fields): SpanTokens {
 }
 
 /**
- * Adds counts that exclude the cached tokens to `counts` if no other name states them. Returns one of the counts, or
- * undefined if the span has none.
+ * Adds counts that exclude cached tokens to `counts`, unless other names have supplied counts. Returns any one of these
+ * counts, or undefined if the span has none of them.
  */
 function readNetCounts(fields: Fields, counts: Mutable<StatedCounts>): number | undefined {
   if (counts.inputTokens !== undefined && counts.outputTokens !== undefined) return undefined

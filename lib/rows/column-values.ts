@@ -98,7 +98,7 @@ export const listValues: ValuesFor<typeof LIST_COLUMNS, TraceLists> = {
   user_named_family: lists => lists.userNamedFamily
 }
 
-/** The fields that determine a trace's lists, tags and counts. */
+/** The fields that determine in which lists and counts a trace appears. */
 export interface ListedTrace extends CountedTrace {
   readonly traceId: string
   readonly model: string | null
@@ -106,7 +106,7 @@ export interface ListedTrace extends CountedTrace {
   readonly tags: readonly string[]
 }
 
-/** A tag on a trace, with the lists of both. */
+/** A tag on a trace, with the tag's and the trace's lists. */
 export interface TaggedTrace {
   readonly trace: ListedTrace
   readonly lists: TraceLists

@@ -14,7 +14,7 @@ export interface Column {
 const column = <N extends string>(name: N, type: string) => ({ name, type })
 const fixed = <N extends string>(name: N, type: keyof typeof WIDTHS) => ({ name, type, fixed: true as const })
 
-/** A numeric that is a power of ten. The exponent is a multiple of four. */
+/** A numeric that is a power of ten whose exponent is a multiple of four. */
 export interface PowerOfTen {
   readonly isNegative: boolean
   readonly exponent: number
@@ -31,7 +31,9 @@ export const LIST_COLUMNS = [
   column('user_named_family', 'bigint')
 ] as const
 
-/** New-trace columns known only when the trace is written. `ranked` states which rankings include the trace. */
+/**
+ * New-trace columns known only when the trace is written. The `ranked` column states which rankings include the trace.
+ */
 export const TRACE_STAMP_COLUMNS = [
   column('project_id', 'int'),
   column('seq', 'bigint'),
@@ -86,7 +88,9 @@ export const SPAN_TEXT_COLUMNS = [
   column('events', 'json')
 ] as const
 
-/** Span texts, stored in four columns or packed with other spans' texts in `packed` (lib/rows/packed-texts.ts). */
+/**
+ * Span texts, either in four columns or packed together with other spans' texts in `packed` (lib/rows/packed-texts.ts).
+ */
 export const STORED_TEXT_COLUMNS = [...SPAN_TEXT_COLUMNS, column('packed', 'bytea')] as const
 
 export const SPAN_ID_COLUMN = column('id', 'bytea')
@@ -148,7 +152,7 @@ export const NEWS_COLUMNS = [
   column('user_id', 'text')
 ] as const
 
-/** A restored trace's score. The table's default assigns its number, which counts insertions. */
+/** A restored trace's score. The column's default assigns the score's number, which increases with each insertion. */
 export const SCORE_BODY_COLUMNS = [
   column('id', 'bytea'),
   column('span_id', 'bytea'),
@@ -171,7 +175,7 @@ export const INDEXED_COLUMNS = [
   column('version', 'bigint')
 ] as const
 
-/** The stored trace to change, and the version it must still have. */
+/** The stored trace to change, and the version that the trace must still have. */
 export const TARGET_COLUMNS = [column('seq', 'bigint'), column('old_version', 'bigint')] as const
 
 /** Columns that every change sets. */
@@ -183,7 +187,9 @@ export const APPEND_COLUMNS = [
   column('estimated_bytes', 'bigint')
 ] as const
 
-/** Columns that ends and growths also set. A column `sets_x` states whether x is set or keeps its stored value. */
+/**
+ * Columns that ends and growths also set. A column `sets_x` states whether column `x` is set or keeps its stored value.
+ */
 const DONE_COLUMNS = [
   ...APPEND_COLUMNS,
   ...LIST_COLUMNS,
@@ -206,7 +212,7 @@ const DONE_COLUMNS = [
 
 export const END_COLUMNS = [...DONE_COLUMNS, column('end_hash', 'bytea'), column('sets_metadata', 'boolean')] as const
 
-/** Columns that a growth sets. New OpenTelemetry spans can change nearly every field of their trace. */
+/** Columns that a growth sets. New OpenTelemetry spans can change nearly every field of a trace. */
 export const GROWTH_COLUMNS = [
   ...DONE_COLUMNS,
   column('started_at', 'timestamptz'),

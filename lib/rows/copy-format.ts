@@ -12,7 +12,7 @@ import { type Allocate, threadBytes } from './thread-bytes.ts'
 const FIRST_BYTES = 65_536
 /** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UNIT_BYTES = 3
-/** Maximum length of strings written by a loop, which is faster for short strings than Buffer's own method. */
+/** Maximum length of strings that a loop writes. For short strings, the loop is faster than Buffer's own method. */
 const SHORT_TEXT = 64
 const NULL_LENGTH = -1
 const TWO_32 = 4_294_967_296
@@ -137,7 +137,10 @@ export class CopyWriter {
     return taken
   }
 
-  /** Writes a short ASCII string. Returns false for other strings; the caller then ignores the written bytes. */
+  /**
+   * Writes a short ASCII string. Returns false for other strings; the caller must then discard the bytes written so
+   * far.
+   */
   #putAscii(text: string, units: number, at: number): boolean {
     if (units > SHORT_TEXT) return false
     const { bytes } = this
@@ -225,7 +228,7 @@ function writeWhole(rows: CopyWriter, value: number): void {
 
 /**
  * Writes a numeric's header. `weight` is the first digit's power of NUMERIC_BASE. The caller writes the digits.
- * Fractional digits are not supported.
+ * Fractions are not supported.
  */
 function beginNumeric(rows: CopyWriter, isNegative: boolean, weight: number, digits: number): void {
   rows.int32(8 + 2 * digits)

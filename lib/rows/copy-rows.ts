@@ -1,6 +1,6 @@
 /**
- * Renders COPY rows for a new trace, added spans, and a changed trace's tags. Fields known only when a row is written,
- * such as the project and the trace's number, stay blank until lib/store/write/copy-batch.ts fills them in.
+ * Renders COPY rows for a new trace, added spans, and a changed trace's tags. Some fields are known only when a row is
+ * written, such as the project and the trace's number. lib/store/write/copy-batch.ts fills in these fields.
  *
  * If `hurries` is set, only texts that PostgreSQL would otherwise compress are packed (lib/rows/packed-texts.ts).
  */
@@ -54,8 +54,8 @@ export interface RankingKeys {
 }
 
 /**
- * `bytes` begins with the trace's list fields. In TraceRows, the rest of the trace's row comes next. Then come the
- * trace's tag rows, and its news rows for the sums over time.
+ * `bytes` begins with the trace's list fields. In TraceRows, the rest of the trace's row follows. The trace's tag rows
+ * come next, followed by its news rows (amounts for the sums over time).
  */
 export interface ListedRows {
   readonly bytes: Uint8Array
@@ -80,7 +80,7 @@ export interface TraceRows extends ListedRows, SpanRows {
 const rows = new CopyWriter()
 const writeLists = fieldWriter(LIST_COLUMNS, listValues)
 const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
-/** The zeros are replaced when the batch is written. */
+/** These zeros are replaced when the batch is written. */
 const writeTagStamp = fieldWriter(TAG_STAMP_COLUMNS, { project_id: () => 0, ranked: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
 const writeTag = fieldWriter(TAG_BODY_COLUMNS, tagValues)
@@ -89,7 +89,10 @@ const writeScore = fieldWriter(SCORE_BODY_COLUMNS, scoreValues)
 const writeTexts = fieldWriter(STORED_TEXT_COLUMNS, textValues)
 const writeHead = fieldWriter(SPAN_HEAD_COLUMNS, spanHeadValues)
 
-/** `environment` is the recording key's environment, or null if the key has none. A restored trace keeps its own. */
+/**
+ * `environment` is the recording key's environment, or null if the key has none. A restored trace keeps its own
+ * environment.
+ */
 export function renderTraceRows(
   trace: NewTrace,
   environment: string | null,
@@ -122,7 +125,7 @@ export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean)
   return { bytes: rows.take(), spans: starts }
 }
 
-/** Renders list fields, tags and news for a stored trace that a change has moved to these lists. */
+/** Renders list fields, tag rows and news rows for a stored trace that a change moves to `lists`. */
 export function renderListedRows(trace: ListedTrace, lists: TraceLists, all: readonly News[] = []): ListedRows {
   rows.reset()
   writeLists(rows, lists)
@@ -175,8 +178,8 @@ function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] 
 }
 
 /**
- * Picks the rows of `added` from the rows of all `heads`. Packed spans can be read only together, so the picked rows
- * contain unpacked texts. The texts of the spans in `cut` are cut.
+ * Copies the rows of the spans in `added` from the rows of all `heads`. Packed spans can be read only as a group, so
+ * the copied rows contain unpacked texts. The texts of the spans in `cut` are cut.
  */
 export function pickRows(
   all: SpanRows,
@@ -220,7 +223,7 @@ export function textsOfRows(rows: SpanRows): ReadonlyMap<string, SpanTexts> {
   return texts
 }
 
-/** Returns a row's texts, which are null if packed, and its id, which is in the next column. */
+/** Returns a row's texts, which are null if packed, and the span's id, which is in the column after the texts. */
 function textsIn(row: Buffer): { id: string; texts: SpanTexts } {
   let at = TEXTS_AT
   const fields = [...STORED_TEXT_COLUMNS, SPAN_ID_COLUMN].map(() => {

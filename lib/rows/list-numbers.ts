@@ -1,15 +1,15 @@
 /**
- * Computes the numbers of a trace's lists (lib/store/lists/trace-merge.ts). A trace has a number for its family
- * (status, environment and model) and for its named family (family and name). Further numbers combine its user, and
- * each of its tags, with both families. A number is a string's hash, seeded with another number, as computed by
- * PostgreSQL's hashtextextended.
+ * Computes the numbers of a trace's lists (lib/store/lists/trace-merge.ts). A trace has one number for its family
+ * (status, environment and model) and one for its named family (family and name). Further numbers combine the trace's
+ * user, and each of the trace's tags, with each of the two families. A number is a string's hash, seeded with another
+ * number, as computed by PostgreSQL's hashtextextended.
  *
  * The write path computes the numbers here. Maintenance that changes many rows lets PostgreSQL compute them. Generated
- * columns would serve both, but PostgreSQL plans their expressions again for every COPY and update, even if no
- * underlying column changes (test/bench/RESULTS.md, "Generated columns").
+ * columns would serve both cases, but PostgreSQL plans the columns' expressions again for every COPY and update, even
+ * if no underlying column changes (test/bench/RESULTS.md, "Generated columns").
  *
- * If two families of a project shared a number, a filter for either family would find the traces of both. Among 1,000
- * families, the probability of a shared number is 1 in 10^13.
+ * If two of a project's families shared a number, a filter for either family would find both families' traces. Among
+ * 1,000 families, the probability of a shared number is 1 in 10^13.
  */
 
 /** A signed 64-bit number as two signed 32-bit halves. */

@@ -3,13 +3,14 @@
  * repeat earlier messages, and a block stores repeated text once. A single span is often too short for PostgreSQL to
  * compress.
  *
- * A block is compressed with Brotli (RFC 7932). It contains five fields in COPY format (lib/rows/copy-format.ts) for
- * each span: id, input, output, attributes and events. The compressed bytes are split into slices of equal length, one
- * for the `packed` column of each span row. A slice begins with its number (2 bytes) and the first span's id (8 bytes),
- * which identifies the group.
+ * A block is compressed with Brotli (RFC 7932). For each span, the block contains five fields in COPY format
+ * (lib/rows/copy-format.ts): id, input, output, attributes and events. The compressed bytes are split into slices of
+ * equal length, one for the `packed` column of each span row. A slice begins with its number (2 bytes) and the first
+ * span's id (8 bytes), which identifies the group.
  *
- * Slices avoid long values, which PostgreSQL moves out of their rows at the cost of CPU time (test/bench/RESULTS.md,
- * "Packed texts"). If even slices would be too long for a row, the block is stored as a single slice.
+ * Splitting the block avoids long values, which PostgreSQL would store outside the row at the cost of CPU time
+ * (test/bench/RESULTS.md, "Packed texts"). If even slices would be too long for a row, the block is stored as a single
+ * slice.
  */
 import { promisify } from 'node:util'
 import { brotliCompressSync, brotliDecompress, brotliDecompressSync, constants } from 'node:zlib'
@@ -21,7 +22,7 @@ import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
 export type SpanTexts = Pick<PreparedSpan, 'input' | 'output' | 'attributes' | 'events'>
 type Span = SpanTexts & Pick<PreparedSpan, 'id' | 'callDetails'>
 
-/** The texts as stored in a row. All of them are null if packed. */
+/** The texts as stored in a row. If the texts are packed, all four are null. */
 export interface StoredTexts extends SpanTexts {
   readonly packed?: Uint8Array | null
 }
@@ -50,10 +51,13 @@ const MAX_SLICE = 1800
 /** Maximum number of characters that are packed together. */
 export const MAX_PACKED_LENGTH = LENGTH.most
 
-/** More compressed bytes than this would block the main thread for too long, so another thread unpacks them. */
+/**
+ * Maximum compressed bytes that are unpacked on the main thread. Unpacking more would block the main thread for too
+ * long, so another thread unpacks larger blocks.
+ */
 const LARGE = 65_536
 /**
- * Output buffer for the usual unpacked size. Brotli's decoder takes a third longer if its output exceeds this buffer.
+ * Output buffer for the usual unpacked size. Brotli's decoder takes a third longer if the output exceeds this buffer.
  */
 const UNPACKING = { chunkSize: 32_768 }
 const decompress = promisify(brotliDecompress)
@@ -61,7 +65,7 @@ const decompress = promisify(brotliDecompress)
 /** Offsets in a slice: its number, the first span's id, then the compressed bytes. */
 const GROUP_AT = 2
 const SLICE_AT = GROUP_AT + 8
-/** Maximum length of a value of `packed`, unless it is the only slice of its group. */
+/** Maximum length of a `packed` value that is not its group's only slice. */
 export const MAX_SLICED_BYTES = SLICE_AT + MAX_SLICE
 
 /** For each text column, the function that returns its value. */
@@ -86,7 +90,7 @@ export function packTexts(spans: readonly Span[], hurries: boolean): readonly St
   const length = lengthOf(spans)
   const least = hurries ? LENGTH.compressed * spans.length : LENGTH.least
   if (spans.length === 0 || length < least || length > LENGTH.most) return spans
-  // A step may be removed, and the other rows of a group could then not be unpacked.
+  // Steps are not packed. If a step's row were removed later, the other rows of its group could no longer be unpacked.
   if (spans.some(({ callDetails }) => callDetails?.includes('"step"') === true)) return spans
   fields.reset()
   for (const span of spans) {
@@ -125,7 +129,7 @@ function sliceOf(group: string, number: number, part: Buffer): Uint8Array {
   return slice
 }
 
-/** Joins the slices of each group. Every group must be complete; slices may be in any order. */
+/** Joins each group's slices. Every group must be complete, but the slices may be in any order. */
 function joinSlices(slices: readonly Buffer[]): Buffer[] {
   const groups = new Map<string, Buffer[]>()
   for (const slice of slices) {
@@ -179,7 +183,7 @@ function readFields(
   }
 }
 
-/** A row as read from the database. `packed` is in hexadecimal digits. */
+/** A row as read from the database. The `packed` value is in hexadecimal digits. */
 interface StoredRow {
   readonly id: string
   readonly packed: string | null

@@ -1,9 +1,9 @@
 /**
  * Joins a column's values into one string, which is sent as one statement parameter and split by the statement.
  *
- * - Numbers, timestamps, JSON and hexadecimal digits never contain control characters. They are joined by U+0001, null
- *   is written as U+0002, and nothing is escaped, which costs less CPU than an array literal (test/bench/RESULTS.md,
- *   "How parameters travel").
+ * - Numbers, timestamps, JSON and hexadecimal digits never contain control characters. Such values are joined by
+ *   U+0001, null is written as U+0002, and nothing is escaped, which costs less CPU than an array literal
+ *   (test/bench/RESULTS.md, "How parameters travel").
  * - Other strings may contain any character and are sent as elements of an array literal. A list of strings is one
  *   element, which begins with the list's separator, a character that none of its strings contains.
  *
@@ -57,6 +57,6 @@ export function rowSource(columns: readonly Column[], first: number, alias: stri
   return `unnest(${arrays.join(', ')}) as ${alias} (${columns.map(({ name }) => name).join(', ')})`
 }
 
-/** Returns SQL for a column of `rowSource`, in the column's own type. */
+/** Returns SQL for a column of `rowSource`, cast to the column's own type. */
 export const typed = ({ name, type }: Column, alias: string): string =>
   type === 'text[]' ? `string_to_array(substr(${alias}.${name}, 2), left(${alias}.${name}, 1))` : `${alias}.${name}`

@@ -4,12 +4,12 @@
 const MOST_SHARED = 65_536
 
 /**
- * Allocates `length` bytes for one or more bodies. Memory for small bodies is shared between threads. Any other memory
- * must be transferred to the other thread (`moved`), because it would otherwise be copied.
+ * Allocates `length` bytes for one or more bodies. Memory for small bodies is shared between threads. Memory that is
+ * not shared must be transferred to the other thread (`moved`), or else it would be copied.
  *
  * Shared memory reduces garbage collection. V8 counts an ArrayBuffer's bytes towards the old heap, so many ArrayBuffers
  * trigger frequent collections. V8 does not count shared memory (test/bench/RESULTS.md, "Shared memory"), but frees
- * shared memory only when it collects the small objects that refer to that memory, and that may take long. Shared
+ * shared memory only when V8 collects the small objects that refer to that memory, which may take a long time. Shared
  * memory must therefore stay small compared with a request's other allocations.
  */
 export function threadBytes(length: number, bodies = 1): Uint8Array {
@@ -24,7 +24,7 @@ const MOST_TOGETHER = 2 * MOST_SHARED
 
 /**
  * Returns an allocator for the bytes of many traces that are sent in one message, about `length` bytes in total. The
- * traces share memory, because each allocation takes 5 µs. The memory is freed with the last trace.
+ * traces share memory, because each allocation takes 5 µs. The memory is freed when the last of the traces is freed.
  */
 export function togetherBytes(length: number): Allocate {
   let memory = new SharedArrayBuffer(0)

@@ -4,7 +4,7 @@
  *
  * The sentence comes from a custom walk over the schema that stops at the first error. typebox's Errors() checks the
  * whole value and takes far too long for a large array of invalid items (test/bench/RESULTS.md, "Wrong bodies"). The
- * walk supports only the keywords that lib/schema uses. A test compares it with the compiled check.
+ * walk supports only the keywords that lib/schema uses. A test compares the walk's results with the compiled check's.
  */
 import { LosslessNumber } from 'lossless-json'
 import type { Static, TSchema } from 'typebox'
@@ -14,13 +14,13 @@ import { tagOf } from './variants.ts'
 
 export interface Checker<T> {
   /**
-   * Checks a value. `exact` is the value with a LosslessNumber for each number not spelled as JavaScript writes it.
-   * Rules apply to numbers as written: 1.00000000000000000001 is not an integer, although its double is.
+   * Checks a value. `exact` is the value with a LosslessNumber for each number whose spelling differs from
+   * JavaScript's. Rules apply to numbers as written: 1.00000000000000000001 is not an integer, although its double is.
    */
   check(value: unknown, exact?: unknown): value is T
   /**
-   * Returns the sentence for a value that `check` rejected. Pass `exact` if `check` received it. `root` names the value
-   * as a whole.
+   * Returns the error sentence for a value that `check` rejected. If `check` received `exact`, pass `exact` here too.
+   * `root` is the name of the value as a whole.
    */
   explain(value: unknown, root?: string): string
 }
@@ -73,7 +73,7 @@ export interface Rules {
 }
 type TypeName = 'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean' | 'null'
 
-/** The path of the invalid value (`.trace.spans[3]`) and the rule that it breaks. */
+/** The path of the invalid value (`.trace.spans[3]`) and the rule that the value breaks. */
 interface Fault {
   readonly path: string
   readonly rule: string
@@ -96,8 +96,8 @@ const PATTERN_WORDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns the schema without `format`. typebox would reject times without an offset, but the service accepts more forms
- * than RFC 3339 allows. lib/trace parses the times.
+ * Returns the schema without `format`. typebox follows RFC 3339 and would reject times without an offset, which the
+ * service accepts. lib/trace parses the times.
  */
 function withoutFormats(schema: TSchema): Rules {
   return JSON.parse(
@@ -105,7 +105,7 @@ function withoutFormats(schema: TSchema): Rules {
   )
 }
 
-/** Returns the first rule that a value breaks. Checks known fields in schema order, then unknown fields. */
+/** Returns the first rule that a value breaks. Checks known fields in the schema's order, then unknown fields. */
 function fault(rules: Rules, value: unknown): Fault | undefined {
   if (rules.anyOf !== undefined) return faultOfUnion(rules.anyOf, value)
   if (value instanceof LosslessNumber) return faultOfWritten(rules, value)
@@ -121,8 +121,8 @@ function fault(rules: Rules, value: unknown): Fault | undefined {
 }
 
 /**
- * Returns the fault of a value that may have several types. Names the rule of the branch that matches the value's type,
- * if any.
+ * Returns the fault of a value that may have several types. If a branch matches the value's type, returns that branch's
+ * rule.
  */
 function faultOfUnion(branches: readonly Rules[], value: unknown): Fault | undefined {
   const tag = tagOf(branches)
@@ -138,7 +138,10 @@ function faultOfUnion(branches: readonly Rules[], value: unknown): Fault | undef
   return nullable ? { path: first.path, rule: `${first.rule}, or null` } : first
 }
 
-/** Returns the fault in the variant that the value's tag selects. Names the tag if it decides the field's type. */
+/**
+ * Returns the fault in the variant that the value's tag selects. If the tag decides the field's type, the sentence
+ * names the tag.
+ */
 function faultOfVariants(variants: readonly Rules[], tag: string, value: unknown): Fault | undefined {
   const tags = variants.map(({ properties }) => properties?.[tag]?.const)
   const fields = isOfType('object', value) ? (value as Record<string, unknown>) : {}
@@ -238,7 +241,7 @@ function isOfType(type: TypeName, value: unknown): boolean {
       return Array.isArray(value)
     case 'null':
       return value === null
-    // JSON.parse turns numbers too large for a double into Infinity, which has the right type but exceeds a bound.
+    // JSON.parse turns a number too large for a double into Infinity, which has the right type but breaks the bound.
     case 'integer':
       return Number.isInteger(value) || value === Infinity || value === -Infinity
     case 'number':
@@ -255,7 +258,7 @@ function isShorter(text: string, length: number): boolean {
   return [...text].length < length
 }
 
-/** Formats a field name for a path. Client-defined names are quoted if unusual and truncated if long. */
+/** Formats a field name for a path. Names that clients choose are quoted if unusual and truncated if long. */
 function step(name: string): string {
   if (/^[A-Za-z_][\w-]{0,99}$/.test(name)) return `.${name}`
   return `[${JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)}]`

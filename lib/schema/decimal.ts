@@ -1,10 +1,10 @@
 /**
- * Compares JSON numbers as written. Two spellings denote the same number if their decimals are equal. All functions run
- * in linear time, because a body may be a single number of two million digits.
+ * Compares JSON numbers as written. Two spellings denote the same number if the resulting decimals are equal. All
+ * functions run in linear time, because a body may be a single number of two million digits.
  */
 
 const ZERO = 48
-/** Integers with at most this many digits, and sums of two of them, are exact as doubles. */
+/** Integers with at most this many digits, and sums of two such integers, are exact as doubles. */
 const EXACT_DIGITS = 15
 
 /** A number whose absolute value is digits × 10^exponent. */
@@ -12,7 +12,7 @@ export interface Decimal {
   readonly isNegative: boolean
   /** Significant digits without leading or trailing zeros; empty for 0. */
   readonly digits: string
-  /** The last digit's power of ten, as a string because the exponent may be too large for a double. */
+  /** The last digit's power of ten. A string, because the exponent may be too large for a double. */
   readonly exponent: string
 }
 
@@ -55,9 +55,9 @@ function comparePositive(one: Decimal, other: Decimal): number {
 }
 
 /**
- * Returns one spelling for all spellings of a number. Follows ECMAScript, and therefore RFC 8785, as if its numbers had
- * unlimited precision, but writes no exponent if the decimal point is within or right after the digits. Integers of any
- * length are thus spelled as most clients write them.
+ * Returns one spelling for all spellings of a number. Follows ECMAScript, and therefore RFC 8785, as if JavaScript
+ * numbers had unlimited precision, but writes no exponent if the decimal point is within or right after the digits.
+ * Integers of any length are thus spelled the way most clients write integers.
  */
 export function normalForm(literal: string): string {
   const { isNegative, digits, exponent } = decimalOf(literal)

@@ -15,12 +15,12 @@ const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' })
 const { usage: Usage } = SpanInput.properties
 
 const ExportedTrace = Type.Object({
-  /** Omitted if never recorded; null means unassigned. */
+  /** Omitted if the environment was never recorded; null means unassigned. */
   environment: orNull(Type.String()),
   keyId: orNull(Type.String({ pattern: '^[0-9A-Za-z_-]{1,64}$' })),
   ingestedAt: orNull(Timestamp),
   metadataUpdatedAt: orNull(Timestamp),
-  /** If omitted, computed from the line as if the trace had been recorded whole. */
+  /** If omitted, the value is computed from the line as if the trace had been recorded whole. */
   bodyHash: Type.Optional(Hash),
   estimatedBytes: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 })
@@ -43,7 +43,7 @@ export type ExportedScore = Static<typeof ExportedScore>
 /** Messages, or the arguments or result of a tool. */
 const Messages = Type.Unknown()
 const OptionalCount = Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]))
-/** Numbers of a coding agent's call (lib/trace/span-messages.ts). */
+/** Token counts and cost of a coding agent's call (lib/trace/span-messages.ts). */
 const Facts = closed({
   inputTokens: OptionalCount,
   outputTokens: OptionalCount,
@@ -77,9 +77,9 @@ export const ExportLine = closed({
       spanUsage: Type.Optional(Type.Object({})),
       /** The end body's hash, if the trace was streamed. */
       endHash: Type.Optional(Hash),
-      /** Ranks of the trace's fields, if OpenTelemetry recorded it (lib/trace/states/gathered.ts). */
+      /** Ranks of the trace's fields, if OpenTelemetry recorded the trace (lib/trace/states/gathered.ts). */
       ranks: Type.Optional(Type.Object({})),
-      /** Hashes as sent of spans whose texts were cut, by span id (lib/trace/states/cut-texts.ts). */
+      /** Hashes of the spans whose texts were cut, as sent, by span id (lib/trace/states/cut-texts.ts). */
       spanHashes: Type.Optional(Type.Object({})),
       /** Call details by span id (lib/trace/call-details.ts). */
       callDetails: Type.Optional(Type.Object({})),

@@ -14,11 +14,11 @@ export const MAX_EVENTS = 50
 export const MAX_NAME = 500
 export const MAX_TEXT = 200
 export const MAX_TAG = 64
-/** Maximum number of scores per trace (specification, section 8). A trace's detail shows all of them. */
+/** Maximum number of scores per trace (specification, section 8). The trace detail shows all scores. */
 export const MAX_SCORES = 100
 /** Maximum size of a request body, in decoded bytes. */
 export const MAX_BODY_BYTES = 2_097_152
-/** Bodies with more decoded bytes are read and prepared a few at a time. Only OTLP exports may be this large. */
+/** Bodies with more decoded bytes than this are read and prepared a few at a time. Only OTLP exports may be larger. */
 export const LARGE_BODY_BYTES = 8 * 1024 * 1024
 /** Maximum bytes of a stored document: a trace without its spans, or a span. */
 export const MAX_DOCUMENT_BYTES = 768_000
@@ -121,7 +121,10 @@ export const TraceInput = named('TraceInput', {
 })
 export type TraceInput = Static<typeof TraceInput>
 
-/** Body that would record a line of an export. A complete trace may have more spans than clients may send. */
+/**
+ * The request body that would record the trace of an export line. A complete trace may have more spans than clients may
+ * send.
+ */
 export const ImportedBody = Type.Object(
   {
     schemaVersion: SchemaVersion,

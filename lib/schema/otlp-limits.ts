@@ -1,8 +1,11 @@
-/** Defaults of the limits on traces from OpenTelemetry. The configuration needs them before any package is loaded. */
+/**
+ * Defaults of the limits on traces from OpenTelemetry. The configuration needs these defaults before any package is
+ * loaded.
+ */
 
 /** Default of OTLP_MAX_SPANS, the maximum number of spans in an OpenTelemetry trace. */
 export const DEFAULT_MAX_SPANS = 10_000
 /** Default of OTLP_MAX_TRACE_BYTES, the size beyond which the texts of an OpenTelemetry trace's spans are truncated. */
 export const DEFAULT_MAX_TRACE_BYTES = 256 * 1024 * 1024
-/** Maximum of OTLP_MAX_SPANS, and of the spans in a line of an import. */
+/** Maximum value of OTLP_MAX_SPANS, and maximum number of spans in an import line. */
 export const MAX_IMPORTED_SPANS = 100_000

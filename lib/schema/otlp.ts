@@ -1,20 +1,20 @@
 /**
- * Schemas of OTLP exports in JSON. They describe only the outermost fields. OpenTelemetry defines the rest, and fields
- * that it adds to the protocol are ignored.
+ * Schemas of OTLP exports in JSON. The schemas describe only the outermost fields. OpenTelemetry defines the rest, and
+ * fields that later protocol versions add are ignored.
  */
 import Type from 'typebox'
 
 /**
- * Maximum decoded bytes of a span export. An exporter sends up to 512 spans at once, regardless of their size, and
- * drops all of them if the export is too large.
+ * Maximum decoded bytes of a span export. An exporter sends up to 512 spans at once, regardless of size, and drops the
+ * whole batch if the export is too large.
  */
 export const MAX_EXPORT_BYTES = 64 * 1024 * 1024
-/** Maximum bytes of other OTLP bodies and of gRPC messages, whose size is not known beforehand. */
+/** Maximum bytes of other OTLP bodies, and of gRPC messages. The size of a gRPC message is not known beforehand. */
 export const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 
 /**
  * Maximum number of spans, events, links, attributes and values in an export. An empty part takes two bytes on the wire
- * and a hundred times as much in memory. An exporter's full batch has a tenth of this number.
+ * and a hundred times as much in memory. An exporter's full batch has about a tenth of this number.
  */
 export const MAX_EXPORT_PARTS = 500_000
 
@@ -28,8 +28,8 @@ export const MAX_EXPORT_VALUES = 4 * MAX_EXPORT_PARTS
 export const TRUNCATED = 'spoor.truncated'
 
 /**
- * Maximum number of characters that describe an export's processes and libraries, counted once per span because each
- * span stores them. An exporter's full batch has a hundredth of this number.
+ * Maximum number of characters that describe an export's processes and libraries. The description is counted once per
+ * span, because each span stores a copy. An exporter's full batch has about a hundredth of this number.
  */
 export const MAX_EXPORT_ORIGINS = 64 * 1024 * 1024
 

@@ -1,6 +1,9 @@
-/** Prices that operators set for models, in US dollars per million tokens. No schemas, because commands load this. */
+/**
+ * Prices that operators set for models, in US dollars per million tokens. This module imports no schema library,
+ * because commands load the module.
+ */
 
-/** The name of a model, as spans have it. */
+/** A model's name, as stated in spans. */
 export const PricedModel = { minLength: 1, maxLength: 200 } as const
-/** No model costs more. A larger number is a mistake, such as a price in cents. */
+/** Maximum price. No model costs more, so a larger number must be a mistake, such as a price in cents. */
 export const PriceRange = { minimum: 0, maximum: 1_000_000 } as const

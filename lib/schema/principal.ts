@@ -1,4 +1,4 @@
-/** Defines the identity that a request acts with and the access that a route requires. */
+/** Defines the identity under which a request acts, and the access that a route requires. */
 import type { Scope } from './scopes.ts'
 
 /** The holder of an API key, on whose behalf a request acts. */
@@ -14,7 +14,7 @@ export interface Principal {
   readonly trialAccountId: number | null
   /** ISO 8601, as in responses; null if the key never expires. */
   readonly expiresAt: string | null
-  /** A promise, which never rejects, while the current use of the key is being stored. */
+  /** Set while the key's current use is being stored. The promise never rejects. */
   readonly lastUsedAt: string | Promise<string>
 }
 

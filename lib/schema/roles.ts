@@ -1,4 +1,4 @@
-/** Account roles, in ascending order. Each role includes the permissions of the roles before it. */
+/** Account roles, in ascending order. Each role includes the permissions of all earlier roles. */
 export const ROLES = ['viewer', 'member', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 

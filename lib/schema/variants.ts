@@ -1,6 +1,6 @@
 /**
- * Handles unions of objects that are distinguished by a tag: a field with a different constant in every variant, such
- * as a score's `dataType`.
+ * Handles unions of object types that are distinguished by a tag: a field with a different constant in every variant,
+ * such as a score's `dataType`.
  */
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
 
@@ -17,8 +17,8 @@ export function tagOf(branches: readonly Variant[]): string | undefined {
 }
 
 /**
- * Returns the fields of an object, or of all variants combined, for readers that do not support unions, such as models
- * that call tools. A field that differs between variants accepts the values of all of them.
+ * Returns the fields of an object schema, or the combined fields of all variants. Used for readers that do not support
+ * unions, such as models that call tools. A field that differs between variants accepts the values of all variants.
  */
 export function fieldsOf(schema: TSchema): TProperties {
   if (!('anyOf' in schema)) return (schema as TObject).properties

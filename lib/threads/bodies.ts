@@ -4,7 +4,7 @@ import type { FairThreads } from './fair-threads.ts'
 import type { Parsed, ParsedName } from './parsing.ts'
 import type { ReadyValue } from './ready.ts'
 
-/** Bound of the bodies being read, in bytes. A parsed body takes several times its size in memory. */
+/** Maximum total size, in bytes, of the bodies being read. A parsed body takes several times its size in memory. */
 const MAX_PARSED_BYTES = 8 * 1024 * 1024
 
 export class Bodies {
@@ -15,7 +15,7 @@ export class Bodies {
     this.#threads = threads
   }
 
-  /** Reads a project's body, on another thread if large. Rejects with a Refusal if the body is invalid. */
+  /** Reads a project's body, on another thread if the body is large. Rejects with a Refusal if the body is invalid. */
   async parse<K extends ParsedName>(name: K, body: Uint8Array, projectId: number): Promise<Parsed[K]> {
     await this.#gate.enter(projectId, body.byteLength)
     try {

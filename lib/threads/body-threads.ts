@@ -1,7 +1,7 @@
 /**
  * Chooses the thread that prepares a body: the main thread for a small body, a dedicated thread for a large one, and a
- * pool thread otherwise. Bodies that arrive together go to a thread in one message, because a message costs about the
- * same however many bodies it holds.
+ * pool thread otherwise. Bodies that arrive together go to a thread in one message, because a message's cost hardly
+ * depends on the number of bodies.
  */
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
@@ -15,39 +15,42 @@ import { makeReady, type Ready, type ReadyResult, type ReadyTask, type TaskName 
 import { makeHeaps, readHeap } from './thread-heaps.ts'
 
 /**
- * Bodies up to this size are prepared on the main thread, because their work does not justify the transfer to another
- * thread (test/bench/RESULTS.md, "Worker threads").
+ * Bodies up to this size are prepared on the main thread, because preparing small bodies costs too little to justify a
+ * transfer to another thread (test/bench/RESULTS.md, "Worker threads").
  */
 export const INLINE_BYTES = 4096
 /**
- * A group is sent when the next body would push it beyond this size, or once all requests that arrived together have
- * joined it. The bound is in bytes because a bound on the body count would spread small bodies over many messages
- * (test/bench/RESULTS.md, "Worker threads").
+ * A group is sent when the next body would make the group larger than this, or once all requests that arrived together
+ * have joined the group. The bound is in bytes because a bound on the body count would spread small bodies over many
+ * messages (test/bench/RESULTS.md, "Worker threads").
  */
 const GROUP_BYTES = 160 * 1024
 
-/** Bodies on their way to a thread, concatenated in `bytes`. The arrays have one element per body. */
+/** Bodies being sent to a thread, concatenated in `bytes`. The arrays have one element per body. */
 export interface BodyGroup {
   readonly operations: readonly TaskName[]
   readonly environments: readonly (string | null)[]
   readonly hurries: readonly boolean[]
   readonly maxSpans: number | undefined
-  /** Undefined if no body has any. */
+  /** Undefined if no body in the group has a value. */
   readonly prices: readonly ReadyTask['prices'][] | undefined
   readonly lengths: readonly number[]
   readonly bytes: ArrayBufferLike
 }
 
-/** A thread's work on a group: a result for each body, and the models whose prices it has found meanwhile. */
+/**
+ * A thread's output for a group: a result for each body, and the models whose prices the thread has found since its
+ * last output.
+ */
 export interface GroupResult {
-  /** Emptied when the results are handed out. */
+  /** The list is emptied when the results are handed out. */
   readonly results: ReadyResult[]
   readonly models: readonly KnownModel[]
 }
 
 /**
- * Heap limit of a thread, in MiB. The limit keeps one body from taking the whole service's memory, and is several times
- * what the largest body needs (test/bench/RESULTS.md, "Worker threads").
+ * Heap limit of a thread, in MiB. The limit keeps a single body from exhausting the service's memory, and is several
+ * times what the largest body needs (test/bench/RESULTS.md, "Worker threads").
  */
 const HEAP_MIB = 1024
 /** Idle time after which the thread for single bodies ends. */
@@ -61,7 +64,7 @@ interface Waiting {
 
 export class BodyThreads {
   readonly #pool: Piscina<BodyGroup, GroupResult>
-  /** A thread that gets one body at a time: large bodies, and retries of a group whose thread died. */
+  /** A thread that receives one body at a time: large bodies, and bodies retried because their group's thread died. */
   readonly #alone: Piscina<BodyGroup, GroupResult>
   #lastAlone: Promise<unknown> = Promise.resolve()
   /** Ids of threads that have loaded their code. */
@@ -75,7 +78,7 @@ export class BodyThreads {
       filename: new URL('../../workers/make-ready.js', import.meta.url).href,
       workerData: this.#heaps,
       resourceLimits: { maxOldGenerationSizeMb: heapMiB },
-      // Threads start on demand, because a start costs much CPU time and many services never need a thread.
+      // Threads start on demand, because starting one costs much CPU time and many services never need a thread.
       minThreads: 0,
       // Request admission already bounds the queue.
       maxQueue: Number.POSITIVE_INFINITY,
@@ -90,7 +93,7 @@ export class BodyThreads {
     })
     this.#alone = new Piscina({ ...each, maxThreads: 1, idleTimeout: ALONE_IDLE_MS, concurrentTasksPerWorker: 1 })
     for (const pool of [this.#pool, this.#alone]) {
-      // Without a listener, a worker error would end the process. The task fails through its promise.
+      // Without a listener, a worker error would end the process. The task's promise reports the failure.
       pool.on('error', error => log.error({ err: error }, 'a worker thread failed'))
       // Piscina emits this event once the thread has loaded its code.
       pool.on('workerCreate', ({ id }: { id: number }) => this.#loaded.add(id))
@@ -140,7 +143,7 @@ export class BodyThreads {
       // Piscina's Map of tasks retains this list and its rows for a long time (lib/ingest/trace-locks.ts explains why).
       results.length = 0
     } catch {
-      // The thread died. Each body is retried alone, so that no body fails because of the one that kills threads.
+      // The thread died. Each body is retried alone, so that only the body that makes a thread die fails.
       for (const each of group) this.#prepareAlone(each)
       // Piscina starts no thread for a queued task until another task is added.
       if (this.#pool.queueSize > 0) void this.#run(this.#pool, []).catch(() => {})
@@ -191,7 +194,7 @@ export class BodyThreads {
   }
 }
 
-/** Prepares a body on this thread; undefined if it needs prices that this thread does not have. */
+/** Prepares a body on this thread. Returns undefined if the body needs prices that this thread does not have. */
 function makeInline(task: ReadyTask): ReadyResult | undefined {
   try {
     return makeReady(task, false)

@@ -1,6 +1,6 @@
 /**
- * Prepares bodies with projects taking turns, so that a project waits only for its own earlier bodies. Bodies that need
- * no thread do not wait, and large bodies go to a dedicated thread.
+ * Prepares bodies so that projects take turns, and a project with many bodies delays mainly itself. Bodies that need no
+ * thread do not wait, and large bodies go to a dedicated thread.
  */
 import { FairGate } from '../limits/fair-gate.ts'
 import type { Logger } from '../log.ts'
@@ -24,7 +24,7 @@ export class FairThreads {
     this.#turns = new FairGate(workers * THREAD_BYTES)
   }
 
-  /** Prepares a body as BodyThreads does, when the project's turn comes. */
+  /** Prepares a body like BodyThreads, but waits for the project's turn. */
   async makeReady(task: ReadyTask, projectId: number): Promise<Ready> {
     const { byteLength } = task.body
     if (byteLength <= INLINE_BYTES || byteLength > LARGE_BODY_BYTES) return this.#threads.makeReady(task)

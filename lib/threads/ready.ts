@@ -1,6 +1,6 @@
 /**
- * Prepares a body for the write path and renders the rows for COPY. An append or an end gets rows for all its spans,
- * and an export for every span that can be stored. Which rows are written is decided once the stored state is known.
+ * Prepares a body for the write path and renders the rows for COPY. Rows are rendered for all spans of an append or an
+ * end, and for every span of an export that can be stored. The rows to write are chosen once the stored state is known.
  */
 import { Refusal, type RefusalCode } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
@@ -50,16 +50,22 @@ export interface ReadyTask {
   readonly hurries: boolean
   /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
   readonly maxSpans?: number
-  /** The project's own prices, by which OpenTelemetry's calls without a cost get one; undefined if they get none. */
+  /**
+   * The prices that operators set, used to compute costs of OpenTelemetry calls that state no cost; undefined if no
+   * costs are computed.
+   */
   readonly prices?: readonly OwnPrice[] | undefined
 }
 
-/** A trace to record or restore: its rows, and what decide() and the response need. */
+/** A trace to record or restore: its rows, and the data that decide() and the response need. */
 export interface ReadyRecord {
   readonly operation: 'record'
   readonly traceId: string
   readonly hash: string
-  /** Set only if it differs from the current hash, which is rare. The same applies to every former hash. */
+  /**
+   * Set only if the former hash differs from the current hash, which is rare. The same applies to every former hash
+   * below.
+   */
   readonly formerHash?: string | undefined
   readonly running: boolean
   /** The refusal's message if a document is too large to store. */
@@ -68,12 +74,12 @@ export interface ReadyRecord {
   readonly estimatedBytes: number
   /** Set if a body of POST /api/v1/traces started the trace without ending it. */
   readonly started: StartedState | undefined
-  /** Set if the trace is restored: the data to compare a stored trace with, and who recorded the trace and when. */
+  /** Set if the trace is restored: the data to compare with a stored trace, and who recorded the trace and when. */
   readonly restored: RestoredHead | undefined
   readonly rows: TraceRows
 }
 
-/** An append or an end: what decide() needs, and the rows of all spans in the body. */
+/** An append or an end: the data that decide() needs, and the rows of all spans in the body. */
 export type ReadyAppend = Append & { readonly rows: SpanRows }
 export type ReadyEnd = End & { readonly rows: SpanRows }
 
@@ -83,7 +89,7 @@ export interface ReadySpans {
   readonly spanCount: number
   /** Encoded SpansToGather (lib/threads/sent-spans.ts). */
   readonly toGather: Uint8Array
-  /** The trace that these spans create if none is stored; undefined if no span can be stored. */
+  /** The trace that these spans create if the trace is not stored yet; undefined if no span can be stored. */
   readonly first: ReadyRecord | undefined
   /** Reasons why some of the spans cannot be stored. */
   readonly refusals: readonly SpanRefusal[]
@@ -94,19 +100,19 @@ export interface ReadyExport {
   readonly operation: 'export'
   readonly traces: readonly ReadySpans[]
   /**
-   * A large export has portions instead of traces, in the order to write them. Joined (lib/otlp/wire/portion.ts), each
-   * portion is a body for the operation `export-portion`.
+   * A large export has portions instead of traces, in the order to write them. Once joined (lib/otlp/wire/portion.ts),
+   * a portion is a body for the operation `export-portion`.
    */
   readonly portions: readonly Portion[]
   /** Reasons why some spans belong to no trace. */
   readonly refusals: readonly SpanRefusal[]
-  /** The calls that have no cost because their model has no price, by model. */
+  /** Number of calls without a cost because the model has no price, by model. */
   readonly unpriced: Unpriced
 }
 
 export type Unpriced = ReadonlyMap<string, number>
 
-/** The value of a body that was only parsed (lib/threads/parsing.ts). It bypasses the queue. */
+/** The value of a body that was only parsed (lib/threads/parsing.ts). The value bypasses the write queue. */
 export interface ReadyValue {
   readonly operation: 'parse'
   readonly value: Parsed[ParsedName]
@@ -114,7 +120,7 @@ export interface ReadyValue {
 
 export type Ready = ReadyRecord | ReadyAppend | ReadyEnd | ReadyExport | ReadyValue
 
-/** A refusal is passed as a value because an error loses its code between threads. */
+/** A refusal is passed as a plain value, because an error sent between threads loses its code. */
 export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: RefusalCode; message: string } }
 
 /**
@@ -165,7 +171,7 @@ function prepareAndRender(task: ReadyTask, mayLoad: boolean): Ready {
   }
 }
 
-/** Prepares a body and adds former hashes if they differ. */
+/** Prepares a body and adds those former hashes that differ from the current hashes. */
 function withFormer<T extends Hashed>(prepare: () => T): T {
   const { made, former } = inBothForms(prepare)
   if (former === undefined) return made
@@ -229,10 +235,10 @@ function readyExport(read: () => Export, task: ReadyTask, mayLoad: boolean): Rea
 }
 const NONE_UNPRICED: Unpriced = new Map()
 
-/** A span with all its row's fields and its claims about the trace. */
+/** A span with all fields of its row, and with its claims about the trace. */
 type HintedSpan = PreparedSpan & GatheredSpan
 
-/** The sources of prices, and a count of the calls without one. */
+/** The sources of prices, and a count of the calls without a price. */
 interface Pricing extends PriceSources {
   readonly unpriced: Map<string, number>
 }
@@ -257,7 +263,10 @@ function normaliseMapped(
   return spansOf(former).map(({ hash }, i) => Object.assign(spans[i] as HintedSpan, { formerHash: hash }))
 }
 
-/** Computes the cost of a span that states none. Its hash is known by now, and remains that of what was sent. */
+/**
+ * Computes the cost of a span that states none. The span's hash was computed earlier, and still covers the span as
+ * sent.
+ */
 function price(span: PreparedSpan, details: CallDetails, pricing: Pricing): Priced | null | undefined {
   if (span.costUsd !== null || span.model === null) return undefined
   const priced = priceCall(span, details, pricing)
@@ -269,8 +278,8 @@ const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>
   normaliseSpans({ value: { schemaVersion: 1, spans: mapped.map(({ span }) => span) }, escapes: false }).spans
 
 /**
- * Decides the spans as if no trace were stored, because the queue needs the trace that they would create. A stored
- * trace has room for no further spans (lib/trace/states/kept-spans.ts).
+ * Decides the spans as if no trace were stored, because the queue needs the trace that the spans would create. A span
+ * that gets no slot here would not get one in a stored trace either (lib/trace/states/kept-spans.ts).
  */
 function readySpans(
   traceId: string,
@@ -288,7 +297,7 @@ function readySpans(
   return { traceId, spanCount: spans.length, first, refusals, toGather: encodeSpans({ spans, storable }, allocate) }
 }
 
-/** Lists every field because V8 is slow at a spread followed by other properties. */
+/** Every field is listed, because V8 is slow at a spread followed by other properties. */
 function asRecorded(traceId: string, growth: Growth, spans: readonly PreparedSpan[]): PreparedTrace {
   return {
     operation: 'record',

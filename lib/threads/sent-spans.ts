@@ -1,6 +1,6 @@
 /**
  * Sends an export's spans from a worker thread to the main thread as bytes, because objects are slow to transfer. The
- * main thread reads the spans only if their trace is already stored. Input and output are read from the spans' rows.
+ * main thread decodes the spans only if the trace is already stored. Input and output are read from the spans' rows.
  */
 
 import { CopyWriter, readField } from '../rows/copy-format.ts'
@@ -11,7 +11,9 @@ import type { GatheredSpan, SpanHints } from '../trace/states/gathered.ts'
 
 export interface SpansToGather {
   readonly spans: readonly GatheredSpan[]
-  /** The spans that have rows in the first trace. No stored trace has room for any other span. */
+  /**
+   * The spans that have rows in ReadySpans' `first` record. Spans without a row get no slot in any stored trace either.
+   */
   readonly storable: readonly GatheredSpan[]
 }
 
@@ -38,7 +40,7 @@ const HINTS = [
   ...(['responseId', 'toolCallId', 'callSpanId', 'tags', 'metadata'] as const)
 ] as const
 type Texts = Pick<SpanTexts, 'input' | 'output'>
-/** The values of the fields and hints. `texts` is null if the span's row has its texts. */
+/** The values of the fields and hints. `texts` is null if the span's row holds the texts. */
 type Sent = readonly [fields: readonly unknown[], hints: readonly unknown[], texts: Texts | null, formerHash?: string]
 
 /** `storable` is a subset of `spans`, in the same order. */

@@ -14,8 +14,8 @@ export interface ParsedBody {
 }
 
 /**
- * Parses a body. Throws a Refusal with code `invalid_json` if it is not JSON, or `tooDeep` if it nests deeper than
- * `maxDepth`.
+ * Parses a body. Throws a Refusal: `invalid_json` if the body is not JSON, or the code in `tooDeep` if the body nests
+ * deeper than `maxDepth`.
  */
 export function readBody(bytes: Uint8Array, tooDeep: ErrorCode, maxDepth?: number): ParsedBody {
   return parseBody(readText(bytes), tooDeep, maxDepth)
@@ -28,7 +28,7 @@ export function readText(bytes: Uint8Array): string {
   return text
 }
 
-/** Like readBody, for a body that is already decoded. The outermost object or array is level 1. */
+/** Like readBody, but for a body that is already decoded. The outermost object or array is level 1. */
 export function parseBody(text: string, tooDeep: ErrorCode, maxDepth = MAX_JSON_DEPTH): ParsedBody {
   let value: unknown
   try {

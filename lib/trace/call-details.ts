@@ -1,19 +1,19 @@
 /**
- * Facts about a model call that have no field of their own. They are stored with the span as JSON, and are not part of
- * the span's hash, because they follow from its attributes and from prices.
+ * Facts about a model call that have no field of their own. These details are stored with the span as JSON. The details
+ * are not part of the span's hash, because they derive from the span's attributes and from prices.
  */
 export interface CallDetails {
-  /** The provider's response id, which identifies two reports of one call. */
+  /** The provider's response id, which shows that two spans report the same call. */
   readonly responseId?: string | undefined
-  /** Input tokens that were read from the provider's cache. They are part of the span's input tokens. */
+  /** Input tokens read from the provider's cache; included in the span's input tokens. */
   readonly cacheReadTokens?: number | undefined
-  /** Input tokens that were written to the provider's cache. They are part of the span's input tokens. */
+  /** Input tokens written to the provider's cache; included in the span's input tokens. */
   readonly cacheWriteTokens?: number | undefined
-  /** Output tokens that the model used to reason. They are part of the span's output tokens. */
+  /** Output tokens that the model used for reasoning; included in the span's output tokens. */
   readonly reasoningTokens?: number | undefined
   /** Set if the span states no cost, and the stored cost was computed from its tokens. */
   readonly computedCost?: ComputedCost | undefined
-  /** The id of a tool use, with which log records refer to it. */
+  /** The id by which log records refer to a tool use. */
   readonly toolCallId?: string | undefined
   /** Set if the span is a step made from log records (lib/trace/states/steps.ts). */
   readonly step?: StepMark | undefined
@@ -21,16 +21,21 @@ export interface CallDetails {
 
 /** How a cost was computed. */
 export interface ComputedCost {
-  /** The model whose prices were used: as the span names it, or in the bundled list, such as `openai/gpt-4o`. */
+  /**
+   * The model whose prices were used: the span's model name, or the model's id in the bundled list, such as
+   * `openai/gpt-4o`.
+   */
   readonly model: string
   /** The day of the bundled prices, or `own` for a price that an operator set. */
   readonly prices: string
 }
 
 export interface StepMark {
-  /** The id of a span of the same call that is made from a transcript. */
+  /** The id that the same call's span has if the span is made from a transcript. */
   readonly call: string
-  /** Size and whole hash of the step's document, which leave the trace's sums if a span replaces the step. */
+  /**
+   * Size and full hash of the step's document. If a span replaces the step, both are subtracted from the trace's sums.
+   */
   readonly bytes: number
   readonly hash: string
 }
@@ -41,7 +46,7 @@ export function callDetailsText(details: CallDetails): string | null {
   return text === '{}' ? null : text
 }
 
-/** Returns the names of a span's calls, as log records refer to them. */
+/** Returns the names by which log records refer to a span's calls. */
 export function callsOf({ responseId, toolCallId }: CallDetails): readonly string[] {
   return [
     ...(responseId === undefined ? [] : [`request:${responseId}`]),
@@ -55,7 +60,7 @@ function isComputedCost(value: unknown): value is ComputedCost {
   const { model, prices, ...others } = Object(value) as Readonly<Record<string, unknown>>
   return isId(model) && isId(prices) && Object.keys(others).length === 0
 }
-/** How each member of call details is checked. */
+/** Checks for each member of call details. */
 const CHECKS: Readonly<Record<keyof CallDetails, (value: unknown) => boolean>> = {
   responseId: isId,
   cacheReadTokens: isCount,

@@ -1,6 +1,6 @@
 /** Parses environment labels (specification 2.10), which are lower-case slugs. Two names are reserved. */
 
-/** Environment stored with a trace whose key has none. Responses show it as null. */
+/** Environment stored with a trace whose key has no environment. Responses show null instead. */
 export const UNASSIGNED = 'unassigned'
 
 // The label is tested before folding because some other letters, such as the Kelvin sign, fold to a–z.
@@ -12,7 +12,7 @@ export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError'
 }
 
-/** Returns the label in lower case. Throws an EnvironmentError if it is reserved or malformed. */
+/** Returns the label in lower case. Throws an EnvironmentError if the label is reserved or malformed. */
 export function parseEnvironment(text: string): string {
   const label = text.toLowerCase()
   if (RESERVED.includes(label)) throw new EnvironmentError(`the environment name '${label}' is reserved`)

@@ -17,7 +17,10 @@ export function setOwn<T>(object: Record<string, T>, key: string, value: T): voi
   else Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** Replaces every top-level key of `stored` that `patch` contains. `stored` is JSON text; null represents {}. */
+/**
+ * For every top-level key in `patch`, sets that key of `stored` to the patch's value. `stored` is JSON text; null
+ * represents {}.
+ */
 export function mergeMetadata(stored: string | null, patch: string): Merged {
   const after = merge(stored, patch)
   return { text: textOf(after), changed: canonicalise(after) !== canonicalise(parseObject(stored)) }

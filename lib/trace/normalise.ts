@@ -35,7 +35,10 @@ export function checkTexts(body: NormalisedFacts, path: string, fields: Readonly
   }
 }
 
-/** Returns a timestamp in canonical form, or throws a Refusal. `path` precedes the field name in messages. */
+/**
+ * Returns a timestamp in canonical form. Throws a Refusal if the timestamp is invalid. `path` precedes the field name
+ * in messages.
+ */
 export const normaliseTimestamp = (text: string, path: string, field: string): string =>
   parseTimestamp(text) ?? refuse(path + field, 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00.123Z')
 
@@ -62,7 +65,7 @@ function normaliseEvents(body: NormalisedFacts, events: Span['events'], path: st
   }
 }
 
-/** Canonical bytes of the current body. Shared because a thread prepares one body at a time. */
+/** Canonical bytes of the current body. One buffer suffices, because a thread prepares one body at a time. */
 const canonical = new CanonicalBytes()
 
 /** Prepares one span and appends its document to `canonical`. */
@@ -234,7 +237,7 @@ export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
   const tags = normaliseTags(body, end.tags, 'tags')
   const endedAt = normaliseTimestamp(end.endedAt, '', 'endedAt')
   const { output } = end
-  // An empty object changes nothing, so treat it as absent.
+  // An empty object changes nothing, so it is treated as absent.
   const metadata = end.metadata === EMPTY_OBJECT ? undefined : end.metadata
   const usage = end.usage === undefined ? undefined : usageFields(end.usage)
   const status = end.status ?? 'unset'

@@ -37,7 +37,7 @@ export interface PreparedSpan extends UsageFields {
   readonly bytes: number
 }
 
-/** The part of a span that decisions read. `hash` may be the short hash. */
+/** The part of a span that is read to decide an operation. `hash` may be the short hash. */
 export type SpanHead = Pick<PreparedSpan, 'id' | 'status' | 'hash' | 'formerHash' | 'bytes'>
 
 /**
@@ -82,7 +82,7 @@ export interface PreparedTrace extends TraceFields {
   readonly bytes: number
   /** For a trace gathered from spans: the span that each field was taken from, as JSON text. */
   readonly ranks?: string | null
-  /** For a trace gathered from spans: number of failed spans, including spans left out. */
+  /** For a trace gathered from spans: number of failed spans, including left-out spans. */
   readonly errorCount?: number
 }
 
@@ -107,17 +107,17 @@ export interface Past {
   readonly ingestedAt: string | null
   readonly metadataUpdatedAt: string | null
   readonly endHash: string | null
-  /** If undefined, the size is computed from the documents. */
+  /** If undefined, the size is computed from the trace's documents. */
   readonly estimatedBytes: number | undefined
   /** Oldest first, in insertion order. */
   readonly scores: readonly PastScore[]
   /** Messages that arrived separately from their spans. */
   readonly messages: readonly PlacedMessages[]
-  /** Whether costs of the spans were computed from their tokens, so that other prices make another cost. */
+  /** Whether any span's cost was computed from its tokens and therefore depends on prices. */
   readonly hasComputedCosts?: boolean
 }
 
-/** A line of an export: a trace as it was when exported, running or complete. */
+/** A line of an export: a running or complete trace, as it was at the time of the export. */
 export interface RestoredTrace extends PreparedTrace {
   readonly past: Past
 }

@@ -2,7 +2,7 @@
 const MOST_TEXTS = 1000
 const MOST_LENGTH = 64
 
-/** Wraps `make` so that a repeated string returns the cached result. */
+/** Returns a caching version of `make`, which computes the result once per distinct string. */
 export function remembering<T>(make: (text: string) => T): (text: string) => T {
   const known = new Map<string, T>()
   return text => {

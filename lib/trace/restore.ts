@@ -1,6 +1,6 @@
 /**
- * Prepares a line of an export for storage, by the rules of recording and with the history that the line contains.
- * Pure; runs wherever bodies are prepared.
+ * Prepares a line of an export for storage, under the same rules as recording and with the history that the line
+ * contains. Pure; runs on any thread that prepares bodies.
  */
 
 import { Refusal } from '../errors.ts'
@@ -23,7 +23,7 @@ import { countFailed, isLeftOut, isLeftOutText, readLeftOut } from './states/lef
 import { isPlain, isResponse, type Ranks } from './states/ranks.ts'
 import { isStepRank, isStepText } from './states/steps.ts'
 
-/** A line nests the metadata of a PATCH and the output of an end one level deeper than their own bodies. */
+/** A line nests a PATCH's metadata and an end's output one level deeper than the original request bodies do. */
 const MAX_LINE_DEPTH = MAX_JSON_DEPTH + 1
 
 /** Fields that the service adds to `trace` and to spans. */
@@ -80,7 +80,7 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
 
 type DetailsById = ReadonlyMap<string, CallDetails>
 
-/** Returns the computed costs of a line by span id. They are not part of what was recorded, nor of its hash. */
+/** Returns the computed costs of a line by span id. Computed costs are not part of the recorded body or of its hash. */
 function readComputedCosts({ spans = [] }: ExportLine, details: DetailsById): ReadonlyMap<string, number> {
   const costs = new Map<string, number>()
   for (const span of spans as readonly Shown[]) {
@@ -91,8 +91,8 @@ function readComputedCosts({ spans = [] }: ExportLine, details: DetailsById): Re
 }
 
 /**
- * Checks that the usage shown in responses agrees with the usage as sent. A line contains both, but only the latter is
- * restored.
+ * Checks that the usage shown in responses agrees with the usage as sent. A line contains both, but only the usage as
+ * sent is restored.
  */
 function checkUsage({ trace, spans = [], recorded }: ExportLine): void {
   const { usage, spanUsage = {} } = recorded ?? {}
@@ -134,7 +134,7 @@ function readMessages(traceId: string, { recorded }: ExportLine): PlacedMessages
   }))
 }
 
-/** Checks an event that arrived as a log record, and returns it as it is stored. */
+/** Checks an event that arrived as a log record, and returns the event in its stored form. */
 function readEvent(event: object): string {
   const { name, timestamp, attributes, ...others } = event as Readonly<Record<string, unknown>>
   const isEvent = typeof name === 'string' && typeof timestamp === 'string' && Object(attributes) === attributes
@@ -223,7 +223,7 @@ function readCallDetails(details: object | undefined): DetailsById {
   )
 }
 
-/** Returns the hashes of spans whose texts were cut, by span id. The hash is that of the span as sent. */
+/** Returns the hashes of spans whose texts were cut, by span id. Each hash covers the span as sent. */
 function readHashes(hashes: object | undefined): ReadonlyMap<string, string> {
   const all = Object.entries(hashes ?? {})
   const wrong = all.find(([, hash]) => typeof hash !== 'string' || !SHORT_HASH.test(hash))

@@ -1,11 +1,12 @@
 /**
- * Joins spans with what arrived separately as log records: messages of model calls, events, and numbers of coding
- * agents' calls. A span shows a record's input, output, tokens and cost only if it was sent without them.
+ * Joins spans with data that arrived separately as log records: messages of model calls, events, and token counts and
+ * costs of coding agents' calls. A record's input, output, tokens and cost are shown only on a span that was sent
+ * without the value in question.
  */
 import { MAX_EVENTS } from '../schema/input.ts'
 import { isBefore } from './timestamp.ts'
 
-/** A log record's addition to its span. JSON values are text, and null if absent. */
+/** A log record's addition to its span. JSON values are strings; null if absent. */
 export interface SpanMessages {
   readonly spanId: string
   /** Microseconds since 1970. A span's messages are ordered by time, then by their position in the export. */
@@ -13,7 +14,7 @@ export interface SpanMessages {
   readonly place: number
   /** 32 hexadecimal digits. A resent record has the same digest. */
   readonly digest: string
-  /** Arrays of messages, or the arguments and the result of a tool. */
+  /** Arrays of messages, or a tool's arguments and result. */
   readonly input: string | null
   readonly output: string | null
   /** A SpanEvent. */
@@ -40,7 +41,7 @@ interface Tokens {
   readonly totalTokens?: number | null
 }
 
-/** Numbers of a call that its span may lack. */
+/** Token counts and cost of a call, which the call's span may lack. */
 export interface CallFacts extends Tokens {
   readonly costUsd?: number
 }
@@ -60,9 +61,10 @@ interface Span extends Texts, Tokens {
 }
 
 /**
- * Fills in what spans lack from `messages`, which must be in order. A trace without input takes the filled-in input of
- * its parentless span, or else of its earliest span. A trace without output takes the filled-in output of its
- * parentless span, or else of its latest span. Arguments and results of tools are not the trace's input and output.
+ * Fills in values that spans lack from `messages`, which must be in order. A trace without input takes the filled-in
+ * input of its parentless span, or else of its earliest span. A trace without output takes the filled-in output of its
+ * parentless span, or else of its latest span. Tools' arguments and results are never used as the trace's input or
+ * output.
  */
 export function joinMessages<T extends Texts, S extends Span>(
   trace: T,
@@ -93,7 +95,7 @@ export function joinMessages<T extends Texts, S extends Span>(
 }
 
 function joinSpan<S extends Span>(span: S, unordered: readonly SpanMessages[]): S {
-  // Records that name a span and records that name its call are each in order.
+  // Records that name the span and records that name the span's call are each in order, but not when combined.
   const heard = [...unordered].sort(
     (a, b) => a.micros - b.micros || a.place - b.place || (a.digest < b.digest ? -1 : 1)
   )
@@ -106,7 +108,7 @@ function joinSpan<S extends Span>(span: S, unordered: readonly SpanMessages[]): 
   return { ...texts, ...(events !== undefined && { events }), ...joinFacts(span, heard) }
 }
 
-/** Concatenates JSON arrays. Any other value stays as it is. Returns null if there are none. */
+/** Concatenates JSON arrays. A value that is not an array is kept as is. Returns null if there are no values. */
 function joinTexts(said: readonly SpanMessages[], side: 'input' | 'output'): string | null {
   const texts = said.map(each => each[side]).filter(text => text !== null)
   const single = texts.find(text => !text.startsWith('['))
@@ -136,7 +138,7 @@ function joinFacts(span: Span, heard: readonly SpanMessages[]): Partial<Span> {
   return { ...(!hasUsage && usage), costUsd: span.costUsd ?? sum('costUsd') }
 }
 
-/** A span that may be that of a call. `calls` has the names of its calls, as in SpanMessages. */
+/** A span that may belong to a record's call. `calls` holds the names of the span's calls, as in SpanMessages. */
 export interface CallSpan {
   readonly traceId: string
   readonly id: string
@@ -146,8 +148,8 @@ export interface CallSpan {
 }
 
 /**
- * Returns the messages with the spans of their calls. If several spans have a call's id, the one whose end is nearest
- * to the record is chosen, because agents write a record when a call ends.
+ * Returns the messages with the spans of their calls. If several spans have a call's id, chooses the span whose end is
+ * nearest to the record, because agents write a record when a call ends.
  */
 export function findTargets(messages: readonly PlacedMessages[], spans: readonly CallSpan[]): PlacedMessages[] {
   const byCall = new Map<string, CallSpan[]>()

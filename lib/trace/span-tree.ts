@@ -1,6 +1,6 @@
 /**
  * The spans of one trace, by id and by parent. The write path caches the tree of a trace's stored spans. An export's
- * spans form a second tree on top of the cached tree, which does not change until the write is committed.
+ * spans form a second tree on top of the cached tree. The cached tree does not change until the write is committed.
  */
 interface Linked {
   readonly id: string
@@ -29,7 +29,7 @@ export class SpanTree<T extends Linked> implements Iterable<T> {
     return this.#byId.has(id) || this.#below?.has(id) === true
   }
 
-  /** Throws if the tree has a span with this id, because a span that counts twice would falsify every sum. */
+  /** Throws if the tree already has a span with this id, because a span counted twice would make every sum wrong. */
   add(span: T): void {
     if (this.has(span.id)) throw new Error(`span ${span.id} is in the tree already`)
     this.#byId.set(span.id, span)

@@ -1,17 +1,18 @@
 /**
  * Sums a gathered trace's usage and cost, counting each model call once. Several spans often state the same numbers:
- * two libraries report one call, and agents repeat their calls' totals.
+ * two libraries may report one call, and agents repeat their calls' totals.
  *
  * A stated number counts unless another span restates it:
- * - An outer call restates the calls inside it, unless they have different response ids, or one is an embedding and the
- *   other is not. A call also restates the agent, chain and custom spans inside it.
- * - Calls restate the other spans around them. If a span has no calls inside it, the larger number counts: the span's
- *   own, or the sum of the spans below it.
+ * - An outer call restates the calls inside it, unless the two calls have different response ids, or one is an
+ *   embedding and the other is not. A call also restates the agent, chain and custom spans inside it.
+ * - The calls inside a span that is not a call restate that span. If there are no calls inside, the larger number
+ *   counts: the span's own, or the sum of the spans below it.
  * - Two calls are one call if they overlap and have the same response id, or if they are siblings with the same model
  *   and usage and one runs inside the other.
  *
- * A computed cost, of a call that states tokens and no cost, counts only where the rules above let no stated cost count
- * for the same money: neither around the call, nor inside it, nor of another report of it.
+ * A computed cost belongs to a call that states tokens but no cost. The computed cost counts only if, by the rules
+ * above, no stated cost counts for the same call: neither on a span around the call, nor on a span inside the call, nor
+ * on another report of the call.
  *
  * The result depends only on the set of spans, never on their order.
  */
@@ -29,7 +30,7 @@ export interface SpanUsage extends UsageFields {
   readonly model: string | null
   readonly startMicros: number
   readonly endMicros: number
-  /** The id that the provider gave its response. */
+  /** The id that the provider gave to its response. */
   readonly responseId: string | undefined
 }
 
@@ -37,7 +38,7 @@ export type Spent = UsageFields & { readonly costUsd: number | null }
 
 const CALLS: readonly string[] = ['llm', 'embedding']
 export const isCall = ({ kind }: { readonly kind: string }): boolean => CALLS.includes(kind)
-/** Kinds of spans that only wrap a call. Spans of other kinds use tokens or money of their own. */
+/** Kinds of spans that only wrap a call. Spans of other kinds may use additional tokens or money. */
 const WRAPPERS: readonly string[] = ['agent', 'chain', 'custom']
 
 const hasUsage = (span: UsageFields): boolean =>
@@ -56,12 +57,12 @@ const COST: Measure = { isStated: hasCost, amountOf: ({ costUsd }) => costUsd ??
 const isComputed = ({ costIsComputed }: SpanUsage): boolean => costIsComputed === true
 const STATED_COST: Measure = { ...COST, isStated: span => hasCost(span) && !isComputed(span) }
 
-/** Returns a trace's tokens, capped at 2^53 - 1, and its cost in US dollars. Values that no span states are null. */
+/** Returns a trace's tokens, capped at 2^53 - 1, and its cost in US dollars. A value that no span states is null. */
 export function sumSpending(spans: SpanTree<SpanUsage>): Spent {
   let states = false
   let statesCost = false
   let computesCost = false
-  // Whether the same spans count in both, because only calls state anything, and each call states both.
+  // Whether the same spans count for tokens and for costs, because only calls state numbers and each call states both.
   let isAlike = true
   for (const span of spans) {
     const [used, paid] = [hasUsage(span), hasCost(span)]
@@ -110,7 +111,7 @@ function walk(tree: SpanTree<SpanUsage>): Paths {
     spans.push(span)
     parents.push(parent)
   }
-  // `enter` appends to the list during the loop.
+  // The loop also visits the spans that `enter` appends.
   const follow = (from: number) => {
     for (let i = from; i < spans.length; i++) {
       for (const child of tree.childrenOf((spans[i] as SpanUsage).id)) enter(child, i)
@@ -137,7 +138,8 @@ function countedOf({ spans, parents }: Paths, { isStated, amountOf }: Measure): 
     dropSameResponse(calls)
     dropTwins(calls)
   }
-  // From the leaves up, compute the amount that counts below each span, and whether a call below states an amount.
+  // From the leaves up, compute the amount that counts below each span, and whether any call below the span states an
+  // amount.
   const below = new Float64Array(spans.length)
   const hasCall = new Uint8Array(spans.length)
   const own = new Uint8Array(spans.length)
@@ -165,7 +167,7 @@ function countedOf({ spans, parents }: Paths, { isStated, amountOf }: Measure): 
   })
 }
 
-/** Adds, to the spans whose stated cost counts, the calls whose computed cost counts beside them. */
+/** Adds the calls whose computed cost counts to the spans whose stated cost counts. */
 function withComputed({ spans, parents }: Paths, paid: readonly SpanUsage[]): readonly SpanUsage[] {
   const isPaid = new Set(paid)
   const counts = spans.map(span => hasCost(span) && isComputed(span))
@@ -185,13 +187,16 @@ function withComputed({ spans, parents }: Paths, paid: readonly SpanUsage[]): re
   return [...paid, ...[...calls].filter(isComputed)]
 }
 
-/** Whether the costs of a span and of a span inside it are for the same calls. At least one of them is a call. */
+/**
+ * Whether the costs of a span and of a span inside that span cover the same calls. At least one of the two spans is a
+ * call.
+ */
 function isSameMoney(outer: SpanUsage, inner: SpanUsage): boolean {
   if (!isCall(outer) || WRAPPERS.includes(inner.kind)) return true
   return outer.kind === inner.kind && !isOtherResponse(outer, inner)
 }
 
-/** Ignores a difference in the last digits, because a floating-point sum depends on the order of its terms. */
+/** Differences in the last digits are ignored, because a floating-point sum depends on the order of its terms. */
 const isMore = (own: number, below: number): boolean => below === 0 || own > below * (1 + 1e-9)
 
 /** The calls around a span, innermost first. */
@@ -201,7 +206,7 @@ interface Around {
   readonly responseId: string | undefined
 }
 
-/** Returns, for each span, whether a call around it restates its numbers. */
+/** Returns, for each span, whether a call around the span restates the span's numbers. */
 function restatedByCalls(
   spans: readonly SpanUsage[],
   parents: readonly number[],
@@ -233,7 +238,7 @@ type Response = Pick<SpanUsage, 'responseId'>
 const isOtherResponse = (one: Response, other: Response): boolean =>
   one.responseId !== undefined && other.responseId !== undefined && one.responseId !== other.responseId
 
-/** Which reports of a call give way to others, whichever came first. */
+/** Selects the reports of a call that are dropped in favour of another report, regardless of which came first. */
 type GivesWay = (call: SpanUsage) => boolean
 const NONE: GivesWay = () => false
 
@@ -273,7 +278,7 @@ function dropTwins(calls: Set<SpanUsage>, givesWay?: GivesWay): void {
   for (const group of groups.values()) if (group.length > 1) dropTwinsOf(group, calls, givesWay)
 }
 
-/** With `givesWay`, calls that do not give way are known to be no twins of each other. */
+/** If `givesWay` is set, two calls are twins only if at least one of them gives way. */
 function dropTwinsOf(group: readonly SpanUsage[], calls: Set<SpanUsage>, givesWay?: GivesWay): void {
   let single: SpanUsage[] = []
   for (const call of inTime(group)) {
@@ -291,7 +296,10 @@ function dropTwinsOf(group: readonly SpanUsage[], calls: Set<SpanUsage>, givesWa
 const isTwin = (one: SpanUsage, other: SpanUsage): boolean =>
   (one.responseId === undefined || other.responseId === undefined) && isInside(one, other)
 
-/** OpenTelemetry's JavaScript SDK rounds a span's start down to a millisecond, and shifts its end by as much. */
+/**
+ * OpenTelemetry's JavaScript SDK rounds a span's start down to a millisecond, and shifts the span's end by the same
+ * amount.
+ */
 const WHOLE_MICROS = 1_000
 const slackOf = ({ startMicros }: SpanUsage): number => (startMicros % WHOLE_MICROS === 0 ? WHOLE_MICROS : 0)
 
@@ -306,7 +314,9 @@ function isInside(one: SpanUsage, other: SpanUsage): boolean {
   return overlap && (contains(one, other, slack, otherSlack) || contains(other, one, otherSlack, slack))
 }
 
-/** Whether `inner` may lie inside `outer` if each call ran later than reported, by less than its slack. */
+/**
+ * Whether `inner` may have run inside `outer`, if each call actually ran later than reported by less than its slack.
+ */
 function contains(outer: SpanUsage, inner: SpanUsage, slack: number, innerSlack: number): boolean {
   const atStart = inner.startMicros - outer.startMicros
   const atEnd = outer.endMicros - inner.endMicros
@@ -327,9 +337,9 @@ function sumCounts(spans: readonly SpanUsage[], of: (span: SpanUsage) => number 
 }
 
 /**
- * Returns the correctly rounded sum of finite, non-negative numbers, which does not depend on their order; null for an
- * empty list. Returns the largest double if the sum is larger. The method is grow-expansion from J. R. Shewchuk,
- * "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric Predicates", 1997.
+ * Returns the correctly rounded sum of finite, non-negative numbers, or null for an empty list. The sum does not depend
+ * on the numbers' order. Returns the largest double if the sum is larger. The method is grow-expansion from J. R.
+ * Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric Predicates", 1997.
  */
 export function sumExactly(values: readonly number[]): number | null {
   if (values.length === 0) return null

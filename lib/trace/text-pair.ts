@@ -1,10 +1,10 @@
-/** Packs two strings into one body, because a worker thread receives a single byte array. */
+/** Packs two strings into one body, because a worker thread receives a body as a single byte array. */
 
 /** Packs two strings: the byte length of the first, a line break, then both strings. */
 export const textsOf = (one: string, other: string): Uint8Array =>
   Buffer.from(`${Buffer.byteLength(one)}\n${one}${other}`)
 
-/** Like textsOf, but takes the second string as UTF-8 chunks. */
+/** Like textsOf, but takes the second string as chunks of UTF-8 bytes. */
 export const pairOf = (one: string, other: readonly Uint8Array[]): Uint8Array =>
   Buffer.concat([textsOf(one, ''), ...other])
 

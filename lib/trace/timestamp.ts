@@ -34,7 +34,10 @@ function daysFromEpoch(year: number, month: number, day: number): number {
   return era * 146_097 + dayOfEra - 719_468
 }
 
-/** Parses the time zone at `at`, in minutes east of UTC. No zone means UTC. Returns undefined if invalid. */
+/**
+ * Parses the time zone at `at` and returns minutes east of UTC. A missing zone means UTC. Returns undefined if the zone
+ * is invalid.
+ */
 function offsetMinutes(text: string, at: number): number | undefined {
   if (at === text.length) return 0
   const sign = text.charAt(at)
@@ -55,16 +58,16 @@ function offsetMinutes(text: string, at: number): number | undefined {
 }
 
 const MINUTE_MS = 60_000
-/** Value of a fraction's last digit in microseconds, indexed by the number of digits. */
+/** Value of a fraction's last digit, in microseconds, indexed by the fraction's number of digits. */
 const DIGIT_MICROS = [1_000_000, 100_000, 10_000, 1000, 100, 10, 1]
 /** 0001-01-01T00:00:00Z and 10000-01-01T00:00:00Z. */
 const FIRST_MS = -62_135_596_800_000
 const PAST_LAST_MS = 253_402_300_800_000
 
 /**
- * Returns the canonical form of an ISO 8601 date and time, or undefined if invalid. `T` or a space separates date and
- * time. Seconds are required. A fraction of 1 to 9 digits is truncated to microseconds. The zone is `Z`, an offset or
- * absent (UTC).
+ * Returns the canonical form of an ISO 8601 date and time, or undefined if the string is not valid. `T` or a space
+ * separates date and time. Seconds are required. A fraction of 1 to 9 digits is truncated to microseconds. The zone is
+ * `Z`, an offset or absent (UTC).
  */
 export function parseTimestamp(text: string): string | undefined {
   const year = digits(text, 0, 4)
@@ -116,7 +119,7 @@ export function epochMs(canonical: string): number {
   return minutes * MINUTE_MS + digits(canonical, 17, 2) * 1000 + digits(canonical, 20, 3)
 }
 
-/** Whether `first` is earlier than `second`. Both must be canonical. */
+/** Whether `first` is earlier than `second`. Both timestamps must be canonical. */
 export function isBefore(first: string, second: string): boolean {
   // Timestamps of equal length sort chronologically as strings.
   if (first.length === second.length) return first < second
@@ -125,14 +128,14 @@ export function isBefore(first: string, second: string): boolean {
   return a < b || (a === b && microsOf(first) < microsOf(second))
 }
 
-/** Returns the milliseconds between two canonical timestamps. Counts microseconds and rounds half up. */
+/** Returns the milliseconds between two canonical timestamps. Includes microseconds and rounds half up. */
 export function durationMs(from: string, to: string): number {
   const micros = microsOf(to) - microsOf(from)
   return epochMs(to) - epochMs(from) + (micros >= 500 ? 1 : micros < -500 ? -1 : 0)
 }
 
 const Z = 90
-/** Characters of the previous timestamp. The next timestamp usually has the same minute. */
+/** Characters of the previous timestamp. The next timestamp usually falls in the same minute. */
 const written = Buffer.from('1970-01-01T00:00:00.000000Z')
 let writtenMinute = 0
 

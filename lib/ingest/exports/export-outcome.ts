@@ -14,8 +14,8 @@ export class ExportOutcome {
   #written = 0
 
   /**
-   * Writes some of the export's traces. If the database rejects one, the method rejects once all writes have finished.
-   * The client may then resend the whole export, because stored spans count as duplicates.
+   * Writes some of the export's traces. If the database rejects a trace, the returned promise rejects once all writes
+   * have finished. The client may then resend the whole export, because spans that were stored count as duplicates.
    */
   async write(traces: readonly ReadySpans[], refusals: readonly SpanRefusal[], writeTrace: WriteTrace): Promise<void> {
     const outcomes = await Promise.allSettled(traces.map(writeTrace))
@@ -38,7 +38,10 @@ export class ExportOutcome {
     return this.#refusals
   }
 
-  /** The outcome after the last write. Throws the used-up trial account's refusal if nothing could be written. */
+  /**
+   * Returns the outcome after the last write. If nothing was written because the trial account is used up, throws that
+   * refusal.
+   */
   get exported(): Exported {
     if (this.#limit !== undefined && this.#written === 0) throw this.#limit
     const rejectedSpans = this.#refusals.reduce((sum, { count }) => sum + count, 0)

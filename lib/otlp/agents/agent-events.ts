@@ -1,6 +1,6 @@
 /**
- * Reads what coding agents' log records say: prompts, answers, model requests and tool uses. Each agent has its own
- * names of events and attributes. They are read here and nowhere else.
+ * Reads coding agents' log records: prompts, responses, model requests and tool uses. Each agent has its own event and
+ * attribute names, and only this module reads those names.
  */
 import { type Json, plainNumber } from '../../trace/json/exact-json.ts'
 import { type LogRecord, nameOfEvent } from '../logs/decode.ts'
@@ -19,11 +19,11 @@ export interface AgentUsage {
 export interface AgentEvent {
   readonly kind: StepKind
   readonly session: string
-  /** Empty if the agent does not tell prompts apart. */
+  /** Empty if the agent does not identify prompts. */
   readonly prompt: string
-  /** The id of the request or tool use that the agent states. */
+  /** The id that the agent states for the request or tool use. */
   readonly callId: string | undefined
-  /** Whether the record ends a call, so that it makes a step. Other records add to a call. */
+  /** Whether the record ends a call and therefore becomes a step. Other records only add to a call. */
   readonly ends: boolean
   readonly input?: Json
   readonly output?: Json
@@ -33,13 +33,13 @@ export interface AgentEvent {
   readonly provider?: string | undefined
   readonly tool?: string | undefined
   readonly durationMs?: number | undefined
-  /** The error of a failed call; empty if the agent does not say what failed. */
+  /** The error of a failed call; empty if the agent does not report a reason. */
   readonly failure?: string | undefined
-  /** Names of attributes that the fields above contain. */
+  /** Names of attributes whose values are in the fields above. */
   readonly taken: readonly string[]
 }
 
-/** Attributes of one record. Each read attribute is noted as taken. */
+/** Attributes of one record. Reading an attribute marks it as taken. */
 class Attributes {
   readonly #of: LogRecord
   readonly taken: string[] = ['event.timestamp']
@@ -152,7 +152,10 @@ const claudeCode: Reader = (event, attributes) => {
   }
 }
 
-/** Codex. Its records name no prompt, and those of model requests no trace. Input tokens include cached ones. */
+/**
+ * Codex. Its records do not name a prompt, and its model request records do not name a trace. Input tokens include
+ * cached ones.
+ */
 const codex: Reader = (event, attributes) => {
   const session = attributes.text('conversation.id')
   if (session === undefined) return undefined
@@ -192,7 +195,7 @@ const codex: Reader = (event, attributes) => {
   }
 }
 
-/** Gemini CLI, and Qwen Code, which descends from it. */
+/** Gemini CLI, and its fork Qwen Code. */
 const geminiCli: Reader = (event, attributes) => {
   const session = attributes.text('session.id')
   if (session === undefined) return undefined
@@ -261,7 +264,7 @@ function partOf(part: Json): Json {
 const listOf = (value: Json): readonly Json[] => (Array.isArray(value) ? value : [])
 const memberOf = (value: Json, name: string): Json => (Object(value) as Readonly<Record<string, Json>>)[name]
 
-/** Gemini's output count excludes thoughts if the total shows it. */
+/** Gemini's output count may exclude thoughts. In that case, the total exceeds input plus output. */
 function outputOf(attributes: Attributes, thoughts: number | undefined): number | undefined {
   const [input, output, total] = ['input_token_count', 'output_token_count', 'total_token_count'].map(name =>
     attributes.count(name)
@@ -270,7 +273,7 @@ function outputOf(attributes: Attributes, thoughts: number | undefined): number 
   return (input ?? 0) + output + thoughts === total ? output + thoughts : output
 }
 
-/** GitHub Copilot Chat of VS Code. Its model calls come as events of the GenAI conventions. */
+/** GitHub Copilot Chat of VS Code. Copilot reports model calls as events of the GenAI conventions. */
 const copilotChat: Reader = (event, attributes) => {
   const session = attributes.text('gen_ai.conversation.id', 'session.id', 'copilot_chat.session_id')
   if (session === undefined || event !== 'tool.call') return undefined
@@ -291,7 +294,7 @@ const READERS: readonly (readonly [prefix: string, read: Reader])[] = [
   ['qwen-code.', geminiCli],
   ['copilot_chat.', copilotChat]
 ]
-/** Scopes whose events lack the prefix of their agent. */
+/** Scopes whose event names lack the agent's prefix. */
 const SCOPES: Readonly<Record<string, string>> = { 'com.anthropic.claude_code.events': 'claude_code.' }
 
 /** Returns the name of an agent's event with its agent's prefix, or the record's name unchanged. */
@@ -301,7 +304,7 @@ export function nameOfAgentEvent(record: LogRecord): string {
   return prefix === undefined || name === '' || name.startsWith(prefix) ? name : prefix + name
 }
 
-/** Returns what a coding agent's record says; undefined for other records. */
+/** Reads a coding agent's record. Returns undefined for other records. */
 export function readAgentEvent(record: LogRecord): AgentEvent | undefined {
   const name = nameOfAgentEvent(record)
   const [prefix, read] = READERS.find(([prefix]) => name.startsWith(prefix)) ?? []

@@ -1,7 +1,7 @@
 /**
- * Places coding agents' records in traces. A record becomes a row for the span of its call
- * (lib/trace/span-messages.ts), and the record that ends a call also becomes a step: a span that stands for the call as
- * long as the program sends no span of it (lib/trace/states/steps.ts).
+ * Assigns coding agents' records to traces. A record becomes a row for the span of its call
+ * (lib/trace/span-messages.ts), and the record that ends a call also becomes a step: a span that represents the call
+ * until the program itself sends a span for that call (lib/trace/states/steps.ts).
  */
 import { sha256 } from '../../trace/document.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
@@ -13,21 +13,21 @@ import { type AgentEvent, readAgentEvent } from './agent-events.ts'
 import { stepIdOf, traceIdOf } from './ids.ts'
 
 export interface AgentRecord {
-  /** The row for the span of the call; undefined if the record says nothing about it. */
+  /** The row for the span of the call; undefined if the record adds nothing to that span. */
   readonly row: PlacedMessages | undefined
   readonly step: RecordStep | undefined
   readonly taken: ReadonlySet<string>
-  /** The span that the call belongs to, for records that name none. */
+  /** The trace and span that the record's call belongs to, for records that name no span. */
   readonly traceId: string
   readonly target: string
   readonly call: string | undefined
 }
 
-/** A span that a record makes. Its attributes have the names of OpenTelemetry's GenAI conventions. */
+/** A span made from a record. Its attribute names follow OpenTelemetry's GenAI conventions. */
 export interface RecordStep {
   readonly traceId: string
   readonly id: string
-  /** The id that a span of this call has if it was made from a transcript. */
+  /** The id that this call's span has if the span is made from a transcript. */
   readonly callSpanId: string
   readonly parentId: string | undefined
   readonly name: string
@@ -45,7 +45,7 @@ const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 /** Whether the record names a span of a trace. */
 export const namesSpan = ({ traceId, spanId }: LogRecord): boolean => TRACE_ID.test(traceId) && SPAN_ID.test(spanId)
 
-/** Reads the agents' records of an export, by their index. */
+/** Returns the agents' records in an export, by record index. */
 export function readAgentRecords(records: readonly LogRecord[]): ReadonlyMap<number, AgentRecord> {
   const events = records.map(readAgentEvent)
   const found = new Map<number, AgentRecord>()
@@ -58,9 +58,9 @@ export function readAgentRecords(records: readonly LogRecord[]): ReadonlyMap<num
 }
 
 /**
- * Returns the trace that the record names. Some agents write records of a traced call outside of its span, so that a
- * record without a trace takes that of the nearest earlier record of its session in the export, or else of the nearest
- * later one.
+ * Returns the trace that the record names. Some agents write a traced call's records outside the call's span. A record
+ * without a trace therefore gets the trace of the nearest earlier record of the same session in the export, or else of
+ * the nearest later record.
  */
 function findTrace(
   records: readonly LogRecord[],
@@ -86,7 +86,7 @@ function placeRecord(record: LogRecord, event: AgentEvent, traceId: string, plac
   const { micros } = record
   const { kind, session, callId } = event
   const named = namesSpan(record) ? record.spanId : undefined
-  // Calls without an id are told apart by their times.
+  // Calls without an id are distinguished by their times.
   const callSpanId = stepIdOf(session, kind, callId || String(micros))
   const target = kind === 'prompt' ? (named ?? callSpanId) : callSpanId
   const call = kind === 'prompt' || !callId || callId.length > MAX_CALL_ID ? undefined : `${kind}:${callId}`
@@ -152,7 +152,7 @@ function stepOf(record: LogRecord, event: AgentEvent, { traceId, callSpanId, tar
   const durationMicros = Math.round((event.durationMs ?? 0) * 1000)
   return {
     traceId,
-    // Some providers repeat the ids of requests, which their times tell apart.
+    // Some providers reuse request ids, so the time is part of the step's id.
     id: kind === 'request' && event.callId ? stepIdOf(session, kind, `${event.callId} ${micros}`) : target,
     callSpanId,
     parentId:

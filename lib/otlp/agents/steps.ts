@@ -1,9 +1,12 @@
-/** Writes steps as an export in OTLP's JSON encoding, and reads them, so that steps are mapped as other spans are. */
+/**
+ * Encodes steps as an export in OTLP's JSON encoding and decodes that export, so that steps are mapped like other
+ * spans.
+ */
 import { LosslessNumber } from 'lossless-json'
 import type { Json } from '../../trace/json/exact-json.ts'
 import type { RecordStep } from './agent-records.ts'
 
-/** Attribute of a step that only this module and the reader of steps know. */
+/** Internal attribute of a step, read only when steps are decoded. */
 export const CALL_SPAN = 'spoor.step.call_span_id'
 
 export function encodeSteps(steps: readonly RecordStep[]): Uint8Array {

@@ -1,10 +1,10 @@
 /**
  * Cuts the free JSON of a span that exceeds the maximum document size, so that the rest can be stored: usage, cost,
  * status and times always survive, and most strings stay readable. Base64 files are cut first. Next, the longest
- * strings are cut to one common length, the greatest that fits. If many small values make up the size, whole values are
- * cut as JSON text, and finally attributes are left out. Each cut string ends with a note, and the attribute
- * `spoor.truncated` lists the place, full size and SHA-256 of each cut. Cutting is deterministic, so resends are
- * recognised.
+ * strings are cut to the greatest common length with which the span fits. If the span consists mostly of many small
+ * values, whole values are cut as JSON text, and finally attributes are left out. Each cut string ends with a note, and
+ * the attribute `spoor.truncated` lists each cut value's path, full size and SHA-256. Cutting is deterministic, so
+ * resends are recognised.
  */
 import { LosslessNumber } from 'lossless-json'
 import { MAX_DOCUMENT_BYTES, MAX_NAME, type SpanInput } from '../../schema/input.ts'
@@ -20,10 +20,10 @@ import { freeObject, freeOf } from '../wire/attribute-values.ts'
 const RESERVE_BYTES = 64 * 1024
 /** Maximum size of an event without its attributes: the time, and a name with up to 6 bytes per character. */
 const EVENT_BYTES = 6 * MAX_NAME + 100
-/** Maximum number of listed cuts, largest first. */
+/** Maximum number of cuts listed. The largest cuts are listed first. */
 const MAX_MARKS = 100
 const MAX_PLACE_BYTES = 300
-/** Minimum size to which a string is cut. Below this size, the note would take as much as the cut saves. */
+/** Minimum size to which a string is cut. Below this size, the note would take as many bytes as the cut saves. */
 const LEAST_BYTES = 512
 /** Maximum length of a string that always fits in LEAST_BYTES. A character takes at most 6 bytes, as in `\u0001`. */
 const LEAST_LENGTH = Math.floor(LEAST_BYTES / 6)
@@ -31,7 +31,10 @@ const LEAST_LENGTH = Math.floor(LEAST_BYTES / 6)
 const FILE_BYTES = 128
 const FILE_LENGTH = 1024
 const DATA_URI = /^data:[^,]{0,200};base64,/
-/** Matches a character not used in base64. A pattern for the whole string would need a stack as deep as its length. */
+/**
+ * Matches a character not used in base64. A pattern that matches the whole string would need a stack as deep as the
+ * string is long.
+ */
 const NO_BASE64 = /[^A-Za-z0-9+/_-]/
 
 type Span = Reading<SpanInput>
@@ -43,7 +46,7 @@ interface Field {
   value: Json
 }
 
-/** A string that can be cut, and a function that replaces it. */
+/** A string that can be cut, and a function that replaces the string. */
 interface Piece {
   readonly place: string
   readonly text: string
@@ -109,7 +112,7 @@ class Fitting {
     return this.#make()
   }
 
-  /** Removes a sender's attribute that has the reserved name `spoor.truncated`. */
+  /** Removes an attribute that the sender named `spoor.truncated`, a reserved name. */
   #makeWay(): void {
     const at = this.#attributes.findIndex(({ name }) => name === TRUNCATED)
     if (at < 0) return
@@ -119,7 +122,9 @@ class Fitting {
     this.#cuts.push({ place, bytes, sha256: sha256(text) })
   }
 
-  /** Cuts the longest pieces to one length: the greatest length with which all pieces fit, but at least LEAST_BYTES. */
+  /**
+   * Cuts the longest pieces to the greatest common length with which all pieces fit, but to no less than LEAST_BYTES.
+   */
   #cutLongest(pieces: readonly Piece[]): void {
     const sorted = pieces.toSorted(largestFirst)
     let total = 0
@@ -127,7 +132,7 @@ class Fitting {
     for (const [i, { bytes }] of sorted.entries()) {
       total += bytes
       length = Math.floor((total - this.#excess) / (i + 1))
-      // The next piece is no longer than this length, so it needs no cut.
+      // The next piece already has at most this length, so no further piece is cut.
       if (length >= (sorted[i + 1]?.bytes ?? 0)) break
     }
     for (const piece of sorted) if (piece.bytes > length) this.#cut(piece, Math.max(length, LEAST_BYTES))

@@ -1,6 +1,6 @@
 /**
- * Avoids storing long strings twice. OpenInference sends a model's input and output both by message and as the raw
- * request and response. A raw value that says more than the messages stays an attribute
+ * Avoids storing long strings twice. OpenInference sends a model's input and output twice: as messages, and as the raw
+ * request and response. A raw value with more content than the messages stays an attribute
  * (lib/otlp/content/repetition.ts), but a note replaces each long string that the span's input or output also contains.
  */
 import { LosslessNumber } from 'lossless-json'
@@ -13,7 +13,8 @@ const LONG = 200
 const NOTE = '[as in input or output]'
 
 /**
- * Returns an attribute's value without the strings that `kept` contains. Compares whole strings only, in linear time.
+ * Returns an attribute's value without the strings contained in the `kept` set. Compares whole strings only, in linear
+ * time.
  */
 export function keptOnce(value: Json, kept: readonly (FreeJson | undefined)[]): Json {
   if (typeof value !== 'string' || value.length < LONG) return value
@@ -35,7 +36,7 @@ function collect(value: Json, into: Set<string>): void {
   }
 }
 
-/** Returns the value itself if it contains no known string. */
+/** Returns the same object if the value contains no known string. */
 function replaceKnown(value: Json, known: ReadonlySet<string>): Json {
   if (typeof value === 'string') return known.has(value) ? NOTE : value
   if (typeof value !== 'object' || value === null || value instanceof LosslessNumber) return value

@@ -1,9 +1,9 @@
 /**
  * Determines whether an attribute only repeats other attributes of its span and can be dropped without loss.
  *
- * An attribute is a repetition if the others contain each of its strings at least as often, and each of its numbers and
- * booleans under the same key. Nesting and the keys of strings do not matter. A value that is not JSON, such as the
- * notation of a Python object, counts as one string and repeats only an identical string.
+ * An attribute is a repetition if the other attributes contain each of its strings at least as often, and each of its
+ * numbers and booleans under the same key. Nesting does not matter, nor do the keys under which strings appear. A value
+ * that is not JSON, such as a printed Python object, counts as one string and repeats only an identical string.
  */
 import { LosslessNumber } from 'lossless-json'
 import type { Json } from '../../trace/json/exact-json.ts'
@@ -35,7 +35,9 @@ export function isRepetition(value: Json, others: Iterable<readonly [name: strin
   return everyLeaf(value, '', remove)
 }
 
-/** Visits a value's leaves until `visit` returns false. Skips null, empty strings and empty lists. */
+/**
+ * Calls `visit` for each leaf of a value until the callback returns false. Skips null, empty strings and empty lists.
+ */
 function everyLeaf(value: Json, key: string, visit: (leaf: string) => boolean): boolean {
   if (value === undefined || value === null || value === '') return true
   if (typeof value === 'string') return (key === 'type' && TYPES.has(value)) || visit(`"${value}`)
@@ -50,7 +52,7 @@ const isObject = (value: Json): value is { [key: string]: Json } =>
 
 const CONSTRUCTOR_KEYS = ['lc', 'type', 'id', 'kwargs']
 
-/** LangChain serialises an object as its class and the constructor's arguments. */
+/** LangChain serialises an object as its class name and its constructor arguments. */
 const isLangChain = (value: Json): value is { kwargs: Json } =>
   isObject(value) &&
   value.type === 'constructor' &&

@@ -1,6 +1,6 @@
 /**
- * Builds a system message from instructions that were sent apart from the messages. The conventions want a list of
- * parts; senders also send plain text, quoted text, and whole messages.
+ * Builds a system message from instructions sent separately from the messages. The conventions require a list of parts,
+ * but some senders use plain text, quoted text or whole messages.
  */
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { readForm } from '../wire/attribute-values.ts'
@@ -25,7 +25,7 @@ function partsOf(value: Json): readonly Json[] {
   if (!isObject(value)) return [{ type: 'text', content: stringifyExact(value) }]
   if ('parts' in value) return partsOf(value.parts)
   if ('type' in value) return [value]
-  // Google's parts have no type, and messages of other conventions have their text as `content`.
+  // Google's parts have no type, and other conventions' messages hold their text in `content`.
   const text = value.text ?? value.content
   return typeof text === 'string' || Array.isArray(text) ? partsOf(text) : [value]
 }

@@ -1,6 +1,6 @@
 /**
- * Coding agents, whose own names go beyond OpenTelemetry's: Claude Code, Codex and Gemini CLI, and in a table of its
- * own Goose, whose names are so general that any other convention comes first.
+ * Coding agents that use their own names besides OpenTelemetry's: Claude Code, Codex and Gemini CLI. Goose has a
+ * separate table, because its names are so generic that every other convention takes precedence.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { type AttributeSource, composed, type Dialect, json, loose } from '../dialect.ts'
@@ -12,7 +12,7 @@ import type { OtlpEvent } from '../wire/request.ts'
 const CLAUDE_CODE = 'claude_code.'
 const isClaudeCode = ({ spanName }: Fields): boolean => spanName.startsWith(CLAUDE_CODE)
 
-/** Kinds of Claude Code's spans. A tool's waiting and execution are steps of the tool's own span. */
+/** Kinds of Claude Code's spans. A tool's waiting time and execution are child spans of the tool's own span. */
 const CLAUDE_CODE_KINDS: Readonly<Record<string, DialectKind>> = {
   'claude_code.interaction': 'agent',
   'claude_code.llm_request': 'llm',
@@ -21,10 +21,13 @@ const CLAUDE_CODE_KINDS: Readonly<Record<string, DialectKind>> = {
   'claude_code.tool.blocked_on_user': 'custom'
 }
 
-/** The text that stands for a prompt if its content is not to be recorded. */
+/** Sent in place of a prompt whose content must not be recorded. */
 const REDACTED = '<REDACTED>'
 
-/** A span of Codex is known by its process or by its own attributes. `thread.id` there is a thread of the process. */
+/**
+ * Codex spans are recognised by their process or their attributes. Codex's `thread.id` identifies a thread of the
+ * process, not a session.
+ */
 const isCodex = (fields: Fields): boolean => fields.isCodex || fields.names('codex.').length > 0
 
 export const codingAgents: Dialect = {
@@ -89,7 +92,7 @@ function readAnswer(fields: Fields): Json {
   return found.value
 }
 
-/** Arguments of a tool: all of them, or the command or path that a shorter form names. */
+/** A tool's arguments: the full set, or only the command or path if a short form was sent. */
 function readArguments(fields: Fields, events: readonly OtlpEvent[]): Json {
   const found = fields.find(['tool_input', 'full_command'])
   if (found !== undefined) {
@@ -102,7 +105,7 @@ function readArguments(fields: Fields, events: readonly OtlpEvent[]): Json {
   return path && { file_path: path.value }
 }
 
-/** Output of a tool. Tools other than a shell say it in several attributes. */
+/** Output of a tool. Tools other than a shell report the output in several attributes. */
 function readToolOutput(_: Fields, events: readonly OtlpEvent[]): Json {
   const event = outputEvent(events)
   if (event === undefined || event.attributes.size === 0) return undefined
@@ -113,7 +116,7 @@ function readToolOutput(_: Fields, events: readonly OtlpEvent[]): Json {
 const outputEvent = (events: readonly OtlpEvent[]): OtlpEvent | undefined =>
   events.find(({ name }) => name === 'tool.output')
 
-/** Gemini CLI sends a tool's call and its result, each with much else around it, under the names of messages. */
+/** Gemini CLI sends a tool's call and result under the attribute names for messages, each wrapped in unrelated data. */
 function readGeminiArguments(fields: Fields): Json {
   return memberOf(readGeminiCall(fields, 'gen_ai.input.messages'), 'args')
 }

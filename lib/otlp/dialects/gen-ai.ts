@@ -1,4 +1,4 @@
-/** OpenTelemetry's conventions for generative AI. Older names are included, because libraries keep sending them. */
+/** OpenTelemetry's conventions for generative AI. Older names are included, because some libraries still send them. */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { isSameSystem, systemMessage } from '../content/system-message.ts'
 import { type AttributeSource, composed, type Dialect, indexed, kindBy, loose, structured } from '../dialect.ts'
@@ -83,7 +83,10 @@ export const genAi: Dialect = {
   }
 }
 
-/** Returns the input messages, or undefined for an empty list, which Semantic Kernel sends when it has no messages. */
+/**
+ * Returns the input messages. Returns undefined for an empty list, which Semantic Kernel sends if there are no
+ * messages.
+ */
 function readInput(fields: Fields): Json {
   const messages = fields.find(['gen_ai.input.messages'])
   const list = messages && readForm(messages.value, 'json')
@@ -93,8 +96,9 @@ function readInput(fields: Fields): Json {
 }
 
 /**
- * Prepends the separately sent instructions to the list as a system message, unless the list already begins with that
- * message, because OpenLIT sends instructions in both attributes. Returns undefined if the result would be empty.
+ * Prepends the separately sent instructions to the list as a system message. OpenLIT sends instructions in both
+ * attributes, so a list that already begins with that message stays unchanged. Returns undefined if the result would be
+ * empty.
  */
 export function withInstructions(fields: Fields, list: readonly Json[]): Json {
   const instructions = fields.find(['gen_ai.system_instructions'])
@@ -105,7 +109,8 @@ export function withInstructions(fields: Fields, list: readonly Json[]): Json {
 }
 
 /**
- * Returns the output messages, or undefined if none has parts and older attributes have content (LiteLLM's tool calls).
+ * Returns the output messages, or undefined if no message has parts and older attributes have content (as with
+ * LiteLLM's tool calls).
  */
 function readOutput(fields: Fields): Json {
   const messages = fields.find(['gen_ai.output.messages'])
@@ -122,7 +127,7 @@ const isEmpty = (list: Json): boolean => Array.isArray(list) && list.length === 
 const fieldOf = (value: Json, name: string): Json =>
   typeof value === 'object' && value !== null ? (value as Record<string, Json>)[name] : undefined
 
-/** Reads an event's attribute. The event stays in the span's events with all its attributes. */
+/** Reads an event's attribute. The event itself stays among the span's events, with all its attributes. */
 function fromEvents(event: string, attribute: string): AttributeSource {
   return composed((_, events) => {
     const found = events.find(({ name, attributes }) => name === event && attributes.has(attribute))

@@ -1,4 +1,7 @@
-/** Langfuse's SDKs, which describe an observation on its own span and a trace on any of the trace's spans. */
+/**
+ * Langfuse's SDKs. The SDKs set an observation's attributes on the observation's own span, and a trace's attributes on
+ * any span of the trace.
+ */
 import { type Dialect, kindBy, structured } from '../dialect.ts'
 
 export const langfuse: Dialect = {

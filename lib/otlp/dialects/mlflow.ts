@@ -1,6 +1,6 @@
 /**
- * MLflow's own attributes, which it sends unless configured to use OpenTelemetry's. Every value except tags is JSON
- * text, including values that an application sets under another convention's name.
+ * MLflow's own attributes, which MLflow sends unless configured to use OpenTelemetry's attributes. Every value except
+ * tags is JSON text, including values that an application sets under another convention's name.
  */
 import { type Dialect, json, kindBy } from '../dialect.ts'
 

@@ -13,7 +13,7 @@ const STRUCTURED: Readonly<Record<Side, readonly AttributeSource[]>> = {
   input: [indexed('llm.input_messages'), rerankerInput],
   output: [indexed('llm.output_messages'), indexed('retrieval.documents'), indexed('reranker.output_documents')]
 }
-/** Prefixes of attributes that belong to only one side's structured form. */
+/** Prefixes of attributes that belong only to the input's or only to the output's structured form. */
 const PREFIXES: Readonly<Record<Side, readonly string[]>> = {
   input: ['llm.input_messages.', 'reranker.input_documents.', 'reranker.query'],
   output: ['llm.output_messages.', 'retrieval.documents.', 'reranker.output_documents.']
@@ -58,7 +58,10 @@ export const openInference: Dialect = {
   }
 }
 
-/** Reads `input.value` or `output.value`. The side's `mime_type` attribute says whether the value is JSON. */
+/**
+ * Reads `input.value` or `output.value`. The `input.mime_type` or `output.mime_type` attribute states whether the value
+ * is JSON.
+ */
 function payload(side: Side): AttributeSource {
   return fields => {
     const found = fields.find([`${side}.value`])
@@ -79,8 +82,8 @@ function formOf(fields: Fields, side: Side): TextForm {
 }
 
 /**
- * Reads the structured form of a span that calls a model or retrieves or ranks documents. If `input.value` or
- * `output.value` adds nothing to the structured form, it is dropped; otherwise it stays an attribute.
+ * Reads the structured form of a span that calls a model, retrieves documents or ranks documents. An `input.value` or
+ * `output.value` that adds nothing to the structured form is dropped; otherwise the value stays an attribute.
  */
 function structuredFirst(side: Side): AttributeSource {
   return (fields, events, kind) => {
@@ -97,7 +100,10 @@ function structuredFirst(side: Side): AttributeSource {
   }
 }
 
-/** Yields the attributes of one side and the attributes of the call itself, such as model and parameters. */
+/**
+ * Yields the attributes of one side (input or output), and the attributes of the call itself, such as its model and
+ * parameters.
+ */
 function* saidOf(fields: Fields, side: Side): Generator<[string, Json]> {
   const other = PREFIXES[side === 'input' ? 'output' : 'input']
   for (const prefix of ['llm.', 'retrieval.', 'reranker.']) {

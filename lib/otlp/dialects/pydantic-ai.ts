@@ -1,6 +1,6 @@
 /**
- * pydantic-ai, which uses OpenTelemetry's names except for an agent's input and output. The span of an agent run has
- * all messages in one list and the result in a separate attribute.
+ * pydantic-ai, which uses OpenTelemetry's names except for an agent's input and output. An agent run's span holds all
+ * messages in one list and the result in a separate attribute.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { plainNumber } from '../../trace/json/exact-json.ts'
@@ -10,7 +10,7 @@ import { readForm } from '../wire/attribute-values.ts'
 import { withInstructions } from './gen-ai.ts'
 
 const MESSAGES = 'pydantic_ai.all_messages'
-/** A generic name, so it is read only if the messages are present. */
+/** This generic name is read only if the messages are present. */
 const RESULT = 'final_result'
 
 export const pydanticAi: Dialect = {

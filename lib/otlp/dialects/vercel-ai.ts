@@ -1,5 +1,6 @@
 /**
- * The Vercel AI SDK up to version 6. Version 7 uses its own names only for `runtimeContext`, embeddings and rankings.
+ * The Vercel AI SDK up to version 6. Version 7 uses the SDK's own names only for `runtimeContext`, embeddings and
+ * rankings.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { type AttributeSource, composed, type Dialect, json } from '../dialect.ts'
@@ -12,7 +13,7 @@ const WRAPPERS: ReadonlySet<string> = new Set(
 )
 
 export const vercelAi: Dialect = {
-  /** Outer spans repeat the usage of the spans they wrap, so their kind is never llm. */
+  /** Outer spans repeat the usage of the spans they wrap, so an outer span's kind is never llm. */
   kind(fields) {
     const operation = fields.get('ai.operationId')
     if (typeof operation !== 'string') return undefined

@@ -46,8 +46,8 @@ export interface LogRecord {
 }
 
 /**
- * Returns the name of a record's event; empty if the record is not an event. Rust's bridge fills `eventName` with a
- * position in the source code, so the attribute wins.
+ * Returns the name of a record's event; empty if the record is not an event. The attribute takes precedence, because
+ * Rust's log bridge fills `eventName` with a source code position.
  */
 export function nameOfEvent({ eventName, attributes }: LogRecord): string {
   const name = attributes.get('event.name')
@@ -84,7 +84,7 @@ const readJsonRecord = (record: JsonObject, path: string, origin: LogOrigin): Lo
   attributes: attributesOf(record, path)
 })
 
-/** Fields that spoor reads from opentelemetry-proto's collector/logs/v1 and logs/v1. */
+/** The fields of opentelemetry-proto's collector/logs/v1 and logs/v1 that spoor reads. */
 const SCHEMA = `
 syntax = "proto3";
 message Request { repeated ResourceLogs resource_logs = 1; }

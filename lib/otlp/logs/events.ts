@@ -1,4 +1,4 @@
-/** Makes a span's event of a log record that names the span. */
+/** Converts a log record that names a span to an event of that span. */
 import { MAX_NAME } from '../../schema/input.ts'
 import { sha256 } from '../../trace/document.ts'
 import { inspectText, type Json, stringifyExact } from '../../trace/json/exact-json.ts'
@@ -9,12 +9,12 @@ import type { LogRecord } from './decode.ts'
 
 /** Maximum size of an event's attributes, in characters of JSON. */
 const MOST_LENGTH = 32_768
-/** Maximum depth of an event's attributes, so that an export line with the event can be read. */
+/** Maximum depth of an event's attributes. An export line that contains the event must still be readable. */
 const MAX_DEPTH = 80
-/** Lengths to which texts are cut, one after the other, until the event is small enough. */
+/** Lengths to which all texts are cut, tried in turn until the event is small enough. */
 const LENGTHS = [8192, 1024, 128]
 
-/** Returns the event as a row for the span. `taken` has the names of attributes that the span shows elsewhere. */
+/** Returns the event as a row for the span. `taken` holds the names of attributes that the span shows elsewhere. */
 export function eventOf(record: LogRecord, name: string, place: number, taken?: ReadonlySet<string>): PlacedMessages {
   const { traceId, spanId, micros, body } = record
   const own = [...record.attributes].filter(([key]) => key !== 'event.name' && !taken?.has(key))
@@ -38,7 +38,7 @@ function fitAttributes(attributes: Record<string, Json>): string {
   return JSON.stringify({ 'spoor.truncated': text.slice(0, MOST_LENGTH / 4) })
 }
 
-/** Cuts every text that is longer than `length` characters, and says how long it was. */
+/** Cuts every text longer than `length` characters and appends a note with the original length. */
 function cutTexts(value: Json, length: number): Json {
   if (typeof value === 'string') {
     return value.length <= length ? value : `${cutAttribute(value, length)}… [cut: ${value.length} characters in all]`

@@ -11,7 +11,7 @@ import { isSameSystem, systemMessage } from '../content/system-message.ts'
 import { readForm } from '../wire/attribute-values.ts'
 import { type LogRecord, nameOfEvent } from './decode.ts'
 
-/** Returns what a record says to or from a model, as a row for its span; undefined if it says nothing. */
+/** Returns a record's messages to or from a model, as a row for the record's span; undefined if there are none. */
 export function spanMessages(record: LogRecord, place: number): PlacedMessages | undefined {
   const said = messagesOf(record)
   if (said === undefined || !(said.input?.length || said.output?.length)) return undefined
@@ -54,7 +54,7 @@ interface Said {
   readonly output?: readonly Json[] | undefined
 }
 
-/** Returns undefined if the record is not one of these events. */
+/** Returns undefined if the record is not an event with messages. */
 export function messagesOf(record: LogRecord): Said | undefined {
   const { body, attributes } = record
   const name = nameOfEvent(record)
@@ -81,7 +81,10 @@ export function messagesOf(record: LogRecord): Said | undefined {
 const isObject = (value: Json): value is Record<string, Json> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Members that are not content. A message with only these members comes from a sender that does not record content. */
+/**
+ * Members of a message that are not content. A message with no other members comes from a sender that does not record
+ * content.
+ */
 const NOTHING_SAID = new Set(['role', 'index', 'finish_reason'])
 
 /** Returns a list with the message, or an empty list if the message has no content. */
@@ -91,7 +94,10 @@ const only = (message: Json): readonly Json[] =>
 /** Event attributes that are not part of the message. */
 const NOT_SAID = new Set(['event.name', 'gen_ai.system', 'gen_ai.provider.name', 'CHAT_COMPLETION_INDEX'])
 
-/** Builds a message from the body or, if empty, from the attributes. The event's name supplies a missing role. */
+/**
+ * Builds a message from the body or, if the body is empty, from the attributes. The event's name supplies a missing
+ * role.
+ */
 function messageOf(said: Json, attributes: LogRecord['attributes'], role: string): Json {
   if (isObject(said)) return { role, ...said }
   if (said !== null && said !== '') return { role, content: said }

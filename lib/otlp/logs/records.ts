@@ -1,4 +1,4 @@
-/** Reads an export of log records: additions to spans, steps of coding agents, and the names of other records. */
+/** Reads an export of log records: additions to spans, coding agents' steps, and counts of other records by name. */
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import { nameOfAgentEvent } from '../agents/agent-events.ts'
 import { type AgentRecord, namesSpan, type RecordStep, readAgentRecords } from '../agents/agent-records.ts'
@@ -10,13 +10,13 @@ import { messagesOf, spanMessages } from './messages.ts'
 
 export interface Logs {
   readonly messages: readonly PlacedMessages[]
-  /** Records that become events of the spans that they name. */
+  /** Records that become span events, on the spans that the records name. */
   readonly events: readonly PlacedMessages[]
-  /** Spans that records of coding agents make, for lib/otlp/agents/steps.ts to read. */
+  /** Encoded spans made from coding agents' records (lib/otlp/agents/steps.ts decodes them). */
   readonly steps: Uint8Array | undefined
   /** Number of records that have messages but no valid span id. */
   readonly unplaced: number
-  /** Number of records that are neither stored nor refused. */
+  /** Number of records that are neither stored nor rejected. */
   readonly others: number
   /** Number of records that add nothing to a trace, by name. */
   readonly unkept: ReadonlyMap<string, number>
@@ -37,7 +37,8 @@ export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
     if (agent !== undefined) {
       if (agent.row !== undefined) messages.push(agent.row)
       if (agent.step !== undefined) steps.push(agent.step)
-      // A step has the attributes of its record. If its span comes, they stay with the span that the record names.
+      // A step holds its record's attributes. If the record names a span, an event keeps the attributes there, in case
+      // a real span replaces the step.
       const named = namesSpan(record)
       if (named || agent.step === undefined)
         events.push(named ? eventOf(record, nameOfRecord(record), place, agent.taken) : eventAt(record, place, agent))
@@ -61,14 +62,14 @@ export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
   return { messages, events, steps: encoded, unplaced, others, unkept }
 }
 
-/** Returns the name of a record's event, or of its logger. */
+/** Returns the name of a record's event, or else of the record's logger. */
 const nameOfRecord = (record: LogRecord): string => nameOfAgentEvent(record) || record.origin.scopeName || 'log records'
 
 function count(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1)
 }
 
-/** Returns the event of a record that names no span, for the span of its call. */
+/** Returns the event of a record that names no span. The event is added to the span of the record's call. */
 function eventAt(record: LogRecord, place: number, { traceId, target, call, taken }: AgentRecord): PlacedMessages {
   return { ...eventOf(record, nameOfRecord(record), place, taken), traceId, spanId: target, call: call ?? null }
 }

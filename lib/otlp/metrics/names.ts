@@ -1,4 +1,4 @@
-/** Reads the names of the metrics in an export. Nothing else of metrics is read, because none are stored. */
+/** Reads the names of the metrics in an export. Only names are read, because metrics are not stored. */
 import { Refusal } from '../../errors.ts'
 import { readBody } from '../../trace/body.ts'
 import { listOf, objectOf, startParts, textOfField } from '../wire/json-values.ts'
@@ -7,7 +7,7 @@ import { findInner } from '../wire/protobuf-values.ts'
 import type { ByteRange, OtlpEncoding } from '../wire/request.ts'
 import { checkProtobufSignal, signalBody } from '../wire/signals.ts'
 
-/** Returns the number of metrics by name. Throws a Refusal if the body is not an export of metrics. */
+/** Returns the number of metrics for each name. Throws a Refusal if the body is not an export of metrics. */
 export function readMetricNames(bytes: Uint8Array, encoding: OtlpEncoding): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const name of encoding === 'json' ? namesInJson(bytes) : namesInProtobuf(bytes)) {
@@ -26,7 +26,7 @@ function namesInJson(bytes: Uint8Array): readonly string[] {
   ).flat(2)
 }
 
-/** Field numbers from a request to a metric's name. */
+/** Field numbers on the path from a request to a metric's name. */
 const TO_METRIC = [1, 2, 2]
 const NAME = 1
 

@@ -14,7 +14,10 @@ export type TextForm =
   | 'json'
   /** A string that looks like a JSON object or array is parsed if it is valid JSON. */
   | 'loose'
-  /** As `loose`, and a JSON string is parsed too. Senders of this form leave some strings bare, so 123 is a string. */
+  /**
+   * As in `loose`, but a JSON string in quotation marks is parsed too. These senders also leave some strings unquoted,
+   * so an unquoted 123 is a string.
+   */
   | 'structured'
 
 /** Maximum depth of JSON in an attribute, so that the enclosing document has at most 100 levels (MAX_JSON_DEPTH). */
@@ -100,9 +103,7 @@ export function freeObject(members: readonly Member[]): FreeJson {
   return { stored: stored.join(''), canonical: canonical.join('') }
 }
 
-/**
- * Sorts members by name. Insertion sort is fastest for the few members of most objects, but slowest for many members.
- */
+/** Sorts members by name. Insertion sort is fastest for the few members of a typical object, but slow for many. */
 function sorted(members: readonly Member[]): readonly Member[] {
   const list = [...members]
   if (list.length > 24) return list.sort(([a], [b]) => (a < b ? -1 : 1))

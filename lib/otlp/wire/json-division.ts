@@ -1,6 +1,6 @@
 /**
- * Finds the spans in a large JSON export, so that they can be parsed one at a time. Parsing all at once would take
- * several times the memory of the JSON text.
+ * Finds the spans in a large JSON export, so that spans can be parsed one at a time. Parsing the whole export at once
+ * would take several times as much memory as the JSON text.
  */
 import { Refusal } from '../../errors.ts'
 import type { ByteRange } from './request.ts'
@@ -48,18 +48,19 @@ const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 
 /**
- * Divides the bytes of an export. The export is valid JSON if the frame and each range are; the caller must check both.
- * Throws `payload_too_large` if the export has more than `most` values, and `invalid_json` if a string does not end.
+ * Divides the bytes of an export. The export is valid JSON if the frame and every range are valid JSON, which the
+ * caller must check. Throws `payload_too_large` if the export has more than `most` values, and `invalid_json` if a
+ * string does not end.
  */
 export function divideJson(bytes: Uint8Array, most: number): DividedJson {
   const frame: Uint8Array[] = []
   const lists: ByteRanges[] = []
-  /** Number of open objects and arrays, and the number of these on the path to a list of spans. */
+  /** Number of open objects and arrays, and how many of the open ones are on the path to a list of spans. */
   let depth = 0
   let path = 0
-  /** Last string in an object on that path. The string may be the key of the next value. */
+  /** Most recent string in an object on the path to a list of spans. The string may be the next value's key. */
   let key: ByteRange = { from: 0, end: 0 }
-  /** The open list, and the start of its next span. */
+  /** The list of spans that is open, and the start of the list's next span. */
   let list: ByteRanges | undefined
   let from = 0
   let framed = 0

@@ -1,8 +1,8 @@
 /**
  * Reads OTLP's JSON encoding, which differs from protobuf's JSON mapping: ids are hexadecimal, and 64-bit numbers may
- * be numbers or decimal strings. OTLP requires names in lowerCamelCase. Names in snake_case are read too, because
- * protobuf libraries can write them. Unknown fields are ignored, as the protocol requires. A value with the wrong type
- * causes the whole request to be rejected.
+ * be numbers or decimal strings. OTLP requires names in lowerCamelCase. Names in snake_case are accepted too, because
+ * protobuf libraries can write JSON with such names. Unknown fields are ignored, as the protocol requires. A value with
+ * the wrong type causes the whole request to be rejected.
  */
 import { Refusal } from '../../errors.ts'
 import { MAX_EXPORT_VALUES } from '../../schema/otlp.ts'
@@ -45,7 +45,7 @@ export function decodeJson(bytes: Uint8Array): SpanGroup[] {
 }
 
 /**
- * Reads a large export request, whose spans are parsed on demand, so a span's errors appear only when it is read.
+ * Reads a large export request. Its spans are parsed on demand, so errors in a span appear only when that span is read.
  * Throws `payload_too_large` if the request has too many values.
  */
 export function decodeLargeJson(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] {
@@ -62,7 +62,7 @@ export function decodeLargeJson(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] 
     const ranges = index === undefined ? new ByteRanges() : (lists[index] as ByteRanges)
     return new SlicedJsonSpans(bytes, ranges, fieldPath(path, 'spans'))
   })
-  // If a key is repeated, its last list counts. The other lists must still be valid JSON.
+  // If a key is repeated, the last list is used. The other lists must still be valid JSON.
   for (const [index, ranges] of lists.entries()) if (!counted.has(index)) checkJson(bytes, ranges)
   return groups
 }
@@ -74,7 +74,7 @@ function checkJson(bytes: Uint8Array, ranges: ByteRanges): void {
   }
 }
 
-/** Reads spans by byte range. The caller must have validated the spans by reading them once. */
+/** Reads spans by byte range. The caller must have validated every span by reading it once. */
 export function readJsonSpans(bytes: Uint8Array, ranges: ByteRanges): SentSpans {
   startParts()
   return new SlicedJsonSpans(bytes, ranges, 'spans')
@@ -82,7 +82,7 @@ export function readJsonSpans(bytes: Uint8Array, ranges: ByteRanges): SentSpans 
 
 /**
  * Encodes the response to an export. Returns an empty object if nothing was rejected and the error message is empty.
- * `field` names the count, which differs by signal.
+ * `field` is the name of the rejected count, which differs by signal.
  */
 export function encodeJson(rejected: number, errorMessage: string, field = 'rejectedSpans'): string {
   if (rejected === 0 && errorMessage === '') return '{}'
@@ -124,7 +124,7 @@ function readResourceSpans<S extends SentSpans>(
   })
 }
 
-/** Spans in JSON, either parsed already or parsed on demand. */
+/** Spans in JSON, either already parsed or parsed when read. */
 abstract class JsonSpans implements SentSpans {
   readonly #path: string
   readonly length: number
@@ -168,7 +168,7 @@ class ParsedJsonSpans extends JsonSpans {
 class SlicedJsonSpans extends JsonSpans implements DivisibleSpans {
   readonly #bytes: Uint8Array
   readonly #ranges: ByteRanges
-  /** The most recently parsed span, cached because a span is often read in full right after its head. */
+  /** The most recently parsed span. Cached, because a span's head is often read right before the whole span. */
   #index = -1
   #value: unknown
 

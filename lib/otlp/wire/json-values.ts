@@ -12,7 +12,7 @@ import { microsOfText } from './time.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Part count of the current request. A thread reads one request at a time. */
+/** Counts the current request's parts. One counter suffices, because a thread reads one request at a time. */
 let parts = new Parts()
 
 /** Starts counting the parts of a new request. */
@@ -60,14 +60,17 @@ function integerOf(value: unknown, path: string): Json {
   return Number.isSafeInteger(number) ? number : new LosslessNumber(BigInt(value).toString())
 }
 
-/** Reads a double. NaN and infinities are sent as strings and stay strings. */
+/** Reads a double. NaN and infinities arrive as strings and stay strings. */
 function doubleOf(value: unknown): Json {
   if (typeof value !== 'string') return plainNumber(value)
   const number = Number(value)
   return value.trim() !== '' && Number.isFinite(number) ? number : value
 }
 
-/** Reads an enumeration, which OTLP sends as a number. Some senders use the name, as in protobuf's JSON mapping. */
+/**
+ * Reads an enumeration value, which OTLP sends as a number. Some senders use the value's name instead, as in protobuf's
+ * JSON mapping.
+ */
 export function enumOf(object: JsonObject, field: string, path: string, names: readonly string[]): number {
   const value = object[field]
   const index = typeof value === 'string' ? names.indexOf(value) : -1
@@ -90,7 +93,7 @@ export function textOfField(object: JsonObject, field: string, path: string): st
   return typeof value === 'string' ? value : refuse(`${path}.${field}`, 'must be a string')
 }
 
-/** Reads the first `most` items of a list. All items count as parts. */
+/** Reads the first `most` items of a list. Items beyond `most` still count as parts. */
 export function listOf<T>(
   object: JsonObject,
   field: string,

@@ -1,7 +1,7 @@
 /**
  * Reads protobuf spans in the form that nearly all senders use, without allocating a message object per attribute and
- * value. Spans with rare or invalid fields are left to protobufjs (lib/otlp/wire/protobuf.ts), which also reports
- * errors. A test compares the two decoders.
+ * value. protobufjs decodes spans with rare or invalid fields (lib/otlp/wire/protobuf.ts) and reports errors. A test
+ * compares the two decoders.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { Json } from '../../trace/json/exact-json.ts'
@@ -15,14 +15,12 @@ import { WordCache } from './word-cache.ts'
 const NOT_PLAIN = new Error('not a plain span')
 /** Maximum depth of a plain value. */
 const MAX_DEPTH = 16
-/** Maximum length of a cached string. Longer strings seldom repeat. */
+/** Maximum length of a cached string. Longer strings are rarely repeated. */
 const MAX_WORD = 40
 const NO_EVENTS: readonly OtlpEvent[] = []
 const NO_LINKS: readonly OtlpLink[] = []
 
-/**
- * First bytes of fields: 8 times the field's number, plus 0 for a varint, 1 for 64 bits, 2 for a length, 5 for 32 bits.
- */
+/** Tags of fields: 8 times the field's number, plus 0 for a varint, 1 for 64 bits, 2 for a length or 5 for 32 bits. */
 const SPAN = {
   ...{
     traceId: 0x0a,
@@ -56,7 +54,7 @@ export class PlainSpans {
     this.#view = new DataView(buffer, byteOffset, byteLength)
   }
 
-  /** Number of messages nested in the last span. */
+  /** Number of messages nested in the most recently read span. */
   get parts(): number {
     return this.#parts
   }
@@ -192,7 +190,7 @@ export class PlainSpans {
     return this.#text()
   }
 
-  /** Reads the value that follows a key. The value must be the last field of the key-value message. */
+  /** Reads the value that follows a key. The value must be the key-value message's last field. */
   #valueOfKey(end: number, depth: number): Json {
     if (this.#at === end) return null
     if (this.#bytes[this.#at++] !== KEY_VALUE.value) throw NOT_PLAIN

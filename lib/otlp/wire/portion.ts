@@ -1,10 +1,9 @@
 /**
- * Cuts a large export into portions. Each portion is prepared and written like a small export, so one large request
- * neither delays other requests nor takes many times its own size in memory at once (test/bench/RESULTS.md, "Large
- * exports").
+ * Cuts a large export into portions. Each portion is prepared and written like a small export, so a large request does
+ * not delay other requests or use many times its own size in memory (test/bench/RESULTS.md, "Large exports").
  *
- * A portion refers to the byte ranges of its spans in the request. The bytes are copied only when the portion is
- * written, so memory holds a large request only once.
+ * Until it is written, a portion only refers to byte ranges in the request. The spans' bytes are copied at that point,
+ * so memory holds a large request only once.
  */
 import { deserialize, serialize } from 'node:v8'
 import { inPresentForm } from '../../trace/json/canonical-number.ts'
@@ -20,16 +19,16 @@ export interface SpanSource<S extends SentSpans = SentSpans> {
 }
 export type Divisible = SpanSource<DivisibleSpans>
 
-/** A span with its position in the request and its index in its source. */
+/** A span, with its byte range in the request and its index in its source. */
 export interface IndexedSpan {
   readonly source: Divisible
   readonly order: number
   readonly index: number
-  /** Start of a span that was sent without one. */
+  /** Start time computed for a span that was sent without a start. */
   readonly startMicros: number | undefined
 }
 
-/** A group of a request's spans, by origin. */
+/** Spans of a request that share an origin. */
 export interface Portion {
   readonly encoding: OtlpEncoding
   readonly runs: readonly Run[]
@@ -37,16 +36,19 @@ export interface Portion {
 
 interface Run {
   readonly from: DescribedOrigin
-  /** `from` with numbers in the former form, if that form differs. The spans keep their numbers as sent. */
+  /**
+   * The origin with numbers in the former form, if that form differs from the current form. The spans keep their
+   * numbers as sent.
+   */
   readonly formerFrom?: DescribedOrigin | undefined
   readonly ranges: readonly ByteRange[]
-  /** Starts of the spans that were sent without one, by their index in `ranges`. */
+  /** Start times of the spans that were sent without a start, by the span's index in `ranges`. */
   readonly starts?: ReadonlyMap<number, number> | undefined
 }
 
 /**
- * Maximum number of spans per portion. It exceeds a trace's maximum, so all storable spans of a trace share a portion
- * unless they are very large. Larger traces are ordered by priority for slots (lib/otlp/read-export.ts).
+ * Maximum number of spans per portion. A trace has fewer slots than that, so a trace's storable spans all share a
+ * portion unless the spans are very large. Larger traces are ordered by priority for slots (lib/otlp/read-export.ts).
  */
 const PORTION_SPANS = 256
 /** Maximum size of a portion of several spans. Two portions are prepared at a time (lib/ingest/write-path.ts). */
@@ -98,7 +100,7 @@ export function decodePortion(bytes: Uint8Array): SpanSource[] {
 const readSpans = (encoding: OtlpEncoding, bytes: Uint8Array, ranges: readonly ByteRange[]): SentSpans =>
   encoding === 'json' ? readJsonSpans(bytes, ByteRanges.of(ranges)) : readProtobufSpans(bytes, ranges)
 
-/** Returns the spans, with a start for those that were sent without one. */
+/** Returns the spans. Spans that were sent without a start get their computed start time. */
 function started(spans: SentSpans, starts: ReadonlyMap<number, number> | undefined): SentSpans {
   if (starts === undefined) return spans
   const withStart = <T extends SpanIdentity>(span: T, index: number): T => {
@@ -136,7 +138,7 @@ function* deal(traces: Iterable<readonly IndexedSpan[]>): Generator<IndexedSpan[
   if (portion.length > 0) yield portion
 }
 
-/** Splits a trace's spans into pieces that each fit in a portion. Most traces are one piece. */
+/** Splits a trace's spans into pieces that each fit in a portion. Most traces form a single piece. */
 function* split(trace: readonly IndexedSpan[]): Generator<IndexedSpan[]> {
   let piece: IndexedSpan[] = []
   let bytes = 0

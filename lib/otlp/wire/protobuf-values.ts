@@ -41,7 +41,7 @@ export interface AnyValue {
   readonly kvlistValue: { readonly values: readonly KeyValue[] }
   readonly bytesValue: Uint8Array
 }
-/** Finds the messages in a message's field without decoding them. Each counts as a part. */
+/** Finds the messages in a field without decoding those messages. Each message found counts as a part. */
 export function findInner(bytes: Uint8Array, { from, end }: ByteRange, field: number, parts: Parts): ByteRange[] {
   const reader = protobuf.Reader.create(bytes)
   reader.pos = from
@@ -124,6 +124,9 @@ export function readProtobufValue(any: AnyValue | null): Json {
   }
 }
 
-/** Returns bytes as hexadecimal digits. For unsent bytes, protobufjs returns an empty array without a buffer. */
+/**
+ * Returns bytes as hexadecimal digits. If the field was not sent, protobufjs returns a plain empty array instead of a
+ * buffer.
+ */
 export const hex = ({ buffer, byteOffset, length }: Uint8Array): string =>
   length === 0 ? '' : Buffer.from(buffer, byteOffset, length).toString('hex')

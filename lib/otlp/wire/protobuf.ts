@@ -92,7 +92,7 @@ interface ResourceSpansHead {
   readonly schemaUrl: string
 }
 
-/** Messages without their high-volume fields, which are skipped here and read one at a time. */
+/** Message types without the high-volume fields, whose items are skipped here and read one at a time. */
 const HEADS = `
 message ResourceSpansHead { Resource resource = 1; string schema_url = 3; }
 message ScopeSpansHead { Scope scope = 1; string schema_url = 3; }
@@ -116,7 +116,7 @@ const ScopeSpansHeadType = root.lookupType('ScopeSpansHead')
 const SpanHeadType = root.lookupType('SpanHead')
 /** Depths of message types in a request. */
 const DEPTH = { resourceSpans: 1, scopeSpans: 2, span: 3 }
-/** Field numbers used when walking through messages. */
+/** Field numbers used to step through messages. */
 const RESOURCE_SPANS = 1
 const SCOPE_SPANS = 2
 const SPANS = 2
@@ -146,7 +146,7 @@ function decoding<T>(decode: () => T): T {
   }
 }
 
-/** Decodes a message. Counts its parts first, because decoding allocates all of them at once. */
+/** Decodes a message. Counts the message's parts first, because decoding allocates all parts at once. */
 function decodeCounted<T>(type: protobuf.Type, bytes: Uint8Array, range: ByteRange, depth: number, parts: Parts): T {
   countParts(bytes, range, type, depth, parts)
   return decodeAt(type, bytes, range)
@@ -223,7 +223,7 @@ class ProtobufSpans implements DivisibleSpans {
     return readSpan(message, left)
   }
 
-  /** `left` has the number of unread events and links, by field number. */
+  /** `left` holds the number of unread events and links, by field number. */
   #decode<T>(type: protobuf.Type, index: number): { message: T; left: ReadonlyMap<number, number> } {
     const at = this.#ranges[index] as ByteRange
     const short = at.end - at.from < 2 * MOST_EVENTS ? undefined : shorten(this.#bytes, at)
@@ -239,8 +239,8 @@ class ProtobufSpans implements DivisibleSpans {
 const NONE_LEFT: ReadonlyMap<number, number> = new Map()
 
 /**
- * Returns a span's bytes without the events and links beyond the maximum, and the number skipped per field. Returns
- * undefined if nothing is skipped.
+ * Returns a span's bytes without the events and links beyond the maximum, and the number of skipped items per field.
+ * Returns undefined if nothing is skipped.
  */
 function shorten(bytes: Uint8Array, { from, end }: ByteRange) {
   const reader = protobuf.Reader.create(bytes)

@@ -6,7 +6,7 @@ import type { Json } from '../../trace/json/exact-json.ts'
 
 export type OtlpEncoding = 'protobuf' | 'json'
 
-/** Attributes in the order sent. If a key is repeated, the last value counts. */
+/** Attributes in the order sent. If a key is repeated, the last value is used. */
 export type Attributes = ReadonlyMap<string, Json>
 
 export interface OtlpEvent {
@@ -66,8 +66,8 @@ export interface SentSpanHead extends SpanIdentity {
 }
 
 /**
- * Spans as sent, decoded on demand. A few bytes can encode many spans that take a hundred times the memory when decoded
- * but may never be stored.
+ * Spans as sent, decoded on demand. A few bytes can encode many spans. Decoded spans take a hundred times as much
+ * memory, and may never be stored.
  */
 export interface SentSpans {
   readonly length: number

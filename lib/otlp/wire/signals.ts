@@ -1,6 +1,6 @@
 /**
- * Recognises which OTLP signal (spans, log records or metrics) a body has. An exporter that sends one signal to the
- * address of another would otherwise get a success for data that nothing reads.
+ * Recognises which OTLP signal (spans, log records or metrics) a body contains. Without this check, an exporter that
+ * sends one signal to another signal's address would get a success response for data that is never read.
  */
 import protobuf from 'protobufjs'
 import { Refusal } from '../../errors.ts'
@@ -16,7 +16,7 @@ const SIGNALS: readonly Signal[] = ['traces', 'logs', 'metrics']
 const addressOf = (signal: Signal): string => `/api/v1/otlp/v1/${signal}`
 
 /**
- * Returns the body of a JSON export with keys in lowerCamelCase. Throws `invalid_request` if the body has another
+ * Returns the body of a JSON export with keys in lowerCamelCase. Throws `invalid_request` if the body contains another
  * signal or none. An export without items is valid, and has an empty list.
  */
 export function signalBody(body: JsonObject, own: Signal): JsonObject {
@@ -28,7 +28,7 @@ export function signalBody(body: JsonObject, own: Signal): JsonObject {
   throw new Refusal('invalid_request', `${FIELDS[own]}: is required here; send ${known}`)
 }
 
-/** Throws `invalid_request` if the first item of a protobuf export shows that the export has another signal. */
+/** Throws `invalid_request` if the first item of a protobuf export belongs to another signal. */
 export function checkProtobufSignal(bytes: Uint8Array, own: Signal): void {
   const found = signalOf(bytes)
   if (found !== undefined && found !== own) throw elsewhere('body', own, found)
@@ -40,7 +40,7 @@ const elsewhere = (field: string, own: Signal, found: Signal): Refusal =>
 /** Protobuf wire types. */
 const FIXED64 = 1
 const LENGTH_DELIMITED = 2
-/** Numbers of the fields with which the signals differ. A span and a metric both begin with length-delimited fields. */
+/** Numbers of the fields that distinguish the signals. A span and a metric both begin with length-delimited fields. */
 const LOG_TIMES = [1, 11]
 const SPAN_TIMES = [7, 8]
 const METRIC_DATA = [5, 7, 9, 10, 11]
@@ -61,7 +61,7 @@ function signalOf(bytes: Uint8Array): Signal | undefined {
     if (found.get(1)?.length === TRACE_ID_BYTES && found.get(2)?.length === SPAN_ID_BYTES) return 'traces'
     return has([1], LENGTH_DELIMITED) && has(METRIC_DATA, LENGTH_DELIMITED) ? 'metrics' : undefined
   } catch {
-    // The decoder says what is wrong with the bytes.
+    // The decoder reports invalid bytes.
     return undefined
   }
 }
@@ -69,7 +69,7 @@ function signalOf(bytes: Uint8Array): Signal | undefined {
 /** The field numbers from a request to an item are the same for all signals. */
 const TO_ITEM = [1, 2, 2]
 
-/** Returns the bytes of the first item within the fields that `path` numbers. A resource or scope may have no items. */
+/** Returns the bytes of the first item at `path`, a list of field numbers. A resource or scope may have no items. */
 function firstItem(bytes: Uint8Array, path: readonly number[] = TO_ITEM): Uint8Array | undefined {
   const [field, ...rest] = path
   if (field === undefined) return bytes

@@ -1,6 +1,6 @@
 /**
- * Reads OTLP's JSON encoding with field names in snake_case, as protobuf libraries write it when told to keep the names
- * of the schema. OTLP has no objects with keys of the user's own, so that every key can be renamed.
+ * Reads OTLP's JSON encoding with field names in snake_case, as protobuf libraries write JSON when configured to keep
+ * the schema's names. OTLP has no objects with user-defined keys, so every key can be renamed.
  */
 import { LosslessNumber } from 'lossless-json'
 

@@ -1,8 +1,10 @@
-/** Reads 64-bit times and integers from both encodings without doubles, which cannot represent all of them. */
+/**
+ * Reads 64-bit times and integers from both encodings without using doubles, which cannot represent every 64-bit value.
+ */
 import { LosslessNumber } from 'lossless-json'
 import type { Json } from '../../trace/json/exact-json.ts'
 
-/** A 64-bit integer in two halves, or protobufjs's default, a plain number, for a field that was not sent. */
+/** A 64-bit integer in two halves. For a field that was not sent, protobufjs's default is a plain number. */
 export type Int64 = { readonly low: number; readonly high: number; readonly unsigned: boolean } | number
 
 /** 2^32 nanoseconds are HIGH_MICROS microseconds and HIGH_REST nanoseconds. */
@@ -19,14 +21,14 @@ export function microsOfInt64(nanos: Int64): number {
 /** Converts nanoseconds in decimal digits to microseconds, rounding down. */
 export const microsOfText = (nanos: string): number => (nanos.length > 3 ? Number(nanos.slice(0, -3)) : 0)
 
-/** Returns the integer as a number if a double can represent it exactly, otherwise as a LosslessNumber. */
+/** Returns a number if a double represents the integer exactly, and a LosslessNumber otherwise. */
 export function integerOf(value: Int64): Json {
   if (typeof value === 'number') return value
-  // The high half has the sign, so common small numbers need no BigInt.
+  // The sign is in the high half, so common small numbers need no BigInt.
   const number = value.high * 4_294_967_296 + (value.low >>> 0)
   if (Number.isSafeInteger(number)) return number
   return new LosslessNumber(((BigInt(value.high) << 32n) + BigInt(value.low >>> 0)).toString())
 }
 
-/** Latest time that a double represents exactly, in microseconds; it is in the year 2255. */
+/** Latest time that a double represents exactly, in microseconds: a time in the year 2255. */
 export const LAST_MICROS = Number.MAX_SAFE_INTEGER

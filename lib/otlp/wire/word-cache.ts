@@ -3,13 +3,13 @@
  * creating one, and makes Map lookups faster because V8 caches each string's hash.
  */
 
-/** Number of slots, a power of two. A string replaces an earlier string whose hash ends in the same bits. */
+/** Number of slots, a power of two. A string replaces the cached string whose hash ends in the same bits. */
 const PLACES = 2048
 
 export class WordCache {
   readonly #words = new Array<string>(PLACES).fill('')
 
-  /** Returns the string for these bytes, or undefined if they are not ASCII. */
+  /** Returns the string that the bytes encode, or undefined if a byte is not ASCII. */
   find(bytes: Buffer, from: number, length: number): string | undefined {
     let hash = length
     let all = 0

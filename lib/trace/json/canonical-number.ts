@@ -2,12 +2,15 @@
  * Formats numbers for canonical JSON. RFC 8785 covers only doubles. Numbers that no double represents exactly are
  * written in the normal form of lib/schema/decimal.ts, so that spelling does not affect identity.
  *
- * Versions up to 1.0.0-rc.1 hashed these numbers as sent (the former form). To recognise resends of bodies stored by
- * those versions, a body whose two forms differ is hashed in both.
+ * Versions up to 1.0.0-rc.1 hashed such numbers as sent (the former form). To recognise resends of bodies stored by
+ * those versions, a body whose two forms differ is hashed in both forms.
  */
 import { isHeld, normalForm } from '../../schema/decimal.ts'
 
-/** Whether numbers are written in the former form. A global is safe: a thread prepares one body at a time. */
+/**
+ * Whether numbers are written in the former form. A module variable is safe, because a thread prepares one body at a
+ * time.
+ */
 let isFormer = false
 /** Whether any number written so far has a different former form. */
 let hasFormer = false
@@ -29,7 +32,7 @@ export interface BothForms<T> {
   readonly former: T | undefined
 }
 
-/** Calls `make`, and calls it again with numbers in the former form if the two forms differ. */
+/** Calls the `make` callback. If the two forms differ, calls `make` again with numbers in the former form. */
 export function inBothForms<T>(make: () => T): BothForms<T> {
   hasFormer = false
   const made = make()

@@ -1,6 +1,6 @@
 /**
  * Collects a body's canonical bytes. Span documents are measured and hashed in this buffer, so each string is encoded
- * only once. Sizes are those of the stored text, in which numbers may be spelled differently.
+ * only once. Sizes refer to the stored text, in which numbers may be spelled differently.
  */
 import { sha256 } from '../document.ts'
 import { type FreeJson, surplusOf } from './free-json.ts'
@@ -12,7 +12,7 @@ const UNIT_BYTES = 3
 export class CanonicalBytes {
   #bytes = Buffer.allocUnsafe(FIRST_BYTES)
   length = 0
-  /** Bytes by which the stored texts exceed the canonical ones. */
+  /** Bytes by which the stored texts exceed the canonical texts. */
   #surplus = 0
 
   restart(): void {
@@ -24,7 +24,9 @@ export class CanonicalBytes {
     return this.length + this.#surplus
   }
 
-  /** Makes `size` count the stored text of free-form JSON whose canonical text was written. */
+  /**
+   * Adjusts `size` after free-form JSON was written in canonical form, so that `size` counts the stored text instead.
+   */
   resize(...written: readonly FreeJson[]): void {
     for (const json of written) this.#surplus += surplusOf(json)
   }

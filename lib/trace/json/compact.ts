@@ -1,4 +1,7 @@
-/** Removes insignificant white space from JSON. Many clients send it, and the fast reader accepts only compact JSON. */
+/**
+ * Removes insignificant white space from JSON. Many clients send white space, but the fast reader accepts only compact
+ * JSON.
+ */
 import { pastString } from './exact-json.ts'
 
 const QUOTE = 34
@@ -8,8 +11,8 @@ const isStructural = (code: number): boolean =>
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
 
 /**
- * Removes white space outside strings. Returns undefined if removal would join two values or a string is unterminated:
- * the text is not JSON. Does not detect other syntax errors.
+ * Removes white space outside strings. Returns undefined if the text is not JSON because a string is unterminated or
+ * white space separates two values. Does not detect other syntax errors.
  */
 export function compactText(text: string): string | undefined {
   let compact = ''

@@ -1,6 +1,6 @@
 /**
- * Finds the positions of all escapes in a text in one pass before scanning. Searching again from each string made the
- * cost quadratic: a search could run far past its string, and V8 may search even in strings without escapes.
+ * Finds the positions of all escapes in a text in one pass before scanning. Searching separately in each string made
+ * the cost quadratic, because a search for the next escape could run far past the end of the string.
  */
 const FIRST_PLACES = 1024
 /** Greater than any position. */

@@ -32,7 +32,7 @@ export function holdsControls(bytes: Uint8Array): boolean {
   const head = Math.min((4 - (byteOffset % 4)) % 4, byteLength)
   const words = new Uint32Array(buffer, byteOffset + head, (byteLength - head) >> 2)
   let found = 0
-  // Subtracting 0x20 sets the high bit of each byte below 0x20. `& ~a` ignores bytes whose high bit was already set.
+  // Subtracting 0x20 sets the high bit of each byte below 0x20. `& ~a` excludes bytes whose high bit was set before.
   const { length } = words
   let at = 0
   for (; at + 4 <= length; at += 4) {
@@ -64,7 +64,9 @@ export function pastString(text: string, open: number): number {
 /** Whether JavaScript spells the number like `literal`, unlike 1.0, -0, 1E2 and 1e400. */
 const isWrittenSo = (literal: string): boolean => String(Number(literal)) === literal
 
-/** Converts a LosslessNumber to a plain number if a double represents it exactly. Returns other values unchanged. */
+/**
+ * Converts a LosslessNumber to a plain number if a double represents the value exactly. Returns other values unchanged.
+ */
 export function plainNumber(value: Json): Json {
   return value instanceof LosslessNumber && isHeld(value.value) ? Number(value.value) : value
 }
@@ -78,8 +80,8 @@ export interface TextFacts {
 }
 
 /**
- * Scans everything outside strings once. Faster than a regular expression for long numbers (test/bench/RESULTS.md,
- * "Reading bodies").
+ * Scans everything outside strings once. For long numbers, this is faster than a regular expression
+ * (test/bench/RESULTS.md, "Reading bodies").
  */
 export function inspectText(text: string): TextFacts {
   let level = 0
@@ -113,7 +115,10 @@ export function inspectText(text: string): TextFacts {
 
 const readNumber = (literal: string): unknown => (isWrittenSo(literal) ? Number(literal) : new LosslessNumber(literal))
 
-/** Parses valid JSON and keeps number spellings. Slower than JSON.parse; intended for texts that are inexact. */
+/**
+ * Parses valid JSON and keeps number spellings. Slower than JSON.parse, and therefore used only for texts with numbers
+ * that JSON.parse would change.
+ */
 export function parseInexact(text: string): Json {
   return parseLossless(text, null, { parseNumber: readNumber, onDuplicateKey: ({ newValue }) => newValue })
 }

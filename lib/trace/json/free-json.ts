@@ -14,8 +14,8 @@ export const EMPTY_OBJECT: FreeJson = { stored: null, canonical: '{}' }
 export const EMPTY_LIST: FreeJson = { stored: null, canonical: '[]' }
 
 /**
- * Returns the stored length minus the canonical length, in bytes. The texts differ only in key order and in numbers,
- * which are ASCII, so their UTF-16 lengths differ by as much.
+ * Returns the stored length minus the canonical length, in bytes. The texts differ only in key order and in the
+ * spelling of numbers, which is ASCII, so the difference in UTF-16 lengths is the same.
  */
 export const surplusOf = ({ stored, canonical }: FreeJson): number =>
   stored === null ? 0 : stored.length - canonical.length
@@ -31,8 +31,8 @@ export class RawJson implements FreeJson {
 }
 
 /**
- * Scans a value and keeps its text for storage. Strings are stored in canonical spelling. Numbers keep their spelling,
- * and keys keep their order.
+ * Scans a value and keeps its text for storage. Strings are stored in canonical spelling, numbers as sent, and keys in
+ * the order sent.
  */
 export function passFree(scanner: Scanner, pass: () => string): RawJson {
   const from = scanner.at

@@ -1,7 +1,8 @@
 /**
  * Creates body readers from schemas. A reader parses and checks plain JSON in one pass and keeps free-form JSON as
- * text. A body that a reader rejects takes the slow path (lib/trace/prepare.ts): it is parsed, checked by the compiled
- * schema, which produces error messages, and converted by `adapt`. A test compares the two paths.
+ * text. A body that a reader rejects takes the slow path (lib/trace/prepare.ts): the body is parsed, checked by the
+ * compiled schema, and converted by `adapt`. The compiled schema's check also produces the error messages. A test
+ * compares the two paths.
  */
 import type { Static, TSchema } from 'typebox'
 import { obeysAsWritten, type Rules } from '../../schema/check.ts'
@@ -119,7 +120,7 @@ function words(known: readonly unknown[]): Part {
   return {
     read() {
       const text = readString()
-      // Return the known word, because a slice of the text would keep the whole body in memory.
+      // Return the schema's own string, because a slice of the text would keep the whole body in memory.
       const index = known.indexOf(text)
       if (index < 0) throw NOT_PLAIN
       return known[index]
@@ -193,14 +194,15 @@ interface Field {
   /** Bit mask with only bit `index` set. */
   readonly bit: number
   /**
-   * The field that followed last time. Clients send fields in a consistent order, so trying it first saves a look-up.
+   * The field that followed this one in the previous object. Clients send fields in a consistent order, so trying that
+   * field first saves a look-up.
    */
   next: Field | undefined
 }
 
 /**
  * Returns a function that builds an object with these fields from their values. Absent fields are undefined. V8
- * allocates the object with its final shape and accesses its fields faster than fields assigned one by one
+ * allocates such an object with its final shape, and accesses the fields faster than if they were assigned one by one
  * (test/bench/RESULTS.md, "Reading bodies").
  */
 function makerOf(names: readonly string[]): (values: readonly unknown[]) => Record<string, unknown> {
@@ -208,7 +210,10 @@ function makerOf(names: readonly string[]): (values: readonly unknown[]) => Reco
   return new Function('values', `return {${members}}`) as ReturnType<typeof makerOf>
 }
 
-/** Reads an object with known fields. Every result has all fields, sent or not, so that results share one V8 shape. */
+/**
+ * Reads an object with known fields. Every result has all fields, including those that were not sent, so that all
+ * results share one V8 shape.
+ */
 function fields({ properties = {}, required = [] }: Rules): Part {
   const known = new Map<string, Field>()
   const names = Object.keys(properties)

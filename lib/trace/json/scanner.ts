@@ -1,7 +1,7 @@
 /**
  * Scans compact JSON. The scanner checks each value, advances past it, and builds its RFC 8785 canonical form from
- * slices of the text. Parsing into objects and writing them again takes several times as long (test/bench/RESULTS.md,
- * "Reading bodies").
+ * slices of the text. Parsing the text into objects and serialising the objects takes several times as long
+ * (test/bench/RESULTS.md, "Reading bodies").
  *
  * The scanner accepts only plain JSON: no white space outside strings (lib/trace/json/compact.ts removes it) and no
  * duplicate names in an object. For any other text, its methods throw NOT_PLAIN. The body then takes the slow path,
@@ -61,7 +61,7 @@ export class Scanner {
   #escape = 0
   /** Canonical form, with quotes, of the last scanned name. Empty if the text already has that form. */
   nameCanonical = ''
-  /** Whether the scanner has passed a string that the canonical form spells differently. */
+  /** Whether the scanner has passed a string that is spelled differently in canonical form. */
   isRespelt = false
   #escapedAt = -1
   #level = 0
@@ -79,20 +79,20 @@ export class Scanner {
     this.#escapedAt = -1
   }
 
-  /** Checks that the whole text was scanned, and releases it. */
+  /** Checks that the whole text was scanned, and releases the text. */
   end(): void {
     if (this.at !== this.text.length) throw NOT_PLAIN
     this.text = ''
   }
 
-  /** Advances past the next character if it has this code, and returns whether it does. */
+  /** If the next character has this code, advances past it and returns true; otherwise returns false. */
   passes(code: number): boolean {
     if (this.text.charCodeAt(this.at) !== code) return false
     this.at++
     return true
   }
 
-  /** Advances past `text` if it comes next, and returns whether it does. */
+  /** If `text` comes next, advances past it and returns true; otherwise returns false. */
   passesText(text: string): boolean {
     if (!this.text.startsWith(text, this.at)) return false
     this.at += text.length
@@ -190,7 +190,7 @@ export class Scanner {
     return JSON.stringify(JSON.parse(text.slice(open, close + 1)))
   }
 
-  /** Finds the string's closing quote, at or after `firstQuote`, and advances past the escapes before it. */
+  /** Finds the string's closing quote, at or after `firstQuote`, and advances past the escapes before that quote. */
   #passEscapedQuotes(firstQuote: number): number {
     const { text } = this
     const { places } = this.#escapes

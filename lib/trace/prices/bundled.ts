@@ -1,18 +1,18 @@
 /**
- * Finds a model's prices in the list of `@pydantic/genai-prices`, which the package contains: nothing is fetched.
+ * Finds a model's prices in the list bundled with `@pydantic/genai-prices`; nothing is fetched.
  *
- * The package takes much longer than other code to load, so it is loaded for the first model that needs it, and never
- * on the thread that serves requests. That thread knows the models that other threads have found. The package computes
- * costs too, but slowly (lib/DECISIONS.md), so only its list and its rules for names are used.
+ * Loading the package is slow, so a thread loads the package only when a model first needs bundled prices. The thread
+ * that serves requests never loads the package, but receives the models that other threads have found. The package can
+ * also compute costs, but slowly (lib/DECISIONS.md), so only the package's list and name matching are used.
  */
 import { createRequire } from 'node:module'
 import type { ModelInfo, ModelPrice } from '@pydantic/genai-prices'
 import type { Rate, TokenPrices } from './token-prices.ts'
 
-/** The day on which the package was published. A test compares the version with the one installed. */
+/** The day on which the package was published. A test compares this version with the installed version. */
 export const BUNDLED_PRICES = { version: '0.1.8', date: '2026-09-23' } as const
 
-/** A model of the list. The last prices whose condition holds apply; if none does, the first. */
+/** A model of the list. The last prices whose condition is met apply, or else the first prices. */
 export interface BundledModel {
   /** Provider and model in the list, such as `openai/gpt-4o`. */
   readonly id: string
@@ -27,18 +27,21 @@ interface BundledPrices {
   readonly rates: TokenPrices
 }
 
-/** A model that a thread has looked up; null if the list does not have it. */
+/** A model that a thread has looked up; null if the list does not contain the model. */
 export type KnownModel = readonly [key: string, model: BundledModel | null]
 
-/** Thrown where the package must not be loaded. */
+/** Thrown on threads that must not load the package. */
 export class PricesElsewhere extends Error {}
 
-/** Bound of the models that a thread remembers, because senders choose the names. */
+/** Maximum number of models that a thread caches. The bound is needed because senders choose model names. */
 const MOST_KNOWN = 5000
 const known = new Map<string, BundledModel | null>()
 let found: KnownModel[] = []
 
-/** Finds a model as the span names it; null if the list does not have it. Throws PricesElsewhere unless `mayLoad`. */
+/**
+ * Finds a model by the name that spans use; null if the list does not contain the model. Throws PricesElsewhere unless
+ * `mayLoad`.
+ */
 export function findBundled(provider: string | null, model: string, mayLoad: boolean): BundledModel | null {
   const key = `${provider ?? ''}\n${model}`
   const before = known.get(key)
@@ -62,7 +65,7 @@ export function takeFoundModels(): readonly KnownModel[] {
   return taken
 }
 
-/** Returns the prices that apply at a canonical time. */
+/** Returns the prices that apply at a time, given in canonical form. */
 export function pricesAt({ prices }: BundledModel, time: string): TokenPrices {
   const first = prices[0] as BundledPrices
   if (prices.length === 1) return first.rates
@@ -76,7 +79,7 @@ export function pricesAt({ prices }: BundledModel, time: string): TokenPrices {
   return (prices.findLast(applies) ?? first).rates
 }
 
-/** Names of providers that the list has under another name. */
+/** Maps providers' names to the names that the list uses. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   'azure.ai.inference': 'azure',
   'az.ai.inference': 'azure',
@@ -85,7 +88,10 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   x_ai: 'x-ai',
   xai: 'x-ai'
 }
-/** Frameworks and agents that some libraries send as the provider. They say nothing about who runs the model. */
+/**
+ * Frameworks and agents that some libraries send as the provider. These names do not identify the provider that runs
+ * the model.
+ */
 const FRAMEWORKS = new Set([
   ...['_other', 'langchain', 'langgraph', 'llamaindex', 'llama_index', 'haystack', 'crewai', 'dspy', 'autogen'],
   ...['pydantic_ai', 'vercel', 'smolagents', 'claude_code', 'codex', 'gemini-cli', 'gemini_cli']
@@ -96,15 +102,15 @@ const load = createRequire(import.meta.url)
 let library: Package | undefined
 
 /**
- * Looks up a model. A provider that the list does not know has no prices there, even for a model whose name it knows,
- * because it may be the user's own machine.
+ * Looks up a model. For a provider that the list does not contain, no prices apply, even if the list contains the
+ * model. Such a provider may be the user's own machine.
  */
 function lookUp(provider: string | null, model: string): BundledModel | null {
   library ??= load('@pydantic/genai-prices') as Package
   const { findProvider } = library
   const name = provider?.trim().toLowerCase() ?? ''
   if (name === '' || FRAMEWORKS.has(name)) return match(library, model)
-  // The Vercel AI SDK adds the kind of the API, such as `xai.chat`.
+  // The Vercel AI SDK appends the kind of API to the provider's name, as in `xai.chat`.
   const [first = ''] = name.split('.')
   const names = [OTHER_NAMES[name] ?? name, OTHER_NAMES[first] ?? first]
   const providerId = name === 'litellm' ? name : names.find(each => findProvider({ providerId: each }) !== undefined)
@@ -119,12 +125,12 @@ function match({ calcPrice }: Package, name: string, providerId?: string): Bundl
     const prices = readPrices(model)
     return prices === undefined ? null : { id: `${provider.id}/${model.id}`, prices }
   } catch {
-    // An entry that the package itself refuses is none. An export must not fail for it.
+    // If the package throws for one of its own entries, the model counts as not listed. The export must not fail.
     return null
   }
 }
 
-/** Returns undefined if some price of the model is not by tokens, such as that of an hour of sound. */
+/** Returns undefined if the model has a price that is not per token, such as a price per hour of audio. */
 function readPrices({ prices }: ModelInfo): readonly BundledPrices[] | undefined {
   const all = Array.isArray(prices) ? prices : [{ prices }]
   const read = all.map(({ constraint, prices }): BundledPrices | undefined => {
@@ -152,7 +158,7 @@ function ratesOf(prices: ModelPrice): TokenPrices | undefined {
   }
 }
 
-/** Copies the fields of a price with tiers, because an instance of a class does not cross threads. */
+/** Copies the fields of a tiered price, because a class instance cannot be sent to another thread. */
 function plain(rate: ModelPrice[string]): Rate | undefined {
   if (rate === undefined || typeof rate === 'number') return rate
   const tiers = rate.tiers.map(({ start, price }) => ({ start, price }))

@@ -1,6 +1,6 @@
 /**
- * Computes the cost of a model call that states none. The computed cost is not part of the span's hash, so that a
- * resend is a duplicate after a change of prices.
+ * Computes the cost of a model call that states no cost. The computed cost is not part of the span's hash, so that a
+ * resent span is still a duplicate after prices change.
  */
 import type { CallDetails, ComputedCost } from '../call-details.ts'
 import type { PreparedSpan } from '../prepared.ts'
@@ -15,20 +15,23 @@ export type PricedCall = Pick<
   'kind' | 'provider' | 'model' | 'startedAt' | 'inputTokens' | 'outputTokens' | 'totalTokens'
 >
 
-/** A cost in US dollars, and how it was computed. */
+/** A cost in US dollars, and how that cost was computed. */
 export interface Priced {
   readonly costUsd: number
   readonly computedCost: ComputedCost
 }
 
-/** The sources of prices. */
+/** Sources of prices. */
 export interface PriceSources {
   readonly own: readonly OwnPrice[]
-  /** Whether the bundled prices may be loaded on this thread. Without them, an unknown model throws PricesElsewhere. */
+  /**
+   * Whether the bundled prices may be loaded on this thread. If not, looking up a model that this thread has not seen
+   * throws PricesElsewhere.
+   */
   readonly mayLoad: boolean
 }
 
-/** Returns the cost of a call; null if its model has no price; undefined if the span is no call that has a cost. */
+/** Returns a call's cost; null if the call's model has no price; undefined if the span is not a call with a cost. */
 export function priceCall(
   call: PricedCall,
   details: CallDetails | null,
@@ -46,13 +49,16 @@ export function priceCall(
   return { costUsd, computedCost: { model: bundled.id, prices: BUNDLED_PRICES.date } }
 }
 
-/** Returns a call's tokens, or undefined if it does not say how many are input and how many output. */
+/**
+ * Returns a call's tokens, or undefined if the call states neither an input nor an output count. An embedding's total
+ * is enough.
+ */
 function tokensOf(call: PricedCall, details: CallDetails | null): CallTokens | undefined {
   const { kind, inputTokens, outputTokens, totalTokens } = call
   const { cacheReadTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0 } = details ?? {}
   const parts = { cacheRead: cacheReadTokens, cacheWrite: cacheWriteTokens, reasoning: reasoningTokens }
   if (inputTokens === null && outputTokens === null) {
-    // All tokens of an embedding are input.
+    // All of an embedding's tokens are input tokens.
     return kind === 'embedding' && totalTokens !== null ? { input: totalTokens, output: 0, ...parts } : undefined
   }
   const restOf = (part: number | null) => Math.max(0, (totalTokens ?? 0) - (part ?? 0))

@@ -1,17 +1,23 @@
-/** Prices that operators set, for all projects or for one. They win over the bundled prices. */
+/**
+ * Prices that operators set, for one project or for all projects. Operators' prices take precedence over bundled
+ * prices.
+ */
 import { isBefore } from '../timestamp.ts'
 import type { TokenPrices } from './token-prices.ts'
 
-/** US dollars per million tokens of the model that spans name `model`. */
+/** Prices in US dollars per million tokens. `model` is the model's name in spans. */
 export interface OwnPrice extends Pick<TokenPrices, 'input' | 'output' | 'cacheRead' | 'cacheWrite'> {
   readonly model: string
-  /** The time from which the price applies; null for ever. */
+  /** Time from which the price applies; null if the price applies at any time. */
   readonly from: string | null
-  /** Whether the price is the project's own, which wins over that of all projects. */
+  /** Whether the price is set for the project itself, which takes precedence over a price for all projects. */
   readonly isOfProject: boolean
 }
 
-/** Finds the price that applies to a model at a canonical time: the project's before others, then the newest. */
+/**
+ * Finds the price that applies to a model at a time, given in canonical form. The project's own prices take precedence,
+ * then newer prices.
+ */
 export function findOwn(prices: readonly OwnPrice[], model: string, time: string): OwnPrice | undefined {
   let best: OwnPrice | undefined
   for (const price of prices) {

@@ -1,4 +1,4 @@
-/** Computes a stored trace's costs again, by the prices of now. Stated costs stay. */
+/** Recomputes a stored trace's costs at current prices. Stated costs stay unchanged. */
 import { type CallDetails, callDetailsText } from '../call-details.ts'
 import { SpanTree } from '../span-tree.ts'
 import { sumSpending } from '../span-usage.ts'
@@ -6,10 +6,10 @@ import type { GatheredState } from '../states/gathered.ts'
 import { readLeftOut } from '../states/left-out.ts'
 import { type PricedCall, type PriceSources, priceCall } from './computed-cost.ts'
 
-/** A stored call that states no cost. */
+/** A stored call that was sent without a cost. */
 export interface StoredCall extends PricedCall {
   readonly id: string
-  /** The computed cost; null if there is none. */
+  /** The computed cost; null if no cost was computed. */
   readonly costUsd: number | null
   readonly details: CallDetails | null
 }
@@ -29,8 +29,8 @@ export interface Repricing {
 }
 
 /**
- * Returns undefined if no span's cost changes. A cost that was computed goes if its model has no price any more. Spans
- * that the trace left out keep their costs, because their tokens of the cache were not stored.
+ * Returns undefined if no span's cost changes. A computed cost is removed if its model no longer has a price. Left-out
+ * spans keep their costs, because their cache token counts were not stored.
  */
 export function reprice(
   trace: Pick<GatheredState, 'spans' | 'ranks'>,

@@ -7,18 +7,21 @@ interface Tiers {
   readonly tiers: readonly { readonly start: number; readonly price: number }[]
 }
 
-/** A model's prices. Tokens of a part without a price cost as much as those of its whole. */
+/**
+ * A model's prices. If a part of the tokens, such as cached input, has no price, that part costs the same per token as
+ * the whole it belongs to.
+ */
 export interface TokenPrices {
   readonly input: Rate
   readonly output?: Rate | undefined
   readonly cacheRead?: Rate | undefined
   readonly cacheWrite?: Rate | undefined
   readonly reasoning?: Rate | undefined
-  /** US dollars for each call. */
+  /** US dollars per call. */
   readonly call?: number | undefined
 }
 
-/** A call's tokens. Input includes the tokens of the cache, and output those of reasoning. */
+/** A call's tokens. Input includes tokens read from and written to the cache; output includes reasoning tokens. */
 export interface CallTokens {
   readonly input: number
   readonly output: number
@@ -27,12 +30,12 @@ export interface CallTokens {
   readonly reasoning: number
 }
 
-/** Digits of a cost that mean something. More would show that prices have no exact binary form. */
+/** Number of significant digits in a cost. More digits would expose binary rounding errors. */
 const DIGITS = 12
 
 export function priceTokens(prices: TokenPrices, tokens: CallTokens): number {
   const { output, cacheRead, cacheWrite } = tokens
-  // A part larger than its whole was counted beside it.
+  // If the cached tokens exceed the input, the input count excludes cached tokens.
   const input = Math.max(tokens.input, cacheRead + cacheWrite)
   const reasoning = Math.min(tokens.reasoning, output)
   const sum = (rate: Rate | undefined, count: number) => (count === 0 ? 0 : priceAt(rate ?? 0, input) * count)

@@ -1,7 +1,7 @@
 /**
- * Cuts the texts of spans that a trace of OTLP_MAX_TRACE_BYTES has no room for: input, output, attributes and events.
- * The step remains, with its name, times, status, usage and cost. Its only attribute, `spoor.truncated`, lists what was
- * cut, as for a span that is too large by itself (lib/otlp/content/fit-span.ts).
+ * Cuts the texts (input, output, attributes and events) of spans that would make a trace larger than
+ * OTLP_MAX_TRACE_BYTES. The span itself remains, with its name, times, status, usage and cost. Its only attribute,
+ * `spoor.truncated`, lists what was cut, as for a single span that is too large (lib/otlp/content/fit-span.ts).
  */
 import { TRUNCATED } from '../../schema/otlp.ts'
 import type { PreparedSpan } from '../prepared.ts'
@@ -9,7 +9,7 @@ import type { GatheredSpan } from './gathered.ts'
 
 type Texts = Pick<PreparedSpan, 'input' | 'output' | 'attributes' | 'events'>
 
-/** Each text's size in a document if the text is null: `null`, `{}` or `[]`. */
+/** Size in a document of each text that is null: `null`, `{}` or `[]`. */
 const EMPTY_BYTES = { input: 4, output: 4, attributes: 2, events: 2 } as const
 const PLACES = ['input', 'output', 'attributes', 'events'] as const
 
@@ -24,7 +24,7 @@ export function cutTexts(texts: Texts): Texts {
 const MARK = `{"${TRUNCATED}":[{"place":`
 const LIMIT = '"limit":"OTLP_MAX_TRACE_BYTES"'
 
-/** Whether these attributes are those of a span whose texts were cut. */
+/** Whether the attributes come from a span whose texts were cut. */
 export const isCutText = (attributes: string | null): boolean =>
   attributes?.startsWith(MARK) === true && attributes.slice(0, 300).includes(LIMIT)
 
@@ -44,11 +44,14 @@ function countTexts(texts: Texts): number {
 export interface Cuts {
   /** Spans whose texts are cut. */
   readonly spans: ReadonlySet<GatheredSpan>
-  /** Bytes by which the trace is smaller than with these texts. */
+  /** Number of bytes that the cuts save. */
   readonly bytes: number
 }
 
-/** Returns which of a stored trace's new spans do not fit into the bytes that are left. A cut must save something. */
+/**
+ * Returns the new spans of a stored trace that do not fit into the remaining bytes. A span is cut only if that saves
+ * bytes.
+ */
 export function cutBeyond(added: readonly GatheredSpan[], leftBytes: number): Cuts {
   const spans = new Set<GatheredSpan>()
   let bytes = 0

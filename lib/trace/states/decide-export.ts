@@ -1,8 +1,8 @@
 /**
  * Decides how an export's spans change one trace. OpenTelemetry sends no end message and delivers spans in any order,
  * and exporters resend whole exports, so an identical stored span is a duplicate. Every span that can be stored is
- * stored. Other spans are counted and reported instead of failing the export, because no exporter would resend them in
- * another form.
+ * stored. Spans that cannot be stored are counted and reported. The export does not fail, because no exporter would
+ * resend such spans in another form.
  */
 
 import { isStoredAs, shortHash } from '../prepared.ts'
@@ -44,7 +44,7 @@ export interface ExportDecision {
   readonly removed: readonly CountedSpan[]
   /** The spans of `added` whose texts are cut. */
   readonly cut: ReadonlySet<GatheredSpan>
-  /** Spans without a slot. Their claims about the trace still count. */
+  /** Spans without a slot. The claims of these spans still count. */
   readonly leftOut: readonly GatheredSpan[]
   readonly duplicate: number
   readonly refusals: readonly SpanRefusal[]
@@ -68,8 +68,8 @@ export function decideExport(state: ExportState | undefined, operation: ExportOp
 const NOTHING_CUT: ReadonlySet<GatheredSpan> = new Set()
 
 /**
- * Cuts the texts of spans that do not fit. The spans still speak for the trace, because its own document is limited
- * separately. A new trace's first spans are not cut, because they come from one portion of an export
+ * Cuts the texts of spans that do not fit. Claims of these spans still count in full, because the trace's own document
+ * is limited separately. A new trace's first spans are not cut, because those spans come from one portion of an export
  * (lib/otlp/wire/portion.ts).
  */
 function withinBytes(
@@ -86,7 +86,7 @@ function withinBytes(
   return { growth: { ...growth, estimatedBytes: estimatedBytes - bytes, addedBytes: addedBytes - bytes }, cut }
 }
 
-/** Returns the spans whose usage counts. */
+/** Returns all spans whose usage counts. */
 function knownSpans(gathered: GatheredState | undefined): Iterable<CountedSpan> {
   if (gathered === undefined) return []
   const leftOut = readLeftOut(gathered.ranks, gathered.spans)

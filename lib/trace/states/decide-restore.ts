@@ -3,11 +3,12 @@
  *
  * The line and the stored trace are two states of one trace. A trace only grows: it gains spans and scores, ends once,
  * receives metadata patches at increasing times, and takes its OpenTelemetry fields from better spans. One state is
- * therefore later than another if it has everything that the other state has.
+ * therefore later than another if it has everything that the other state has, and more.
  *
  * A later line advances the stored trace to the line's state. An earlier line changes nothing. If each state lacks
- * something, or if they disagree, they contradict each other: the restore reports the contradiction and changes
- * nothing. The recording key, the time of recording and the environment are not compared and keep their stored values.
+ * something that the other has, or if the states disagree, the states contradict each other. The restore then reports
+ * the contradiction and changes nothing. The recording key, the time of recording and the environment are not compared;
+ * their stored values are kept.
  */
 import { MAX_TAGS } from '../../schema/input.ts'
 import { canonicalise, parseExact } from '../json/exact-json.ts'
@@ -38,7 +39,7 @@ export interface CopyState {
   readonly metadataUpdatedAt: string | null
   /** Ranks of the trace's fields. Unset unless OpenTelemetry recorded the trace. */
   readonly ranks: Ranks | undefined
-  /** Whether costs of the spans were computed from their tokens. */
+  /** Whether any span's cost was computed from its tokens. */
   readonly hasComputedCosts: boolean
   readonly scores: readonly PastScore[]
 }
@@ -84,7 +85,7 @@ export type RestoreDecision =
 
 /** How the line compares with the stored trace in one respect. */
 interface Comparison {
-  /** The content that one state has and the other lacks, as worded in the reason. */
+  /** Names the content that one state has and the other lacks. The reason contains this text. */
   readonly what: string
   readonly ahead: boolean
   readonly behind: boolean
@@ -180,7 +181,7 @@ function compareEnds(state: CopiedState, line: RestoredHead): Comparison {
   }
 }
 
-/** Whether both ends are the same. A line that was not written by an export may lack the end's hash. */
+/** Whether both states have the same end. A line that was not written by an export may lack the end's hash. */
 function isSameEnd({ endHash }: CopiedState, { endedAt, status, past }: RestoredHead, copy: CopyState): boolean {
   if (endHash !== null && past.endHash !== null) return endHash === past.endHash
   return copy.endedAt === endedAt && copy.status === status
@@ -195,9 +196,11 @@ function comparePatches({ metadataUpdatedAt: stored }: CopyState, { past }: Rest
 const isLater = (time: string | null, other: string | null): boolean =>
   time !== null && (other === null || isBefore(other, time))
 
-/** Compares a gathered trace's fields. Each ranked field comes from the best span so far. Other fields only grow. */
+/**
+ * Compares a gathered trace's fields. Each ranked field comes from the best-ranked span so far. Other fields only grow.
+ */
 function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, sent: Ranks): Comparison[] {
-  // Versions up to 1.0.0-rc.1 kept response ids in the ranks. They are now in the spans' call details.
+  // Versions up to 1.0.0-rc.1 kept response ids in the ranks. Response ids are now in the spans' call details.
   const fields = new Set([...Object.keys(stored), ...Object.keys(sent)].filter(name => !isResponse(name)))
   const isAhead = (rank: Rank | undefined, other: Rank | undefined) => rank !== undefined && isBetter(rank, other)
   const ranks = [...fields].map(field => ({
@@ -205,7 +208,8 @@ function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, 
     ahead: isAhead(sent[field], stored[field]),
     behind: isAhead(stored[field], sent[field])
   }))
-  // Versions up to 1.0.0-rc.1 wrote no END rank and took the start from the root, which may start later than others.
+  // Versions up to 1.0.0-rc.1 wrote no END rank and took the trace's start from the root, which may start later than
+  // other spans.
   const isFormer = [stored, sent].some(all => all.times !== undefined && all[END] === undefined)
   const start = {
     what: 'an earlier start',
@@ -215,7 +219,7 @@ function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, 
   return [...ranks, start, compareTags(state.tags, line.tags)]
 }
 
-/** Compares tags. A trace at the tag limit keeps only the first tags, so a missing tag then proves nothing. */
+/** Compares tags. A trace at the tag limit keeps only some of its tags, so a missing tag then proves nothing. */
 function compareTags(stored: readonly string[], sent: readonly string[]): Comparison {
   const ahead = sent.some(tag => !stored.includes(tag))
   const behind = stored.some(tag => !sent.includes(tag))
@@ -255,7 +259,8 @@ const OF_END: readonly Content[] = [
   same('provider'),
   same('model'),
   same('costUsd'),
-  // Compared as shown in responses, because a line built from a response cannot tell 0 from a count not sent.
+  // Usage is compared as shown in responses, because a line built from a response does not distinguish 0 from a count
+  // that was not sent.
   { name: 'usage', isSame: (state, line) => shownUsage(state) === shownUsage(line) },
   { name: 'tags', isSame: (state, line) => JSON.stringify(state.tags) === JSON.stringify(line.tags) },
   sameJson('output')
@@ -270,7 +275,7 @@ const OF_NATIVE = [...OF_START, ...OF_END]
 /** Excludes tags, which compareTags handles. Any span may change the other fields. */
 const OF_GATHERED = OF_NATIVE.filter(({ name }) => name !== 'tags')
 
-/** Leaves out a cost that follows from prices, which may have changed between the two states. */
+/** Excludes a cost computed from prices, because prices may have changed between the two states. */
 function gatheredContent({ copy }: CopiedState, { past }: RestoredHead): readonly Content[] {
   const isComputed = copy.hasComputedCosts || past.hasComputedCosts === true
   return isComputed ? OF_GATHERED.filter(({ name }) => name !== 'costUsd') : OF_GATHERED

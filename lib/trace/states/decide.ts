@@ -27,7 +27,10 @@ import type { SpanRefusal } from './span-refusals.ts'
 /** A stored trace's state before an operation. */
 export interface TraceState extends UsageFields {
   readonly seq: number
-  /** Every change gives the trace a new version. A decision is valid only for the version it is based on. */
+  /**
+   * Every change gives the trace a new version. A decision is valid only for the version on which the decision is
+   * based.
+   */
   readonly version: number
   readonly running: boolean
   readonly bodyHash: string
@@ -45,13 +48,13 @@ export interface TraceState extends UsageFields {
   readonly errorCount: number
   readonly documentBytes: number
   readonly estimatedBytes: number
-  /** JSON text; null for {}. Available only if an end may merge into the metadata. */
+  /** JSON text; null for {}. Read only if an end may merge metadata. */
   readonly metadata: string | null
   /** UTF-8 bytes of the stored output (4 for null). */
   readonly outputBytes: number
   /** Hashes, by span id, of the operation's spans that are already stored. */
   readonly spanHashes: ReadonlyMap<string, string>
-  /** Whether OpenTelemetry recorded the trace. If so, no other route can extend or end it. */
+  /** Whether OpenTelemetry recorded the trace. If so, no other route can extend or end the trace. */
   readonly isGathered: boolean
   /** Used only by exports. */
   readonly gathered: GatheredState | undefined
@@ -59,7 +62,7 @@ export interface TraceState extends UsageFields {
   readonly copy: CopyState | undefined
 }
 
-/** The part of a `record` operation that decisions read. */
+/** The part of a `record` operation that is read to decide the operation. */
 export interface RecordOperation {
   readonly operation: 'record'
   readonly traceId: string
@@ -71,7 +74,7 @@ export interface RecordOperation {
   readonly restored?: RestoredHead | undefined
 }
 
-/** The parts of an append and an end that decisions read. */
+/** The parts of an append or an end that are read to decide the operation. */
 export type Append = HeadsOf<PreparedAppend>
 export type End = HeadsOf<PreparedEnd>
 type HeadsOf<T> = Omit<T, 'spans'> & { readonly spans: readonly SpanHead[] }
@@ -119,7 +122,7 @@ export type Decision =
   | DuplicateDecision
   | { readonly type: 'refused'; readonly code: ErrorCode; readonly message: string }
 
-/** An export adds spans to a stored trace, or an idle trace is completed. */
+/** A change in which an export adds spans to a stored trace, or an idle trace is completed. */
 interface GrowDecision {
   readonly type: 'grow'
   readonly growth: Growth
@@ -136,7 +139,7 @@ interface DuplicateDecision {
   readonly type: 'duplicate'
   readonly spanCount: number
   readonly duplicate: number
-  /** Spans of an export that are not stored. */
+  /** Spans of an export that are rejected or left out. */
   readonly refusals?: readonly SpanRefusal[]
 }
 
@@ -192,7 +195,7 @@ function sortSpans(state: TraceState, spans: readonly SpanHead[]) {
   return { conflict: undefined, fresh: [...fresh.values()] }
 }
 
-/** Rejects an append or end by a key of another environment. Must run before the checks for conflicts. */
+/** Rejects an append or end whose key belongs to another environment. Must run before the checks for conflicts. */
 function refuseKey(state: TraceState, environment: string | null): Decision | undefined {
   // A trace whose environment was never recorded counts as unassigned.
   const recorded = state.environment ?? 'unassigned'

@@ -1,10 +1,13 @@
-/** A span from which a trace is gathered, and what the trace's sums read of it. */
+/** A span from which a trace is gathered, and the fields that the trace's sums need. */
 import type { StepMark } from '../call-details.ts'
 import type { PreparedSpan } from '../prepared.ts'
 import { isCall } from '../span-usage.ts'
 import type { CountedSpan } from './left-out.ts'
 
-/** Levels of spans, which grade their claims. The root is best, then the first span of a called process. */
+/**
+ * Levels of spans, which determine the grade of a span's claims. The root's claims are best, followed by the claims of
+ * a called process's first span.
+ */
 export const ROOT = 1
 export const PROCESS_ROOT = 2
 export const INNER = 3
@@ -15,25 +18,30 @@ export interface SpanHints {
   readonly level: Level
   readonly startMicros: number
   readonly endMicros: number
-  /** Whether the span's end was so far in the future on arrival that the sender's clock must be wrong. */
+  /** Whether the span's end was so far in the future when the span arrived that the sender's clock must be wrong. */
   readonly endsInFuture: boolean
   /** The trace's name, if the span states one. */
   readonly name: string | undefined
   /** The name that the trace takes from this span if `name` is undefined. */
   readonly ownName: string
-  /** The trace's input and output, if the span states them. Otherwise the span's own values count. */
+  /**
+   * The trace's input and output, if the span states these values. Otherwise, the span's own input and output are used.
+   */
   readonly input: string | undefined
   readonly output: string | undefined
   readonly sessionId: string | undefined
   readonly userId: string | undefined
-  /** Session and user of the span's resource. They count if no span states its own. */
+  /** Session and user from the span's resource. Used only if no span states a session or user itself. */
   readonly resourceSessionId: string | undefined
   readonly resourceUserId: string | undefined
   /** The id of the provider's response, if the span is a model call. */
   readonly responseId: string | undefined
-  /** The id of the tool use, if the span is of a tool. */
+  /** The id of the tool use, if the span is a tool call. */
   readonly toolCallId?: string | undefined
-  /** Set if the span is a step (lib/trace/states/steps.ts): the id of a span of its call that a transcript makes. */
+  /**
+   * Set if the span is a step (lib/trace/states/steps.ts): the id that the call's span has if the span is made from a
+   * transcript.
+   */
   readonly callSpanId?: string | undefined
   readonly tags: readonly string[]
   readonly metadata: Readonly<Record<string, string>>

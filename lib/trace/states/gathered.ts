@@ -23,13 +23,13 @@ import { NOTHING_REPLACED, type Replaced, ranksOfSteps, withReplacedSteps } from
 
 export * from './gathered-span.ts'
 
-/** Sums over a gathered trace's spans, and the state that later spans need. */
+/** Sums over a gathered trace's spans, and the state needed to add further spans. */
 interface Sums {
   readonly ranks: Ranks
   /** Exclusive-or of the span hashes, which does not depend on arrival order. */
   readonly bodyHash: string
   readonly spanCount: number
-  /** Number of failed spans, including the left-out spans that are remembered. */
+  /** Number of failed spans, including remembered left-out spans. */
   readonly errorCount: number
   readonly documentBytes: number
   readonly estimatedBytes: number
@@ -37,10 +37,10 @@ interface Sums {
 
 /** A gathered trace as stored. */
 export interface GatheredState extends TraceFields, Sums {
-  /** UTF-8 bytes of the stored input, or of the output in `outputBytes` (4 for null). */
+  /** Size of the stored input in UTF-8 bytes (4 for null); `outputBytes` is the size of the output. */
   readonly inputBytes: number
   readonly outputBytes: number
-  /** Whether the metadata was patched. If so, spans no longer change its existing keys. */
+  /** Whether the metadata was patched. If so, spans no longer change existing metadata keys. */
   readonly patched: boolean
   /** The stored spans. */
   readonly spans: SpanTree<CountedSpan>
@@ -69,13 +69,13 @@ type Claims = Map<string, Claim>
 /** Grade of a value that a span states about the trace. Better than every level. */
 const SAID = 0
 /**
- * Grades of provider and model. An llm span called its model. Other spans only mention a model, and their provider is
- * often the framework they run in.
+ * Grades of provider and model. An llm span called its model. Other spans only mention a model, and often name their
+ * framework as the provider.
  */
 const CALLED = 0
 const ROOT_MENTIONS = 3
 const MENTIONS = 4
-/** Grade of an id that a span has from its resource. Worse than every level. */
+/** Grade of a session or user id taken from a span's resource. Worse than every level. */
 const OF_RESOURCE = 4
 /** Grade of an unreadable input or output. Worse than every level. */
 const UNREADABLE = 4
@@ -83,14 +83,15 @@ const UNREADABLE = 4
 const KEY = 'metadata.'
 const nameOfKey = remembering((key: string) => KEY + key)
 const NO_SPANS = '0'.repeat(64)
-/** A trace document's size excludes this member. */
+/** The stored size of a trace's document excludes this member. */
 const EMPTY_SPANS = '"spans":[],'
 
 /**
  * Returns the trace with these spans added. `before` is undefined if no spans are stored. `leftOut` contains spans
  * without a slot, whose claims, usage and failures still count. `end` completes a trace without a root
- * (lib/trace/states/idle.ts). `replaced` contains the steps that spans replace: their claims and usage count, but the
- * steps are not among the trace's spans. Span and error counts are computed from the spans, not from stored counts.
+ * (lib/trace/states/idle.ts). `replaced` contains the steps that spans replace. The claims and usage of these steps
+ * count, but the steps are not among the trace's spans. Span and error counts are computed from the spans, not from
+ * stored counts.
  */
 export function gather(
   traceId: string,
@@ -158,7 +159,7 @@ function treeWithout(
   return new SpanTree([...spans].filter(({ id }) => !ids.has(id)))
 }
 
-/** Returns the best new claim for each field, if better than the claim that supplied the stored value. */
+/** Returns each field's best new claim if that claim is better than the one that supplied the stored value. */
 function settle(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): Claims {
   const best: Claims = new Map()
   const fixed = before?.patched === true ? Object.keys(JSON.parse(before.metadata ?? '{}')) : []
@@ -203,7 +204,8 @@ function eachClaim(
 const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && hints.level === INNER
 
 /**
- * Matches an object in Python notation, `StopEvent(result=…`. LlamaIndex sends such results beside readable messages.
+ * Matches an object in Python notation, `StopEvent(result=…`. LlamaIndex sends such results in addition to readable
+ * messages.
  */
 const NOTATION = /^"[A-Z]\w*\(\w+=/
 const gradeOf = (level: Level, text: string): number => (NOTATION.test(text) ? UNREADABLE : level)
@@ -252,7 +254,10 @@ function ranksOfTimes(before: GatheredState | undefined, speakers: readonly Gath
   return ranks
 }
 
-/** Returns the ranks that versions up to 1.0.0-rc.1 did not write, because they took status and end from one root. */
+/**
+ * Returns the ranks that versions up to 1.0.0-rc.1 did not write, because those versions took status and end from a
+ * single root.
+ */
 function earlierTimes({ ranks, spans, status }: GatheredState): Record<string, Rank> {
   if (ranks[END] !== undefined || ranks[FUTURE_END] !== undefined) return {}
   let last = 0
@@ -262,13 +267,13 @@ function earlierTimes({ ranks, spans, status }: GatheredState): Record<string, R
   return { [END]: [0, -last, ''], ...(isStated && { [nameOfStatus(times[0], status)]: [0, 0, ''] }) }
 }
 
-/** Returns the worst status of the roots, or of process roots if there are no roots; undefined without either. */
+/** Returns the worst status of the roots, or of process roots if there are no roots; undefined if there are neither. */
 function statusOf({ times, ...ranks }: Ranks): string | undefined {
   if (times === undefined) return undefined
   return ['error', 'ok'].find(status => ranks[nameOfStatus(times[0], status)] !== undefined) ?? 'unset'
 }
 
-/** Returns the latest end of all spans. Spans that end in the future count only if there are no others. */
+/** Returns the latest end of all spans. A span that ends in the future counts only if every span does. */
 function endOf({ [END]: end, [FUTURE_END]: future }: Ranks): string {
   const [, order] = (end ?? future) as Rank
   return timestampOf(-order)
@@ -279,7 +284,10 @@ function earliest(before: GatheredState | undefined, speakers: readonly Gathered
   return times.reduce((first, time) => (isBefore(time, first) ? time : first))
 }
 
-/** Returns all tags in alphabetical order. Beyond MAX_TAGS, keeps the first ones, regardless of arrival order. */
+/**
+ * Returns all tags in alphabetical order. If there are more than MAX_TAGS tags, keeps the first in that order, so
+ * arrival order does not matter.
+ */
 function unite(tags: readonly string[], speakers: readonly GatheredSpan[]): readonly string[] {
   const all = new Set(tags)
   for (const { hints } of speakers) for (const tag of hints.tags) all.add(tag)
@@ -294,9 +302,9 @@ interface Free {
 }
 
 /**
- * Fits input, output and metadata into one document. If they are too large, drops the output, or else the input, or
- * else both, and then new metadata keys. Stored and new values are dropped by the same rule, so that arrival order does
- * not matter. The spans keep all values.
+ * Fits input, output and metadata into one document. If the document is too large, drops the output; if that does not
+ * suffice, the input instead; then both, and finally new metadata keys. The same rule applies to stored and new values,
+ * so that arrival order does not matter. The spans keep their values.
  */
 function fit(
   traceId: string,

@@ -1,8 +1,8 @@
 /**
- * Completes a gathered trace whose root, or first span of a process, never arrived. After some time without new spans,
- * the trace ends with its existing spans. The end is stored as a rank named `idle`, with the number of spans it was
- * computed from, and is valid until more spans arrive. The trace therefore does not depend on the order of spans and
- * ends.
+ * Completes a gathered trace in which neither the root nor a process's first span has arrived. After some time without
+ * new spans, the trace ends with its existing spans. The end is stored as a rank named `idle`, together with the number
+ * of spans from which the end was computed. The end is valid until more spans arrive. The trace therefore does not
+ * depend on the order of spans and ends.
  */
 import { isBefore, parseTimestamp } from '../timestamp.ts'
 import { setMark } from './marks.ts'
@@ -14,7 +14,7 @@ export interface IdleEnd {
   readonly endedAt: string
 }
 
-/** Ends a stored trace if it still has the version that `end` was computed from. */
+/** Ends a stored trace if the trace still has the version from which `end` was computed. */
 export interface IdleOperation {
   readonly operation: 'idle'
   readonly traceId: string
@@ -32,7 +32,7 @@ export interface EndedSpan {
 
 /** Name of the end's rank. */
 export const IDLE = 'idle'
-/** In order of precedence: the trace takes the first status that any of its top-level spans has. */
+/** Statuses in order of precedence: the trace takes the first status that any of its top-level spans has. */
 const STATUSES = ['error', 'ok', 'unset']
 
 /**
@@ -54,7 +54,8 @@ export const ranksOfEnd = ({ status, endedAt }: IdleEnd, spanCount: number): Ran
 })
 
 /**
- * Reads the end of a trace with `spanCount` spans. Returns undefined if no end is stored, or more spans arrived since.
+ * Reads the end of a trace with `spanCount` spans. Returns undefined if no end is stored, or if more spans have arrived
+ * since.
  */
 export function readEnd({ [IDLE]: rank, times }: Ranks, spanCount: number): IdleEnd | undefined {
   if (rank === undefined || times !== undefined || rank[1] !== -spanCount) return undefined
@@ -74,7 +75,7 @@ export function isEndText(text: string): boolean {
   }
 }
 
-/** Notes in the metadata that the trace was completed while idle, or removes the note. */
+/** Adds a note to the metadata saying that the trace was completed because it was idle, or removes that note. */
 export function markEnd(metadata: string | null, ranks: Ranks, end: IdleEnd | undefined): string | null {
   return ranks[IDLE] === undefined ? metadata : setMark(metadata, 'completed', end === undefined ? undefined : IDLE)
 }

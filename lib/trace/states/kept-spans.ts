@@ -6,18 +6,18 @@
 import { type GatheredSpan, type GatheredState, PROCESS_ROOT } from './gathered.ts'
 
 /**
- * The order in which an export's spans get slots. An earlier need leaves fewer slots free. `ready.ts` renders rows only
- * for spans that get a slot in an empty trace, which is sufficient. Proof: let a trace have n spans, d of them from
- * this export. New spans get slots in order of need, at most L - n of them, where L is the number of slots open to
- * their need. Because d <= n, each is among the first L spans of the whole export, so it also gets a slot in an empty
- * trace. Neither the order nor L may depend on stored spans.
+ * The order in which an export's spans get slots. Spans earlier in this order must leave fewer slots free. `ready.ts`
+ * renders rows only for spans that get a slot in an empty trace, which is sufficient. Proof: let a trace have n spans,
+ * d of them from this export. New spans get slots in order of need, at most L - n of them, where L is the number of
+ * slots open to spans with the same need. Because d <= n, each of these spans is among the first L spans of the whole
+ * export, and therefore also gets a slot in an empty trace. Neither the order nor L may depend on stored spans.
  */
 const NEEDS = ['root', 'failed', 'called', 'plain'] as const
 type Need = (typeof NEEDS)[number]
-/** Number of slots that plain steps leave free. Failed spans and calls leave one. */
+/** Number of slots that plain steps leave free. Failed spans and calls leave one slot free. */
 export const keptPlaces = (maxSpans: number): number => Math.ceil(maxSpans / 10)
 
-/** The facts that decide how much a span needs a slot. */
+/** The facts that determine a span's need for a slot. */
 export interface Needed {
   readonly isRoot: boolean
   readonly failed: boolean
@@ -42,14 +42,17 @@ export function inNeedOrder<T>(spans: readonly T[], of: (span: T) => Needed): T[
 /** Whether a span is a root, which is a span without a parent (lib/otlp/trace-hints.ts). */
 const isRoot = ({ parentId }: { readonly parentId: string | null }): boolean => parentId === null
 
-/** A process's first span ranks like a failed span: the trace takes its fields from it until a root arrives. */
+/** A process's first span ranks like a failed span: until a root arrives, the trace takes its fields from that span. */
 const neededOf = (span: GatheredSpan): Needed => ({
   isRoot: isRoot(span),
   failed: span.status === 'error' || span.hints.level === PROCESS_ROOT,
   kind: span.kind
 })
 
-/** Splits new spans, each given once, into spans that get a slot and spans left out. Keeps their order. */
+/**
+ * Splits new spans into spans that get a slot and spans left out, each in the given order. The caller must pass each
+ * span only once.
+ */
 export function takePlaces(stored: GatheredState | undefined, fresh: readonly GatheredSpan[], maxSpans: number) {
   const size = stored?.spans.size ?? 0
   if (size + fresh.length <= maxSpans - keptPlaces(maxSpans)) return { added: fresh, leftOut: [] }

@@ -1,6 +1,6 @@
 /**
- * Remembers spans without a slot in a gathered trace, among the trace's ranks. Their usage and failures keep the
- * trace's sums correct, and their ids keep resent spans from counting twice.
+ * Remembers spans without a slot in a gathered trace, among the trace's ranks. The remembered usage and failures keep
+ * the trace's sums correct, and the remembered ids keep resent spans from counting twice.
  */
 import type { StepMark } from '../call-details.ts'
 import type { SpanUsage } from '../span-usage.ts'
@@ -10,19 +10,21 @@ import type { Rank, Ranks } from './ranks.ts'
 /** Prefix, before the span id, of the rank names of left-out spans. */
 const LEFT_OUT = 'leftOut.'
 const MARK = 'spansLeftOut'
-/** Maximum number of left-out spans that a trace counts. More would take over a megabyte to recognise when resent. */
+/**
+ * Maximum number of left-out spans that a trace counts. Recognising resends of more spans would take over a megabyte.
+ */
 export const MOST_LEFT_OUT = 5000
 /**
  * Grades of left-out spans. Versions up to 1.0.0-rc.1 wrote 0 for every span. FAILED is the better grade, so that a
- * trace with a known failure is a later state than a trace without.
+ * trace with a known failure counts as a later state than a trace without that failure.
  */
 export const FAILED = -1
 const NOT_KNOWN_TO_FAIL = 0
 
-/** The part of a span that the trace's sums read. */
+/** The fields of a span that the trace's sums need. */
 export interface CountedSpan extends SpanUsage {
   readonly failed: boolean
-  /** The id of the tool use, if the span is of a tool. */
+  /** The id of the tool use, if the span is a tool call. */
   readonly toolCallId?: string | undefined
   /** Set if the span is a step made from log records (lib/trace/states/steps.ts). */
   readonly step?: StepMark | undefined
@@ -57,7 +59,7 @@ export function ranksOfLeftOut(ranks: Ranks | undefined, spans: readonly Counted
   return news
 }
 
-/** Reads the left-out spans, except those in `placed`: a resent span may have a slot by now. */
+/** Reads the left-out spans, except spans in `placed`, because a resent span may have a slot by now. */
 export function readLeftOut(ranks: Ranks, placed: { has(id: string): boolean }): CountedSpan[] {
   return Object.keys(ranks)
     .filter(name => isLeftOut(name) && !placed.has(name.slice(LEFT_OUT.length)))

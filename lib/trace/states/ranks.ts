@@ -1,5 +1,5 @@
 /**
- * Ranks record which span each field of a gathered trace comes from, so that the trace does not depend on arrival
+ * Ranks record the span that supplied each field of a gathered trace, so that the trace does not depend on arrival
  * order. Ranks are named after fields of the trace, provider responses (`response.<span id>`), left-out spans
  * (lib/trace/states/left-out.ts), or the end of an idle trace (lib/trace/states/idle.ts).
  */
@@ -14,22 +14,24 @@ export type Ranks = Readonly<Record<string, Rank>>
 
 export const isBetter = ([grade, order, id]: Rank, other: Rank | undefined): boolean => beats(grade, order, id, other)
 
-/** Whether a rank with these elements would be better than `other`. Avoids allocating losing ranks. */
+/**
+ * Whether a rank with these elements would be better than `other`. Avoids allocating a rank that would not be better.
+ */
 export const beats = (grade: number, order: number, id: string, other: Rank | undefined): boolean =>
   other === undefined ||
   grade < other[0] ||
   (grade === other[0] && (order < other[1] || (order === other[1] && id < other[2])))
 
 /**
- * Names of two ranks that hold the latest end of the trace's spans, as negative microseconds since 1970. FUTURE_END is
- * for spans from a clock that was ahead of the server's (lib/otlp/trace-hints.ts).
+ * Names of two ranks that hold the latest end of the trace's spans, as negative microseconds since 1970. FUTURE_END
+ * covers spans from senders whose clock was ahead of the server's (lib/otlp/trace-hints.ts).
  */
 export const END = 'end'
 export const FUTURE_END = 'futureEnd'
 const STATUS = 'status.'
 /** Returns the name of the rank that records that a root of this level has the status `ok` or `error`. */
 export const nameOfStatus = (level: number, status: string): string => `${STATUS}${level}.${status}`
-/** Whether the rank with this name has an empty string. */
+/** Whether the last element of the rank with this name is an empty string. */
 export const isPlain = (name: string): boolean => name === END || name === FUTURE_END || name.startsWith(STATUS)
 
 /**

@@ -1,6 +1,6 @@
-/** Reports the spans of an export that are not stored, with reasons and counts. */
+/** Reports the spans of an export that were not stored, with reasons and counts. */
 
-/** All reasons, by their names in metrics. Each value follows the word "spans" in a response. */
+/** All reasons, keyed by their names in metrics. In a response, each value follows the word "spans". */
 export const REASONS = {
   no_ids: 'without a valid trace id and span id (are these log records?)',
   bad_parent: 'whose parent span id is not valid',
@@ -16,12 +16,12 @@ export const REASONS = {
 } as const
 export type Reason = keyof typeof REASONS
 
-/** A reason for rejecting spans, the number of spans rejected for it, and an example. */
+/** A reason for rejecting spans, the number of spans rejected for that reason, and an example. */
 export interface SpanRefusal {
   readonly reason: Reason
   readonly count: number
   readonly example: string
-  /** Numbers of these spans by kind, if the reason concerns spans that could have been stored. */
+  /** Number of rejected spans by kind, if the reason concerns spans that could have been stored. */
   readonly kinds?: Readonly<Record<string, number>>
 }
 

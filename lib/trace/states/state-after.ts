@@ -52,8 +52,9 @@ export function startedState(trace: PreparedTrace): StartedState {
 }
 
 /**
- * Returns the state of a running trace after a change. Takes over the previous state's map of span hashes, so the
- * caller must discard that state. Copying the map would make a trace's cost quadratic in its appends.
+ * Returns the state of a running trace after a change. Reuses the previous state's map of span hashes, so the caller
+ * must discard the previous state. Copying the map would make the total cost of a trace quadratic in the number of
+ * appends.
  */
 export function changedState(state: KeptState, change: TraceChange, version: number): KeptState {
   const { spanCount, errorCount, estimatedBytes, spans } = change
@@ -61,8 +62,8 @@ export function changedState(state: KeptState, change: TraceChange, version: num
 }
 
 /**
- * Returns a gathered trace's state after an export added spans. `gathered` belongs to `state`. Like changedState, this
- * function takes over the maps of the previous state.
+ * Returns a gathered trace's state after an export added spans. `gathered` belongs to `state`. Like changedState,
+ * reuses the previous state's maps.
  */
 export function grownState(
   state: KeptState,

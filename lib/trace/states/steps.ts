@@ -1,8 +1,8 @@
 /**
- * Steps: spans that stand for the calls of coding agents, made from log records (lib/otlp/agents). If the program sends
- * a span of the same call, its step is not stored, or is removed. The step's tokens and cost are then remembered among
- * the trace's ranks, and count for the span if it states none. The trace therefore depends only on which spans and
- * records have arrived, never on their order.
+ * Steps are spans that represent coding agents' calls and are made from log records (lib/otlp/agents). If the program
+ * sends a span of the same call, the step is not stored, or is removed. The step's tokens and cost are then kept among
+ * the trace's ranks, and are used for the span if the span states none. The trace therefore depends only on which spans
+ * and records have arrived, never on their order.
  */
 import { SpanTree } from '../span-tree.ts'
 import { isCall } from '../span-usage.ts'
@@ -14,21 +14,21 @@ import type { Rank, Ranks } from './ranks.ts'
 const STEP = 'step.'
 export const isStepRank = (name: string): boolean => name.startsWith(STEP)
 
-/** A record is written when a call ends, and its time may differ by this much from the span's. */
+/** Maximum difference between the times of a span and a step. A record is written when a call ends. */
 const SLACK_MICROS = 100_000
-/** The same for calls without an id, which are recognised by their usage. */
+/** Maximum difference for calls without an id, which are recognised by their usage. */
 const USAGE_SLACK_MICROS = 1_000_000
 
 const isNear = (span: CountedSpan, step: CountedSpan, slack: number): boolean =>
   step.startMicros <= span.endMicros + slack && span.startMicros <= step.endMicros + slack
 
-/** Whether a span that a program sent is of the call that the step stands for. */
+/** Whether a span that a program sent belongs to the call that the step represents. */
 export function isSpanOf(span: CountedSpan, step: CountedSpan): boolean {
   if (step.step === undefined || span.step !== undefined) return false
   if (span.id === step.id || span.id === step.step.call) return true
   if (step.toolCallId !== undefined) return span.toolCallId === step.toolCallId
   if (!isCall(step)) return false
-  // Some providers repeat the ids of responses.
+  // Some providers reuse response ids, so the times must match too.
   if (step.responseId !== undefined && span.responseId !== undefined) {
     return step.responseId === span.responseId && isNear(span, step, SLACK_MICROS)
   }
@@ -46,8 +46,8 @@ export interface Replaced {
 export const NOTHING_REPLACED: Replaced = { absorbed: [], removed: [] }
 
 /**
- * Finds the steps that spans replace, among the known spans and the new ones. Spans without a slot replace steps too,
- * because their usage counts.
+ * Finds the steps, both stored and new, that spans replace. Spans without a slot replace steps too, because their usage
+ * counts.
  */
 export function findReplaced(known: Iterable<CountedSpan>, fresh: readonly GatheredSpan[]): Replaced {
   const storedSteps: CountedSpan[] = []
@@ -76,7 +76,7 @@ type Cells = readonly [
   costUsd: number | null
 ]
 
-/** Returns ranks for replaced steps that state tokens or a cost and are not yet remembered. */
+/** Returns ranks for replaced steps that state tokens or a cost and are not yet among the ranks. */
 export function ranksOfSteps(ranks: Ranks | undefined, steps: readonly CountedSpan[]): Ranks {
   const news: Record<string, Rank> = {}
   for (const step of steps) {
@@ -100,7 +100,7 @@ function decode(id: string, [, endMicros, text]: Rank): CountedSpan {
   }
 }
 
-/** Returns the spans with the tokens and costs of replaced steps, where the spans state none. */
+/** Returns the spans. A span that states no tokens or cost gets the tokens or cost of the steps that it replaces. */
 export function withReplacedSteps(spans: SpanTree<CountedSpan>, ranks: Ranks): SpanTree<CountedSpan> {
   const names = Object.keys(ranks).filter(isStepRank)
   if (names.length === 0) return spans
