@@ -32,7 +32,8 @@ export async function runCommandLine(
   args: readonly string[],
   { env, stdout, stderr }: Surroundings
 ): Promise<number> {
-  // Names, labels and messages may hold hostile text, so every command writes through this function and Progress.
+  // Names, labels and messages may contain hostile text, so all command output passes through this function and
+  // Progress.
   const write = (text: string) => stdout.write(`${visibleLines(text)}\n`)
   const progress = new Progress(stderr)
   try {
@@ -206,7 +207,7 @@ function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void>
 /** Returns the name most similar to the typed name; undefined if no name is similar. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
   let best: string | undefined
-  // Two transposed letters count as two replacements, so the limit is one higher.
+  // Two transposed letters count as two replacements, so the limit allows one extra replacement.
   let least = Math.ceil(typed.length / 3) + 1
   for (const name of names) {
     const distance = editDistance(typed, name)

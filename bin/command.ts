@@ -1,4 +1,4 @@
-/** A command: its usage as data, and `run`, which receives the parsed values and prints through its Call. */
+/** A command: its usage as data, and `run`, which receives the parsed values and prints through a Call. */
 
 import type { Progress } from './terminal/progress.ts'
 

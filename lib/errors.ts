@@ -1,6 +1,7 @@
 /**
- * Lists every error that an API client can get: code, status and meaning. Codes are stable. Most come from section 7 of
- * the specification; this service adds method_not_allowed, unsupported_encoding, too_many_requests and unavailable.
+ * Lists every error that an API client can receive: code, status and meaning. Codes are stable. Most come from section
+ * 7 of the specification; this service adds method_not_allowed, unsupported_encoding, too_many_requests and
+ * unavailable.
  */
 export const ERRORS = {
   invalid_json: { status: 400, meaning: 'The body is not valid JSON.' },
@@ -51,7 +52,8 @@ export class Refusal extends Error {
   /** Additional response headers for this refusal. */
   readonly headers: Readonly<Record<string, string>>
   constructor(code: RefusalCode, message: string, headers: Readonly<Record<string, string>> = {}) {
-    // A refusal needs no stack, and capturing one takes much CPU time on a server flooded with bad requests.
+    // A refusal needs no stack trace, and capturing a stack trace takes much CPU time on a server flooded with bad
+    // requests.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(message)

@@ -29,7 +29,9 @@ export class Recurrence {
     return 1 + (known?.unlogged ?? 0)
   }
 
-  /** Notes a success. Returns the number of failures before it and their duration; undefined if there were none. */
+  /**
+   * Notes a success. Returns the number and duration of the failures before the success; undefined if there were none.
+   */
   succeed(now: number): { failures: number; ms: number } | undefined {
     if (this.#since === undefined) return undefined
     const ended = { failures: this.#count, ms: Math.round(now - this.#since) }
@@ -61,8 +63,8 @@ export class FailureLog {
 
   fail(error: unknown, fields: Readonly<Record<string, unknown>> = {}): void {
     const { cause, code, stack } = describeFailure(error)
-    // A cause is identified by its code if possible: codes are few, but messages name files and rows, so they vary
-    // endlessly.
+    // A cause is identified by its code if possible: there are few codes, but messages name files and rows and
+    // therefore vary endlessly.
     const times = this.#recurrence.fail(code ?? cause, performance.now())
     if (times === undefined) return
     const repeated = times > 1 && { times }
@@ -77,7 +79,8 @@ export class FailureLog {
 }
 
 /**
- * Returns the error behind a refusal. If all addresses of a host name failed, returns the first error that Node groups.
+ * Returns the error behind a refusal. If a connection failed at all addresses of a host name, returns the first of the
+ * errors that Node reports as a group.
  */
 function rootOf(error: unknown): unknown {
   const { cause } = (error ?? {}) as { cause?: unknown }

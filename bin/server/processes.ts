@@ -1,8 +1,8 @@
 /**
  * Runs several server processes that share the port (PROCESSES). The primary process holds the embedded database and
  * serves no requests. It starts the workers, replaces workers that die, and tells workers when to stop. Workers ignore
- * signals, because a terminal signals the whole process group, and only the primary decides when to stop. If the
- * primary is killed, node:cluster ends the workers immediately.
+ * signals, because a terminal signals the whole process group, but only the primary decides when the workers stop. If
+ * the primary is killed, node:cluster ends the workers immediately.
  */
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
@@ -27,7 +27,9 @@ type Report = Listening | { readonly failure: string }
 type Order = 'drain' | 'stop'
 /** Time limit for a process to stop, longer than the time that a service takes to close. */
 const STOP_TIMEOUT_MS = 25_000
-/** Delay before a process is replaced, so that a process that keeps dying at once does not keep the machine busy. */
+/**
+ * Delay before a process is replaced, so that a process that always dies immediately does not keep the machine busy.
+ */
 const RESTART_DELAY_MS = 1000
 
 /** Starts `count` processes with this process's command line. Resolves when all of them are listening. */

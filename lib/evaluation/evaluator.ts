@@ -1,4 +1,7 @@
-/** Reads a `spoor evaluate` module: its exported evaluators and their results. Needs no database. */
+/**
+ * Reads the evaluators that a `spoor evaluate` module exports, and the results that the evaluators return. Needs no
+ * database.
+ */
 import { checker } from '../schema/check.ts'
 import { ScoreInput } from '../schema/input.ts'
 import { unstorable } from '../schema/text.ts'
@@ -11,7 +14,10 @@ export interface EvaluatedTrace {
 }
 
 export interface Evaluator {
-  /** Identifies the evaluator permanently. It judges each trace once, until the trace's content changes. */
+  /**
+   * Identifies the evaluator permanently. The evaluator judges a trace again only after the trace's content has
+   * changed.
+   */
   readonly id: string
   readonly name: string
   readonly dataType: EvaluatedType

@@ -1,4 +1,4 @@
-/** Reads query strings strictly. An unknown parameter is never ignored; the error names it. */
+/** Reads query strings strictly. An unknown parameter causes an error that names the parameter. */
 import type { TObject } from 'typebox'
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'

@@ -49,8 +49,9 @@ export interface ServerOptions extends AuthoriseOptions, AdmitOptions {
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 20_000
 /**
- * Node counts from a request's first byte, including the wait for its turn, so this timeout only ends requests without
- * another limit, such as a rejected request that keeps sending. BodyReservation limits bodies that are being read.
+ * Node measures this time from a request's first byte and includes the wait for the request's turn. The timeout is
+ * therefore long, and only ends requests that no other limit covers, such as a rejected request whose client keeps
+ * sending. BodyReservation limits bodies that are being read.
  */
 const REQUEST_TIMEOUT_MS = 600_000
 /**
@@ -59,14 +60,14 @@ const REQUEST_TIMEOUT_MS = 600_000
  * 4096).
  */
 const BACKLOG = 4096
-/** Maximum time that a closing server keeps accepting waiting connections. */
+/** Maximum time for which a closing server continues to accept waiting connections. */
 const MOST_ACCEPTING_MS = 1000
 /** Interval at which a closing server closes idle connections. */
 const SWEEP_MS = 20
-/** Time that a closing server waits for a request on an open but silent connection. */
+/** Time for which a closing server waits for a request on an open but silent connection. */
 const SILENCE_MS = 250
 
-/** Memory that a streamed response takes, however long it is. */
+/** Memory that a streamed response uses, regardless of its length. */
 const STREAM_BYTES = 8 * 1024 * 1024
 
 /** Logged status if the client disconnected before the response. */
@@ -97,7 +98,7 @@ export class HttpServer {
   #active = 0
   #hasSaidHttp2 = false
   #hasSaidForwarded = false
-  /** Whether each response announces that its connection closes. */
+  /** Whether each response announces that its connection will close. */
   #isDraining = false
 
   constructor(options: ServerOptions) {
@@ -144,7 +145,8 @@ export class HttpServer {
 
   /**
    * Keeps serving, but closes each connection after its next response, which announces the close. Clients then
-   * reconnect, possibly to another server. Closing without announcement could lose requests that are already sent.
+   * reconnect, possibly to another server. Closing a connection without this announcement could lose requests that the
+   * client has already sent.
    */
   drain(): void {
     this.#isDraining = true
@@ -191,7 +193,7 @@ export class HttpServer {
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue, this.#options.trusted)
     this.#pipelining.enter(exchange, () => {
-      // A parser error may already have answered the request while it waited.
+      // While the request waited, a parser error may have caused an error response to it.
       if (response.headersSent) this.#report(exchange)
       else void this.#serve(exchange)
     })
@@ -216,7 +218,7 @@ export class HttpServer {
     this.#report(exchange)
   }
 
-  /** Streams a response. A client that takes nothing of it is disconnected as for any response. */
+  /** Streams a response. As with any response, a client that stops reading is disconnected. */
   #stream(exchange: Exchange, reply: Reply, body: JsonStream): Promise<void> {
     return sendStream(exchange, reply, body, () => {
       exchange.streams = true
@@ -245,7 +247,10 @@ export class HttpServer {
     return route.takesBody ? this.#answerWithBody(exchange, route) : route.handler(exchange)
   }
 
-  /** Counts the request until its response is taken or its client disconnects. Throws `too_many_requests`. */
+  /**
+   * Counts the request as in flight until the client has taken the response or has disconnected. Throws
+   * `too_many_requests`.
+   */
   #countRead({ party, response }: Exchange): void {
     if (party === undefined) return
     this.#reads.enter(party)
@@ -268,7 +273,7 @@ export class HttpServer {
       const { headers } = exchange.request
       const encoding = contentEncoding(headers)
       const length = contentLength(headers, route.maxBodyBytes)
-      // The decoded length is not yet known.
+      // The length of the decoded body is not yet known.
       const weight = encoding === undefined ? length : route.maxBodyBytes
       if (length !== undefined && length > LARGE_BODY_BYTES) await place.enter(weight)
       return await this.#readAndAnswer(exchange, route, encoding, { length, party, place, memory })
@@ -338,8 +343,8 @@ export class HttpServer {
   }
 
   /**
-   * Answers a request that node's parser rejected because it is not HTTP, or because its body was truncated or late.
-   * Earlier requests are answered first, and then the connection closes.
+   * Answers a request that node's parser rejected because the request is not HTTP, or because its body was truncated or
+   * late. Earlier requests on the connection are answered first. Then the connection closes.
    */
   #refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
     // Node emits the error again for all further data on the connection.
@@ -358,7 +363,7 @@ export class HttpServer {
     }
     newest.response.shouldKeepAlive = false
     sendRefusal(newest, new Refusal('invalid_request', message), status)
-    // Node forgets an answered request, so a reader of its body would wait forever.
+    // Node emits no more events for an answered request, so a reader of its body would wait forever.
     this.#pipelining.afterAll(socket, () => newest.request.destroy())
   }
 

@@ -52,7 +52,7 @@ export default command({
   }
 })
 
-/** Converts lines, in pieces, to elements of an array that is not closed yet. */
+/** Converts pieces of NDJSON to pieces of a JSON array. The caller writes the closing bracket. */
 class Elements {
   /** Separator before the next piece. */
   #next = '[\n'

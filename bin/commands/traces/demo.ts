@@ -57,7 +57,10 @@ function parseCount(text: string | undefined): number {
   throw new UsageError(`--traces must be from ${WRITTEN_OUT} to ${MOST_TRACES}, but is ${JSON.stringify(text)}`)
 }
 
-/** Returns the server's address. With a key, the server is not verified, because a wrong server rejects the key. */
+/**
+ * Returns the server's address. If a key is given, the server is not verified, because any other server would reject
+ * the key.
+ */
 async function requireServer(env: NodeJS.ProcessEnv, hasKey: boolean): Promise<string> {
   const server = hasKey
     ? await findLikelyServer(readConfig(env))

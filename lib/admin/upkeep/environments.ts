@@ -37,7 +37,10 @@ export interface BackfillPlan {
   readonly upToSeq: number
 }
 
-/** A batch takes a few milliseconds, during which its traces can be read but not changed. */
+/**
+ * Maximum number of traces in a batch. A batch takes a few milliseconds, during which its traces can be read but not
+ * changed.
+ */
 const BATCH_TRACES = 500
 
 /** Counts the changes without making them. */
@@ -69,7 +72,7 @@ export interface BackfillOptions {
 /**
  * Applies a plan in batches. Finished batches stay committed, so a new plan after an interruption covers the rest. The
  * result may differ from the plan because of concurrent writes. In the result, `matched` is never less than `changed`:
- * selected traces up to `upToSeq` are counted as their batch is processed, and later traces at the end.
+ * selected traces up to `upToSeq` are counted when their batch is processed, and later traces at the end.
  */
 export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: BackfillOptions = {}) {
   const { projectId, selection, relabelling, upToSeq } = plan
@@ -99,8 +102,8 @@ export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: Backf
 }
 
 /**
- * Rejects a key that is neither one of the project's keys nor recorded in the project's traces. Imported traces may
- * refer to keys of other databases.
+ * Throws unless the key belongs to the project or is recorded in the project's traces. Imported traces may refer to
+ * keys of other databases.
  */
 async function requireKey(sql: Sql, projectId: number, project: string, keyId: string | undefined): Promise<void> {
   if (keyId === undefined || (await readKey(sql, keyId))?.projectId === projectId) return

@@ -24,7 +24,7 @@ export interface Expected {
   readonly length: number | undefined
   /** The body's project. */
   readonly party: number | undefined
-  /** The body's slot, used if the body is large. */
+  /** The slot that the body takes if it is large. */
   readonly place: Place
 }
 
@@ -64,7 +64,7 @@ export class BodyReservation {
     this.#clock = setInterval(() => this.#look(), bounds.periodMs).unref()
   }
 
-  /** Sets a callback for a body that is rejected while arriving. */
+  /** Sets a callback to run if the body is rejected while arriving. */
   onGiveUp(giveUp: (refusal: Refusal) => void): void {
     this.#giveUp = giveUp
   }

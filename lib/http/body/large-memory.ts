@@ -36,7 +36,7 @@ export class LargeMemory {
   }
 }
 
-/** Memory that a request holds until it is answered. */
+/** Memory that a request holds until the request is answered. */
 export class MemoryLease {
   readonly #memory: LargeMemory
   #taken: SharedArrayBuffer[] = []
@@ -84,11 +84,15 @@ export class LargeBytes {
 }
 
 /**
- * Capacity for one body of the maximum size and some smaller ones, but not for two of the maximum size, because
- * preparing a body takes several times its size. A project may hold one body of any size, or several smaller ones.
+ * Capacity for one body of the maximum size and some smaller bodies, but not for two bodies of the maximum size,
+ * because preparing a body takes several times its size. A project may hold one body of any size, or several smaller
+ * bodies.
  */
 const ROOM = { room: MAX_EXPORT_BYTES + MAX_EXPORT_BYTES / 2, each: MAX_EXPORT_BYTES / 2 }
-/** Maximum number of a project's waiting large bodies. Meanwhile, a client can send only what the kernel buffers. */
+/**
+ * Maximum number of large bodies of one project that may wait. While a body waits, its client can send only as much as
+ * the kernel buffers.
+ */
 const LINE = 32
 
 /**
