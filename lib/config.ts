@@ -31,10 +31,7 @@ export interface Config {
   readonly maxSpans: number
   /** Whether to compute the cost of OpenTelemetry calls that state none, from the prices of their models. */
   readonly computesCosts: boolean
-  /**
-   * Maximum size of an OpenTelemetry trace, in bytes. Once a trace exceeds this size, the strings of further spans are
-   * cut.
-   */
+  /** Size of an OpenTelemetry trace, in bytes, beyond which the strings of further spans are cut. */
   readonly maxTraceBytes: number
   readonly workers: number
   /** Maximum number of database connections per process. */

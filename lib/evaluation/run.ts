@@ -100,10 +100,7 @@ async function runEvaluator<C extends Candidate>(
   if (failure !== undefined) throw failure
 }
 
-/**
- * Runs the evaluator on the candidate and stores the verdict. Resolves to whether the trace needs no further attempt in
- * this run.
- */
+/** Runs the evaluator on the candidate and stores the verdict. Resolves to false if the trace still has no verdict. */
 async function judge<C extends Candidate>(
   evaluator: Evaluator,
   candidate: C,

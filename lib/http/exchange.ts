@@ -29,7 +29,7 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   readonly startedAt = performance.now()
   /** Undefined until the route is known. */
   route: Route | undefined
-  /** `key`, `visitor` and `project` are set only on routes that read these fields. */
+  /** `key`, `visitor` and `project` are set only on routes that require or read these fields. */
   key!: Principal
   visitor!: Visitor
   project!: VisitedProject

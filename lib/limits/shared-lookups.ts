@@ -12,7 +12,10 @@ export class SharedLookups<L extends Lookup<unknown>> {
   #waiting: L[] = []
   #isLookingUp = false
 
-  /** `answer` resolves a batch of at most `most` lookups. If it fails, the batch's unresolved lookups are rejected. */
+  /**
+   * The `answer` callback resolves a batch of at most `most` lookups. If the callback fails, the batch's unresolved
+   * lookups are rejected.
+   */
   constructor(most: number, answer: (batch: readonly L[]) => Promise<void>) {
     this.#most = most
     this.#answer = answer

@@ -1,4 +1,4 @@
-/** Reads a JSON-RPC message or batch as far as spoor must understand it before the SDK does. */
+/** Reads the parts of a JSON-RPC message or batch that spoor must know before the SDK processes the message. */
 
 import { Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
@@ -6,7 +6,7 @@ import { type ParsedBody, parseBody, readBody } from '../trace/body.ts'
 import { plainNumber, stringifyExact } from '../trace/json/exact-json.ts'
 import type { Arguments } from './tool.ts'
 
-/** Levels that enclose a call's arguments: the batch, the message and its parameters. */
+/** Nesting levels that enclose a call's arguments: the batch, the message and its parameters. */
 const ENVELOPE_LEVELS = 3
 const MAX_DEPTH = MAX_JSON_DEPTH + ENVELOPE_LEVELS
 const MAX_BATCH = 50
@@ -22,11 +22,11 @@ interface Call {
 }
 
 export interface RpcMessage extends ParsedBody {
-  /** Arguments of a large message's record_trace calls. Each call has the index of its arguments as `body`. */
+  /** Arguments of a large message's record_trace calls. The `body` field of each call is the index of its arguments. */
   readonly bodies?: readonly Uint8Array[]
 }
 
-/** A large message: its remaining text and the bodies that were extracted. */
+/** A large message, split into the extracted bodies and the remaining text. */
 export interface LargeMessage {
   readonly text: string
   readonly bodies: readonly Uint8Array[]
@@ -48,8 +48,8 @@ export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessagePar
 }
 
 /**
- * Reads a message that is too large for the main thread. Only record_trace's arguments may be large; they are extracted
- * as bytes, which the write path reads. The rest of the message must be small.
+ * Reads a message that is too large for the main thread. Only record_trace's arguments may be large. These arguments
+ * are extracted as bytes for the write path. The rest of the message must be small.
  */
 export function readLargeMessage(bytes: Uint8Array): LargeMessage {
   const { exact, inexact } = checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))

@@ -23,7 +23,7 @@ export const SCORE_ID = '53995c3f42cd8ad8'
 const PROJECT_ID = '1'
 const CURSOR = 'bjoxNzYzNzIzNTIyNTAwMDAwOjQy'
 
-/** Path trace ids for operations that would disturb the other examples if they used TRACE_ID. */
+/** Trace ids in the paths of operations whose examples would disturb other examples if they used TRACE_ID. */
 export const PATH_TRACE_IDS: Readonly<Record<string, string>> = {
   appendSpans: STREAMED_ID,
   endTrace: STREAMED_ID,
@@ -121,7 +121,7 @@ const numeric: ScoreInput = {
 const categorical: ScoreInput = { name: 'verdict', dataType: 'categorical', value: 'correct' }
 const boolean: ScoreInput = { name: 'grounded', dataType: 'boolean', value: true, spanId: LLM_SPAN_ID }
 
-/** An export of one model call, in OpenTelemetry's own names. */
+/** An export of one model call, with OpenTelemetry's own attribute names. */
 const exported = {
   resourceSpans: [
     {

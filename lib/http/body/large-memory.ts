@@ -1,7 +1,7 @@
 /**
  * Memory for large bodies. An arriving body is written directly to memory that a worker thread reads without copying.
  *
- * V8 does not count memory shared between threads, so it frees that memory late (lib/rows/thread-bytes.ts). Released
+ * V8 does not count memory shared between threads, so V8 frees such memory late (lib/rows/thread-bytes.ts). Released
  * memory is therefore reused until V8 frees it.
  */
 import { Places } from '../../limits/places.ts'
