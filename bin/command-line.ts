@@ -54,7 +54,10 @@ export async function runCommandLine(
 
 const VERSION_WORDS = ['--version', '-v', '-V', 'version']
 
-/** Errors in the command line, its input or the environment, regardless of the database's contents. Exit code 2. */
+/**
+ * Errors caused by the command line, the command's input or the environment, and not by the database's contents. Exit
+ * code 2.
+ */
 const WRONG = [UsageError, InputError, EnvironmentError]
 
 function exitCodeOf(error: unknown): number {

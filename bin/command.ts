@@ -28,9 +28,9 @@ export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly parameters: { readonly [Name in P]: string }
   readonly env: NodeJS.ProcessEnv
   readonly json: boolean
-  /** Prints the command's result: the value with --json, otherwise the text. Must be called once. */
+  /** Prints the command's result: the value with --json, otherwise the text. Must be called exactly once. */
   print(value: unknown, text: string): void
-  /** Writes part of an output that is too long for memory to stdout. Resolves when more can be written. */
+  /** Writes a part to stdout, for outputs that are too long for memory. Resolves when more can be written. */
   stream(bytes: string | Uint8Array): Promise<void>
   /** Shows the command's progress on stderr. */
   readonly progress: Progress

@@ -20,7 +20,10 @@ export interface Config {
   /** Without a trailing slash; undefined if the request's Host header determines the URL. */
   readonly baseUrl: string | undefined
   readonly keyPrefix: string
-  /** If undefined, an embedded database generates a secret in dataDir, and any other database is not configured. */
+  /**
+   * If undefined, a deployment with an embedded database generates a secret in dataDir, and any other deployment is not
+   * configured.
+   */
   readonly keyDigestSecret: string | undefined
   /** Undefined if trial mode is off. */
   readonly trialTraces: number | undefined

@@ -7,7 +7,7 @@ import type { Logger } from './log.ts'
 /** Decides which failures of a recurring task are logged. Callers pass the time, in ms of performance.now(). */
 export class Recurrence {
   readonly #remindMs: number
-  /** Causes with the time of their latest log line and the number of failures since. */
+  /** Causes with the time of their latest log line and the number of failures since then. */
   readonly #causes = new Map<string, { loggedAt: number; unlogged: number }>()
   #since: number | undefined
   #count = 0

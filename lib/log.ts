@@ -100,8 +100,8 @@ function isoTime(): string {
 let gathered: DestinationStream | undefined
 
 /**
- * Returns the stream to stderr, which buffers lines. No request waits for the terminal or the disk. Writing each line
- * separately would wake a thread every time, which costs CPU time (test/bench/RESULTS.md, "Writing the log").
+ * Returns a stream that buffers lines and writes them to stderr. No request waits for the terminal or the disk. Writing
+ * each line separately would wake a thread every time, which costs CPU time (test/bench/RESULTS.md, "Writing the log").
  */
 function stderr(): DestinationStream {
   gathered ??= gather()

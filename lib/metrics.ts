@@ -173,8 +173,8 @@ export class Metrics {
   }
 
   /**
-   * Adds a number that is read at every collection. If the `read` callback returns undefined, the number is unknown and
-   * the metric is omitted, because 0 would be wrong.
+   * Adds a gauge whose value is read at every collection. If the `read` callback returns undefined, the value is
+   * unknown and the gauge is omitted, because 0 would be wrong.
    */
   watch(
     name: string,

@@ -75,7 +75,7 @@ const GRACE_MS = 10_000
 
 /**
  * Starts the service, even if the database is unreachable or the deployment is not configured. Until the problem is
- * solved, requests are then answered with an error. Throws a ConfigError if it cannot listen.
+ * solved, requests are then answered with an error. Throws a ConfigError if the service cannot listen on its ports.
  */
 export async function startService(
   config: Config,

@@ -20,7 +20,7 @@ export interface Running extends Listening {
   close(): Promise<void>
 }
 
-/** The only message that a process reports: the address at which it listens, or the reason why it cannot. */
+/** A worker's report on its start: the address at which the worker listens, or the reason why it cannot listen. */
 type Report = Listening | { readonly failure: string }
 
 /** Orders from the primary: announce the shutdown, or stop. */

@@ -59,7 +59,7 @@ function verbsOf(names: readonly string[], noun: string): string {
   return own.map(name => name.slice(noun.length + 1)).join(', ')
 }
 
-/** Quotes with single quotes, for bash and zsh. */
+/** Puts a string in single quotes, for bash and zsh. */
 const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 function bash(choices: readonly Choice[]): string {

@@ -65,7 +65,7 @@ export class KeyRing {
     return this.#remembered.get(tokenHash) ?? this.#verify(token, tokenHash, access)
   }
 
-  /** Clears the cache, because a key may have changed. */
+  /** Clears the cache. Called when a key may have changed. */
   forget(): void {
     this.#remembered.forget()
   }

@@ -104,7 +104,10 @@ export async function readStatus(
 async function lookInside(config: Config, database: Database, sql: Sql): Promise<Inside> {
   await requireOwnSession(database, sql)
   const denials: string[] = []
-  /** Reads one part. A privilege that the role lacks is reported as a problem, and the other parts are still read. */
+  /**
+   * Reads one part of the status. A privilege that the role lacks is reported as a problem, and the other parts are
+   * still read.
+   */
   const allowed = async <T>(read: () => Promise<T>, otherwise: T): Promise<T> => {
     try {
       return await read()

@@ -193,7 +193,7 @@ export class HttpServer {
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue, this.#options.trusted)
     this.#pipelining.enter(exchange, () => {
-      // While the request waited, a parser error may have caused an error response to it.
+      // While the request waited, the server may have sent an error response because of a parser error.
       if (response.headersSent) this.#report(exchange)
       else void this.#serve(exchange)
     })

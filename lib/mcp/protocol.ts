@@ -1,8 +1,8 @@
 /**
- * Implements the Model Context Protocol: Streamable HTTP, stateless, with JSON responses. The SDK does most of the
- * work, and only this file uses it. Each POST has its own server and transport, as the SDK requires without sessions.
- * The protocol has two eras. Since version 2026-07-28, each request names its client and version. In earlier versions,
- * a handshake (`initialize`) names them. The SDK distinguishes the eras, and both have the same tools.
+ * Implements the Model Context Protocol: Streamable HTTP, stateless, with JSON responses. Only this file uses the SDK,
+ * which does most of the work. Each POST has its own server and transport, as the SDK requires without sessions. The
+ * protocol has two eras. Since version 2026-07-28, each request names its client and version. In earlier versions, a
+ * handshake (`initialize`) names them. The SDK distinguishes the eras, and both have the same tools.
  */
 import {
   createMcpHandler,

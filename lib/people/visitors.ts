@@ -54,7 +54,7 @@ export class Visitors {
     return this.#welcome(asked)
   }
 
-  /** Clears the cache, because sessions, roles or projects may have changed. */
+  /** Clears the cache. Called when sessions, roles or projects may have changed. */
   forget(): void {
     this.#remembered.forget()
   }

@@ -39,7 +39,7 @@ export default command({
     const given = flags.key ?? (flags.project === undefined ? env.SPOOR_API_KEY : undefined)
     const address = flags.url?.replace(/\/+$/, '') ?? (await requireServer(env, Boolean(given)))
     const project = flags.project ?? 'default'
-    // Loaded here because --help does not need it.
+    // Loaded here because --help does not need this module.
     const { recordDemo } = await import('../../../lib/demo/record.ts')
     const record = (key: string) =>
       recordDemo(address, key, count, recorded => progress.show(() => `${recorded} of ${count} traces`))

@@ -16,7 +16,7 @@ import { quoteKeyId } from '../text.ts'
 
 export interface BackfillRequest extends TraceSelection {
   readonly project: string
-  /** A label, in any case, or `unassigned`. */
+  /** An environment label in any letter case, or `unassigned`. */
   readonly environment: string
   /** Whether to also change traces that have an environment or are unassigned. */
   readonly overwrite: boolean
@@ -65,7 +65,7 @@ export async function planBackfill(sql: Sql, request: BackfillRequest): Promise<
 export interface BackfillOptions {
   /** Called after every batch with the number of traces changed so far. */
   readonly onProgress?: (changed: number) => void
-  /** Stops after the current batch when aborted. */
+  /** Aborting this signal stops the work after the current batch. */
   readonly signal?: AbortSignal
 }
 

@@ -28,7 +28,7 @@ export interface Pruned {
 
 export interface PruneOptions {
   readonly onProgress?: (pruned: Pruned) => void
-  /** Stops after the current batch when aborted. */
+  /** Aborting this signal stops the work after the current batch. */
   readonly signal?: AbortSignal
 }
 
@@ -68,8 +68,7 @@ export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOpti
 const NOTHING: Pruned = { traces: 0, spans: 0, storedBytes: 0, kept: 0 }
 
 /**
- * Deletes matching traces without a plan. The audit entry `auditId` records the number of deleted traces, to which
- * `before` is added.
+ * Deletes matching traces without a plan. The audit entry `auditId` records the number of deleted traces plus `before`.
  */
 export async function pruneAll(
   sql: Sql,

@@ -37,7 +37,7 @@ export interface Recomputed {
 
 export interface RecomputeOptions {
   readonly onProgress?: (so: Recomputed) => void
-  /** Stops after the current batch when aborted. */
+  /** Aborting this signal stops the work after the current batch. */
   readonly signal?: AbortSignal
 }
 
@@ -122,8 +122,8 @@ async function computeChanges(
 ): Promise<Change[]> {
   const looks = traces.map(({ traceId }) => ({ projectId, traceId, spanIds: [], detail: 'export' as const }))
   const states = await readTraceStates(sql, looks)
-  // The calls are read after the states. If a trace has changed in between, its version differs from the one in its
-  // state.
+  // The calls are read after the states. A trace that has changed in between is skipped, because its current version is
+  // no longer the version in its state.
   const seqs = states.flatMap(state => (state === undefined ? [] : [state.seq]))
   const calls = await readUnstatedCalls(sql, projectId, seqs)
   return states.flatMap(state => {

@@ -105,7 +105,8 @@ export interface BodyBounds {
 }
 
 /**
- * Decodes a body when its project's turn comes. If the body proves to be large, waits for a slot and decodes it again.
+ * Decodes a body when its project's turn comes. If the body proves to be large, waits for a slot and decodes the body
+ * again.
  */
 async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: BodyBounds): Promise<Buffer> {
   const { limit = MAX_BODY_BYTES, large, memory, party } = bounds

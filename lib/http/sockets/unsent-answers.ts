@@ -55,7 +55,7 @@ export class UnsentAnswers {
   readonly #waiting = new Map<Socket, Waiting>()
   /** Connections with a close listener. */
   readonly #known = new WeakSet<Socket>()
-  /** Waiting bytes by party; never zero. */
+  /** Number of waiting bytes by party. Parties without waiting bytes have no entry. */
   readonly #parties = new Map<number | undefined, number>()
   #bytes = 0
   #looks = 0
