@@ -30,7 +30,10 @@ export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly json: boolean
   /** Prints the command's result: the value with --json, otherwise the text. Must be called exactly once. */
   print(value: unknown, text: string): void
-  /** Writes a part to stdout, for outputs that are too long for memory. Resolves when more can be written. */
+  /**
+   * Writes part of an output to stdout. Used for outputs that are too long for memory. Resolves when more can be
+   * written.
+   */
   stream(bytes: string | Uint8Array): Promise<void>
   /** Shows the command's progress on stderr. */
   readonly progress: Progress

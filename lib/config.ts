@@ -83,7 +83,7 @@ export interface OidcConfig {
   readonly clientId: string
   readonly clientSecret: string
   readonly scopes: readonly string[]
-  /** Allowed e-mail domains, in lower case; empty allows all. */
+  /** Allowed e-mail domains, in lower case; an empty list allows all domains. */
   readonly domains: readonly string[]
   readonly roles: readonly RoleRule[]
   /** Whether every address from the provider counts as verified, unless the provider says otherwise. */

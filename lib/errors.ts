@@ -32,7 +32,7 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
-/** Additional codes that only the dashboard gets. They are not part of the API. */
+/** Additional codes that only the dashboard gets. These codes are not part of the API. */
 export const DASHBOARD_ERRORS = {
   sign_in_required: { status: 401, meaning: 'Nobody is signed in, or the session has ended.' },
   fresh_sign_in_required: { status: 403, meaning: 'The session is valid, but the sign-in is not recent enough.' },

@@ -96,7 +96,7 @@ export function causeOf(error: unknown): string {
 
 /**
  * Returns a failure's fields for the log. Other fields of a database error are omitted, because they may hold client
- * data. A stack is included only for faults in our own code.
+ * data. A stack trace is included only for faults in our own code.
  */
 function describeFailure(error: unknown): { cause: string; code?: string; stack?: string } {
   const { name, code, stack } = (rootOf(error) ?? {}) as { name?: string; code?: unknown; stack?: string }

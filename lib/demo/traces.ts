@@ -13,7 +13,7 @@ export const WRITTEN_OUT = 12
 /** Maximum number of traces, because all traces are generated in memory. */
 export const MOST_TRACES = 10_000
 
-/** The compiler does not copy data, so the package has the file at its path in the source tree. */
+/** The compiler does not copy data files, so the file has the same path in the package as in the source tree. */
 const FILE = new URL('lib/demo/traces.ndjson', import.meta.resolve('#package.json'))
 const TIMES = new Set(['startedAt', 'endedAt', 'timestamp'])
 const HOUR_MS = 3_600_000

@@ -40,7 +40,7 @@ const CUT = '…'
 
 const checkScore = checker(ScoreInput)
 
-/** Thrown for an unusable module. The message names the member and the rule. */
+/** Thrown for an unusable module. The message names the faulty export and the rule that the export breaks. */
 export class EvaluatorError extends Error {
   override readonly name = 'EvaluatorError'
 }

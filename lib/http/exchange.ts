@@ -97,7 +97,10 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
     return this.key?.projectId ?? this.project?.id
   }
 
-  /** Aborts when the client disconnects. Created on first use, because most handlers never read it. */
+  /**
+   * Aborts when the client disconnects. The signal is created on first use, because most handlers never read the
+   * signal.
+   */
   get signal(): AbortSignal {
     if (this.#abort !== undefined) return this.#abort.signal
     const abort = new AbortController()

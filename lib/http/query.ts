@@ -13,8 +13,8 @@ const MAX_SHOWN_NAME = 100
 type Values = Readonly<Record<string, unknown>>
 
 /**
- * Returns a check that applies the reader's rules to values that already have their types. The check throws
- * `invalid_request`. `exact` holds the same values, with numbers as they were written.
+ * Returns a check that applies the reader's rules to values that are already parsed, such as a tool's arguments. The
+ * check throws `invalid_request`. `exact` holds the same values, with numbers as they were written.
  */
 export function queryCheck(schema: TObject): (values: Values, exact?: Values) => void {
   const { check, explain } = checker(schema)

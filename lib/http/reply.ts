@@ -151,7 +151,7 @@ export async function sendStream(
 /** The client has stopped taking the response. */
 class StreamCut extends Error {}
 
-/** Waits until the client has taken what was written, or has disconnected. */
+/** Waits until the client has taken all data written so far, or has disconnected. */
 function taken(response: ServerResponse): Promise<void> {
   return new Promise(resolve => {
     const end = () => {

@@ -119,7 +119,7 @@ export class HttpServer {
       keepAliveTimeout: KEEP_ALIVE_MS,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      // Node would itself reject a missing Host header, without this server's headers.
+      // Node itself would reject a request without a Host header, but its response would lack this server's headers.
       requireHostHeader: false
     })
     // With a limit, node would drop headers beyond it, possibly Content-Length. Node limits their total size anyway.

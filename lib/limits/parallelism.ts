@@ -3,9 +3,10 @@
  *
  * Measurements on two cores showed that two lanes are best, because one connection writes a batch while the other waits
  * for its commit. With more cores, PostgreSQL can write one batch per core, and a process's main thread can supply
- * about eight batches at a time. Reads use six connections on two cores and wait for PostgreSQL, not for Node.js, so
- * the number of connections also grows with the cores. Small writes (scores, patches, deletions) are rare. Each core
- * has one worker thread, because exports leave the main thread little to do (test/bench/RESULTS.md, "MCP and OTLP").
+ * about eight batches at a time. On two cores, reads use six connections. Reads wait for PostgreSQL rather than for
+ * Node.js, so the number of read connections also grows with the number of cores. Small writes (scores, patches,
+ * deletions) are rare. Each core has one worker thread, because exports leave the main thread little to do
+ * (test/bench/RESULTS.md, "MCP and OTLP").
  *
  * Ideally, each of these tasks has its own connection. A process can also run with fewer connections; tasks then share
  * idle connections (lib/database/pooled/connection-limit.ts). If very few connections are allowed, there is only one

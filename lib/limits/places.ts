@@ -40,13 +40,16 @@ export class Places {
     this.#bounds = bounds
   }
 
-  /** Returns a slot for one work item, not yet entered. `party` is undefined while the work's project is unknown. */
+  /**
+   * Returns a slot for one work item. The work has not yet entered the slot. `party` is undefined while the work's
+   * project is unknown.
+   */
   of(party: unknown): Place {
     return new Place(this, party)
   }
 
   /**
-   * Calls the `enter` callback when the turn of the work has come and the work fits, immediately if possible. Calls the
+   * Calls the `enter` callback when it is the work's turn and capacity is free, which may be immediately. Calls the
    * `refuse` callback if the wait is too long. Throws `quota_exhausted` if too much of the party's work is already
    * waiting. The returned function frees the slot, or removes the work from the line.
    */
@@ -162,8 +165,8 @@ export class Place {
   }
 
   /**
-   * Resolves when the turn of the work has come. Rejects with `quota_exhausted` if the wait is too long or too much
-   * work is already waiting.
+   * Resolves when it is the work's turn. Rejects with `quota_exhausted` if the wait is too long or too much work is
+   * already waiting.
    */
   enter(weight = 1): Promise<void> {
     this.#entered ??= new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /** Batches lookups. Only one batch is in flight at a time, and lookups added meanwhile join the next batch. */
 
-/** A lookup and the functions that settle it. */
+/** A lookup and the functions that settle its promise. */
 export interface Lookup<T> {
   resolve(found: T | undefined): void
   reject(error: unknown): void

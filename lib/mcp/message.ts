@@ -10,7 +10,9 @@ import type { Arguments } from './tool.ts'
 const ENVELOPE_LEVELS = 3
 const MAX_DEPTH = MAX_JSON_DEPTH + ENVELOPE_LEVELS
 const MAX_BATCH = 50
-/** Maximum size of a message that is parsed on the main thread, which takes a few milliseconds at most. */
+/**
+ * Maximum size of a message that is parsed on the main thread. Parsing such a message takes a few milliseconds at most.
+ */
 export const SMALL_BYTES = 64 * 1024
 /** The tool whose arguments are a request body of up to 2 MiB. */
 const LARGE_TOOL = 'record_trace'
@@ -76,7 +78,7 @@ export function bodyOf({ bodies }: RpcMessage, name: string, args: Arguments): U
   return name === LARGE_TOOL ? bodies?.[args.body as number] : undefined
 }
 
-/** Returns the names of the tools that a message calls. An invalid message may call no tools. */
+/** Returns the names of the tools that a message calls. For an invalid message, the list may be empty. */
 export function calledTools({ value }: Pick<ParsedBody, 'value'>): unknown[] {
   return callsIn(value).map(call => call.params?.name)
 }

@@ -1,8 +1,8 @@
 /**
  * Hashes and checks passwords, stored as `scrypt$N$r$p$salt$hash`. The parameters are stored with each password, so
  * that the cost can be raised later. Computing a hash takes 32 MiB and a third of a second of CPU time, so only a few
- * hashes are computed at a time. Further passwords wait in a short queue, in which each party may have a limited number
- * of passwords. Passwords beyond the queue's limits are rejected.
+ * hashes are computed at a time. Further passwords wait in a short queue, which also limits the number of passwords per
+ * party. Passwords beyond the queue's limits are rejected.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -50,7 +50,7 @@ export async function hashPassword(password: string): Promise<string> {
  */
 const NOBODY = ['scrypt', COST.N, COST.r, COST.p, 'A'.repeat(22), 'A'.repeat(43)].join('$')
 
-/** Whether a string is a stored password, at least as costly as COST and within the cost limits. */
+/** Whether a string is a well-formed stored password whose cost is at least COST and within the cost limits. */
 export function isStoredPassword(text: string): boolean {
   const [, N, r, p] = (/^scrypt\$(\d{1,9})\$(\d{1,2})\$(\d{1,2})\$[\w-]{22}\$[\w-]{43}$/.exec(text) ?? []).map(Number)
   if (N === undefined || r === undefined || p === undefined) return false

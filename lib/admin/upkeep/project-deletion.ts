@@ -21,7 +21,7 @@ export async function planProjectDeletion(sql: Sql, project: string): Promise<Pr
 }
 
 /**
- * Pause after the revocation. In this time, servers that missed the notice stop accepting the keys
+ * Pause after the revocation. During the pause, servers that missed the notice stop accepting the keys
  * (lib/access/auth.ts), and requests made with the keys finish.
  */
 const SETTLE_MS = 10_000

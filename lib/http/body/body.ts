@@ -191,7 +191,7 @@ const TAIL_BYTES = 16_384
 /** Collects the received bytes of a body in few pieces, even if the chunks are small. */
 class Chunks {
   readonly #pieces: Buffer[] = []
-  /** Buffer for small chunks. It is filled up to `#end`; bytes from `#start` on are not yet part of a piece. */
+  /** Buffer for small chunks. The buffer is filled up to `#end`; bytes from `#start` on are not yet part of a piece. */
   #tail = Buffer.alloc(0)
   #end = 0
   #start = 0

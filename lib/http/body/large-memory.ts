@@ -96,7 +96,7 @@ const ROOM = { room: MAX_EXPORT_BYTES + MAX_EXPORT_BYTES / 2, each: MAX_EXPORT_B
 const LINE = 32
 
 /**
- * Limits the number of large bodies in memory, so that a few clients cannot take all memory for bodies. A body takes a
- * slot when its received bytes exceed LARGE_BODY_BYTES, and keeps the slot until its request is answered.
+ * Limits the number of large bodies in memory, so that a few clients cannot use up the memory for bodies. A body takes
+ * a slot when its received bytes exceed LARGE_BODY_BYTES, and keeps the slot until its request is answered.
  */
 export const largeBodies = (waitMs: number): Places => new Places({ ...ROOM, line: LINE, waitMs })

@@ -167,7 +167,7 @@ export class UnsentAnswers {
     }
   }
 
-  /** Returns the longest idle connection of this party, or of any party, except `newest`. */
+  /** Returns the longest-idle connection of this party, or of any party if `isAny` is set. Never returns `newest`. */
   #firstOf(party: number | undefined, newest: Socket, isAny = false): Socket | undefined {
     for (const [socket, waiting] of this.#waiting) {
       if (socket !== newest && (isAny || waiting.party === party)) return socket

@@ -156,7 +156,7 @@ export class Provider {
   }
 }
 
-/** Returns the seconds since 1970; undefined if invalid or beyond the year 9999. */
+/** Returns a time in seconds since 1970; undefined if the value is invalid or beyond the year 9999. */
 const readTime = (said: unknown): number | undefined =>
   typeof said === 'number' && said >= 0 && said < 253_402_300_800 ? said : undefined
 
