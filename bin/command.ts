@@ -24,7 +24,7 @@ type FlagValue<F extends Flag> = F extends { type: 'boolean' }
 
 export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly flags: { readonly [Name in keyof F]: FlagValue<F[Name]> }
-  /** A value is undefined only for the last parameter, if the usage makes it optional. */
+  /** Only the value of the last parameter may be undefined, and only if the usage makes this parameter optional. */
   readonly parameters: { readonly [Name in P]: string }
   readonly env: NodeJS.ProcessEnv
   readonly json: boolean

@@ -45,7 +45,10 @@ const STATUSES: { readonly [code in RefusalCode]: { readonly status: number } } 
 /** Seconds in the Retry-After header, which accompanies 429 and 503. */
 export const RETRY_AFTER_S = 1
 
-/** A rejection reported to the client. Any module may throw it, and lib/http/server.ts turns it into a response. */
+/**
+ * A rejection reported to the client. Any module may throw a Refusal, and lib/http/server.ts converts the Refusal to a
+ * response.
+ */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode

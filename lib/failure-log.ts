@@ -16,7 +16,7 @@ export class Recurrence {
     this.#remindMs = remindMs
   }
 
-  /** Notes a failure. Returns the number of failures to report, including this one; undefined if no line is due. */
+  /** Notes a failure. Returns the number of failures to report, including this one; undefined if no log line is due. */
   fail(cause: string, now: number): number | undefined {
     this.#since ??= now
     this.#count++

@@ -39,7 +39,7 @@ const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** Escapes a string so that it is safe on one line of a terminal. Escaped JSON keeps its meaning. */
+/** Escapes a string for safe display on one line of a terminal. Escaped JSON keeps its meaning. */
 export const visible = (text: string): string => text.replace(UNSAFE, escaped)
 
 /** Like `visible`, but keeps line breaks and tabs. */

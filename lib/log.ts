@@ -63,7 +63,7 @@ export interface RequestFields {
 
 /**
  * Writes a request's line to a log from createLog. The line is identical to pino's, but is assembled by hand, because
- * pino would take twice as long, as it does not know the fields in advance.
+ * pino does not know the fields in advance and would take twice as long.
  */
 export function logRequest(log: Logger, fields: RequestFields): void {
   const own = made.get(log)

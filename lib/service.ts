@@ -1,4 +1,4 @@
-/** Assembles the service's parts in one process, and starts and stops them in order. */
+/** Assembles the parts of the service in one process, and starts and stops the parts in order. */
 import { plugins } from '../plugins/index.ts'
 import { KeyRing } from './access/auth.ts'
 import { listenForKeyChanges } from './access/key-notices.ts'

@@ -21,8 +21,8 @@ import { welcome } from '../terminal/welcome.ts'
 const HEAP_GROWTH_PERCENT = 150
 
 /**
- * If PostgreSQL needs longer than this to recover, the server starts listening, and /readyz reports that it is not
- * ready.
+ * If PostgreSQL needs longer than this to recover, the server starts listening anyway, and /readyz reports that the
+ * server is not ready.
  */
 const RECOVERY_PATIENCE_MS = 500
 

@@ -42,7 +42,7 @@ export async function startProcesses(count: number, log: Logger): Promise<Runnin
   const drain = () => {
     for (const worker of workers()) tell(worker, 'drain')
   }
-  // The metrics library is loaded here because no other command needs it.
+  // The metrics library is loaded here because no other command needs the library.
   const { gatherMetrics } = await import('./shared-metrics.ts')
   gatherMetrics()
   try {

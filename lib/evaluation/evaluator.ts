@@ -6,7 +6,7 @@ import { checker } from '../schema/check.ts'
 import { ScoreInput } from '../schema/input.ts'
 import { unstorable } from '../schema/text.ts'
 
-/** A trace as evaluators see it: the response of GET /api/v1/traces/:traceId. */
+/** A trace in the form that evaluators receive: the response to GET /api/v1/traces/:traceId. */
 export interface EvaluatedTrace {
   readonly trace: Readonly<Record<string, unknown>>
   readonly spans: readonly Readonly<Record<string, unknown>>[]

@@ -367,7 +367,7 @@ export class HttpServer {
     this.#pipelining.afterAll(socket, () => newest.request.destroy())
   }
 
-  /** Logs once how to configure exporters that use gRPC on this port, because they retry forever. */
+  /** Logs once how to configure exporters that use gRPC on this port, because such exporters retry forever. */
   #sayHttp2(): void {
     if (this.#hasSaidHttp2) return
     this.#hasSaidHttp2 = true
@@ -378,8 +378,8 @@ export class HttpServer {
   }
 
   /**
-   * Logs once that X-Forwarded-For is ignored. Behind a proxy that TRUST_PROXY does not name, all clients appear as one
-   * client and share its limit on password attempts.
+   * Logs once that X-Forwarded-For is ignored. Behind a proxy that TRUST_PROXY does not name, all clients appear as a
+   * single client and share one limit on password attempts.
    */
   #sayForwarded({ peer }: Exchange): void {
     const { trusted, log } = this.#options

@@ -1,11 +1,11 @@
 /**
  * Derives all concurrency limits from the number of cores and connections.
  *
- * Measurements on two cores showed that two lanes are best, because one connection writes a batch while the other waits
- * for its commit. With more cores, PostgreSQL can write one batch per core, and a process's main thread can supply
- * about eight batches at a time. On two cores, reads use six connections. Reads wait for PostgreSQL rather than for
- * Node.js, so the number of read connections also grows with the number of cores. Small writes (scores, patches,
- * deletions) are rare. Each core has one worker thread, because exports leave the main thread little to do
+ * Measurements on two cores showed that two lanes are best, because one connection can write a batch while the other
+ * connection waits for a commit. With more cores, PostgreSQL can write one batch per core, and a process's main thread
+ * can supply about eight batches at a time. On two cores, reads use six connections. Reads wait for PostgreSQL rather
+ * than for Node.js, so the number of read connections also grows with the number of cores. Small writes (scores,
+ * patches, deletions) are rare. Each core has one worker thread, because exports leave the main thread little to do
  * (test/bench/RESULTS.md, "MCP and OTLP").
  *
  * Ideally, each of these tasks has its own connection. A process can also run with fewer connections; tasks then share

@@ -1,7 +1,7 @@
 /**
  * Shares the capacity for large work among parties (projects). No party gets all of the capacity, so no party has to
  * wait until another party finishes. Work that does not fit waits, and parties take turns with equal weight. Work is
- * rejected if it has waited too long, or if too much of its party's work is already waiting.
+ * rejected if it has waited too long, or if too much work of the same party is already waiting.
  */
 import { Refusal } from '../errors.ts'
 

@@ -1,4 +1,7 @@
-/** Batches lookups. Only one batch is in flight at a time, and lookups added meanwhile join the next batch. */
+/**
+ * Batches lookups. Only one batch is in flight at a time, and lookups that are added while a batch is in flight join
+ * the next batch.
+ */
 
 /** A lookup and the functions that settle its promise. */
 export interface Lookup<T> {

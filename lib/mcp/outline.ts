@@ -299,7 +299,7 @@ function noteOf(
   ]
 }
 
-/** This note comes last, because a model that reads only the text cannot use it. */
+/** This note comes last, because models that read only the text cannot use the note. */
 const STRUCTURED = 'Clients that read structuredContent have the whole trace.'
 
 /** Reports spans that were not stored. The metadata also contains this information, but may be truncated. */

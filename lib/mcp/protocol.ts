@@ -62,7 +62,7 @@ export async function answerWithTools(message: unknown, headers: RequestHeaders,
 /**
  * Answers a single tool call without the SDK, in the form that the SDK's response would have. Most agent messages are
  * single calls, and the SDK uses about as much CPU for each as PostgreSQL and node together use for a page of a list.
- * Resolves to undefined if the message is something else or invalid; the SDK then answers it.
+ * Resolves to undefined if the message is anything else or is invalid. The SDK then answers the message.
  */
 async function answerPlainCall(message: unknown, toolbox: Toolbox): Promise<Reply | undefined> {
   const call = readPlainCall(message)

@@ -1,7 +1,7 @@
 /**
- * Inserts JSON texts verbatim into an SDK response. The SDK serialises values, so it gets small marks as values. The
- * JSON texts then replace the marks. Parsing the texts for the SDK would change numbers that a double cannot represent,
- * and would take longer than everything else (test/bench/RESULTS.md, "Tools").
+ * Inserts JSON texts verbatim into an SDK response. The SDK serialises values, so it receives small marks as values.
+ * The JSON texts then replace the marks. Parsing the texts for the SDK would change numbers that a double cannot
+ * represent, and would take longer than everything else (test/bench/RESULTS.md, "Tools").
  */
 import { randomBytes } from 'node:crypto'
 import { JsonPieces, JsonText } from '../http/route.ts'

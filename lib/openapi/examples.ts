@@ -13,7 +13,10 @@ export interface Examples {
 
 export const REQUEST_ID = '9f86d081884c7d6500000042'
 
-/** The README, the guide and these examples use different trace ids, so that all can be sent to one server. */
+/**
+ * The README, the guide and these examples use different trace ids, so that all examples can be sent to the same
+ * server.
+ */
 export const TRACE_ID = '2f9b6c1e7a4d43f0b8e5d6a1c3f70948'
 const MINIMAL_ID = '7d1c5f0e9b2a48c6a1f3d8e4b6709c25'
 const STREAMED_ID = '0af7651916cd43dd8448eb211c80319c'

@@ -45,8 +45,8 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * A stored password that belongs to nobody. Users without a password are checked against it, so that the check takes
- * the same time as for other users.
+ * A stored password that belongs to nobody. For users without a password, the check uses this stored password, so that
+ * it takes as long as for other users.
  */
 const NOBODY = ['scrypt', COST.N, COST.r, COST.p, 'A'.repeat(22), 'A'.repeat(43)].join('$')
 
@@ -81,7 +81,7 @@ async function stretch(password: string, salt: Buffer, cost: typeof COST, party:
   else waiting.set(party, left)
   try {
     await onTurn?.()
-    // Keyboards encode the same text in different ways. Normalization gives them the same hash.
+    // Keyboards encode the same text in different ways. After normalization, all encodings have the same hash.
     return await scryptAsync(password.normalize('NFKC'), salt, HASH_BYTES, { ...cost, maxmem: MAX_MEMORY })
   } finally {
     gate.leave()

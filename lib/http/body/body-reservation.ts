@@ -26,7 +26,7 @@ export interface Expected {
   readonly length: number | undefined
   /** The body's project. */
   readonly party: number | undefined
-  /** The slot that the body takes if it is large. */
+  /** The slot that a large body takes. */
   readonly place: Place
 }
 

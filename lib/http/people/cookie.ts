@@ -57,8 +57,8 @@ export class Cookie {
 }
 
 /**
- * Returns the session token's cookie, which expires when an unused session would expire. Its path is the dashboard's,
- * so browsers never send it to the API, which does not accept sessions.
+ * Returns the session token's cookie, which expires when an unused session would expire. The cookie's path is the
+ * dashboard's, so browsers never send the cookie to the API, which does not accept sessions.
  */
 export const sessionCookie = (home: CookieHome): Cookie =>
   new Cookie(home, { use: 'session', path: '/app', maxAgeS: 30 * 24 * 3600 })
@@ -75,8 +75,8 @@ const TOKEN = /^[\w-]{20,100}$/
 
 /**
  * The cookie of an OpenID Connect sign-in in progress. It holds the values that the provider must return, and the page
- * to open afterwards. It belongs to one browser, lasts ten minutes, is used once, and is sent only to the sign-in
- * routes.
+ * to open afterwards. The cookie belongs to one browser, lasts ten minutes, is used once, and is sent only to the
+ * sign-in routes.
  */
 export class AttemptCookie {
   readonly #cookie: Cookie
