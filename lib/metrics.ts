@@ -201,8 +201,7 @@ export class Metrics {
   }
 
   /**
-   * Makes the exported metrics combine those of all processes. The `read` callback returns the snapshots of the
-   * processes.
+   * Makes the export combine the metrics of all processes. The `read` callback returns the snapshots of the processes.
    */
   showAll(read: () => Promise<readonly Snapshot[]>): void {
     this.#others = read
@@ -217,7 +216,8 @@ export class Metrics {
 }
 
 /**
- * Adds the counts of a process that has ended to those of processes that ended earlier, so that no counter decreases.
+ * Adds the counts of a process that has ended to the counts of processes that ended earlier, so that no counter
+ * decreases.
  */
 export async function keepCounts(ended: Snapshot, others: Snapshot): Promise<Snapshot> {
   const counts = ended.filter(({ type }) => COUNTS.includes(String(type)))

@@ -32,7 +32,7 @@ const STOP_TIMEOUT_MS = 25_000
  */
 const RESTART_DELAY_MS = 1000
 
-/** Starts `count` processes with this process's command line. Resolves when all of them are listening. */
+/** Starts `count` processes with this process's command line. Resolves when all started processes are listening. */
 export async function startProcesses(count: number, log: Logger): Promise<Running> {
   let isStopping = false
   const close = async () => {
@@ -61,7 +61,7 @@ export async function startProcesses(count: number, log: Logger): Promise<Runnin
   }
 }
 
-/** Runs the service in a process started by `startProcesses`, until the primary tells it to stop. */
+/** Runs the service in a process started by `startProcesses`, until the primary orders the process to stop. */
 export async function serveProcess(start: () => Promise<Running & { readonly metrics: Metrics }>): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
   const orders = new Map<Order, () => void>()

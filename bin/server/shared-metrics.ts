@@ -1,7 +1,7 @@
 /**
  * Combines the metrics of several processes (PROCESSES). A scrape reaches one worker, which requests the metrics from
- * the primary. The primary requests them from all workers. It also adds the counts of workers that have ended, because
- * a decreasing counter would look like a restart.
+ * the primary. The primary requests the metrics of all workers, and also adds the counts of workers that have ended,
+ * because a decreasing counter would look like a restart.
  */
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'

@@ -1,8 +1,8 @@
 /**
- * Reads the traces that `spoor demo` records, as instrumented applications would send them. The traces show runs that
- * succeed, recover or fail, as well as conversations, a picture and a recording. Each line of traces.ndjson is a
- * `DemoTrace`. Its times are in seconds relative to now, and its ids are placeholders that begin with `$`. Each run
- * replaces the placeholders with new ids, so each run adds traces.
+ * Reads the traces that `spoor demo` records, in the form that instrumented applications would send. The traces show
+ * runs that succeed, recover or fail, as well as conversations, a picture and a recording. Each line of traces.ndjson
+ * is a `DemoTrace`. Its times are in seconds relative to now, and its ids are placeholders that begin with `$`. Each
+ * run replaces the placeholders with new ids, so each run adds traces.
  */
 import { readFileSync } from 'node:fs'
 import { ordinaryTraces } from './ordinary.ts'

@@ -14,7 +14,8 @@ type Values = Readonly<Record<string, unknown>>
 
 /**
  * Returns a check that applies the reader's rules to values that are already parsed, such as a tool's arguments. The
- * check throws `invalid_request`. `exact` holds the same values, with numbers as they were written.
+ * check throws `invalid_request`. The `exact` argument holds the same values, but with the numbers as the client wrote
+ * them.
  */
 export function queryCheck(schema: TObject): (values: Values, exact?: Values) => void {
   const { check, explain } = checker(schema)

@@ -56,7 +56,10 @@ function asksForStatus({ route, request }: Exchange): boolean {
   return isOtlp && isProtobuf(request.headers)
 }
 
-/** Sends a response on a bare socket and closes it. If node's parser rejects a request, no response object exists. */
+/**
+ * Sends a response on a bare socket, and then closes the socket. If node's parser rejects a request, no response object
+ * exists.
+ */
 export function sendRawRefusal(socket: Socket, status: number, message: string): void {
   if (!socket.writable) return
   const requestId = nextRequestId()
@@ -89,7 +92,7 @@ function render(body: unknown): [type: string | undefined, bytes: Body] {
 
 /**
  * Minimum pace, in bytes per second, at which a client must receive a streamed response, and the initial time in which
- * no pace is required. A stream holds a database connection, so a client must not receive it indefinitely slowly.
+ * no pace is required. A stream holds a database connection, so the time that a client may take must be limited.
  */
 const PACE = { bytesPerS: 64 * 1024, graceMs: 30_000 }
 

@@ -122,7 +122,8 @@ export class HttpServer {
       // Node itself would reject a request without a Host header, but its response would lack this server's headers.
       requireHostHeader: false
     })
-    // With a limit, node would drop headers beyond it, possibly Content-Length. Node limits their total size anyway.
+    // With a limit, node would drop headers beyond the limit, possibly including Content-Length. Node limits their
+    // total size anyway.
     this.#server.maxHeadersCount = 0
     const serve = (request: IncomingMessage, response: ServerResponse) => this.#take(request, response, false)
     this.#server.on('request', serve)

@@ -37,7 +37,9 @@ export interface LargeMessage {
 /** Parses a large message on another thread (lib/threads). */
 export type LargeMessageParser = (bytes: Uint8Array) => Promise<LargeMessage>
 
-/** Reads the message in a body. Resolves to a Refusal if it is not JSON or exceeds a size, depth or batch limit. */
+/**
+ * Reads the message in a body. Resolves to a Refusal if the body is not JSON or exceeds a size, depth or batch limit.
+ */
 export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessageParser): Promise<RpcMessage | Refusal> {
   try {
     if (bytes.length <= SMALL_BYTES) return checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))

@@ -10,7 +10,7 @@ import { SpanOutput, TraceDetail } from '../schema/output.ts'
 import { stringifyExact } from '../trace/json/exact-json.ts'
 import { leftOutOf } from '../trace/states/left-out.ts'
 
-/** The parsed getTrace response. Free JSON in it may contain LosslessNumbers. */
+/** The parsed getTrace response. Free-form JSON in the response may contain LosslessNumbers. */
 export type Detail = Static<typeof TraceDetail>
 type Span = Detail['spans'][number]
 
@@ -75,8 +75,8 @@ interface Room {
 }
 
 /**
- * Sizes in order of preference. The outline uses the first sizes with which it is short enough. With the last sizes,
- * 200 spans with short names fit. If not all spans fit, the outline shows part of the tree.
+ * Sizes in order of preference. The outline uses the first entry that makes the outline short enough. With the last
+ * entry, 200 spans with short names fit. If not all spans fit, the outline shows part of the tree.
  */
 const ROOMS: readonly Room[] = [
   { traceValue: 4000, spanValue: 400, name: 500, hasFacts: true },
@@ -234,8 +234,8 @@ function cutValue(value: unknown, json: string, maxBytes: number, bytes = Buffer
 }
 
 /**
- * Size of the mark that a truncated string ends with. Truncation saves space only if it removes more than the mark
- * adds.
+ * Size of the mark that a truncated string ends with. Truncation saves space only if the removed text is longer than
+ * the mark.
  */
 const MARK_BYTES = 50
 

@@ -2,7 +2,7 @@
  * Implements the Model Context Protocol: Streamable HTTP, stateless, with JSON responses. Only this file uses the SDK,
  * which does most of the work. Each POST has its own server and transport, as the SDK requires without sessions. The
  * protocol has two eras. Since version 2026-07-28, each request names its client and version. In earlier versions, a
- * handshake (`initialize`) names them. The SDK distinguishes the eras, and both have the same tools.
+ * handshake (`initialize`) names the client and version. The SDK distinguishes the eras, and both have the same tools.
  */
 import {
   createMcpHandler,

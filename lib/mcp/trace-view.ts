@@ -127,7 +127,7 @@ class TracePartReader implements PartReader {
     }
   }
 
-  /** Returns the result. Only at the end is it clear which part is the last, which follows the spans. */
+  /** Returns the result. The reader knows only now which part is the last part, the one after the spans. */
   end(): string {
     const { field, spanIds, after } = this.#options
     const answer = `${this.#head}${this.#kept.join(',')}${this.#last}`

@@ -79,5 +79,5 @@ export function networkOf(client: string): string {
     .join(':')
 }
 
-/** Subjects are stored hashed, so that they have equal length and reveal no addresses. */
+/** Subjects are stored as hashes, which have equal length and reveal no addresses. */
 const nameOf = (kind: string, of: string): string => hash('sha256', `${kind} ${of}`, 'hex')

@@ -45,8 +45,8 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * A stored password that belongs to nobody. For users without a password, the check uses this stored password, so that
- * it takes as long as for other users.
+ * A stored password that belongs to nobody. For users without a password, the check uses this stored password and
+ * therefore takes as long as for other users.
  */
 const NOBODY = ['scrypt', COST.N, COST.r, COST.p, 'A'.repeat(22), 'A'.repeat(43)].join('$')
 

@@ -71,7 +71,10 @@ export class BodyReservation {
     this.#giveUp = giveUp
   }
 
-  /** Records the number of bytes received or decoded. Throws `quota_exhausted` if no memory is available for them. */
+  /**
+   * Records the number of bytes received or decoded. Throws `quota_exhausted` if no memory is available for these
+   * bytes.
+   */
   grow(bytes: number): void {
     this.#received = bytes
     const wanted = reserved(bytes)

@@ -97,7 +97,7 @@ export interface BodyBounds {
   readonly limit?: number | undefined
   /** Announced length before decoding; undefined if the body is chunked. */
   readonly length?: number | undefined
-  /** Slot and memory that the body uses if it is large. */
+  /** Slot and memory that a large body uses. */
   readonly large: Place
   readonly memory: MemoryLease
   /** The body's project. Projects take turns decoding bodies. */

@@ -52,7 +52,7 @@ export class MemoryLease {
     return new LargeBytes(Buffer.from(buffer))
   }
 
-  /** Releases the memory. The request must no longer read or write it. */
+  /** Releases the memory. The request must no longer read or write the memory. */
   end(): void {
     for (const buffer of this.#taken) this.#memory.give(buffer)
     this.#taken = []

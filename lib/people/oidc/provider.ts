@@ -172,7 +172,7 @@ function failureOf(error: unknown): ProviderFailure {
   return isAway ? 'away' : 'invalid'
 }
 
-/** Maximum length of a logged reason. Strangers can write parts of a reason, because it may come from a URL. */
+/** Maximum length of a logged reason. A reason may come from a URL, so strangers can write parts of a reason. */
 const MOST_REASON = 300
 
 /** Describes an error for the log, without tokens or personal data. */
