@@ -15,7 +15,7 @@ export interface Config {
   readonly port: number
   /** The port for OTLP over gRPC; undefined if gRPC is off. */
   readonly grpcPort: number | undefined
-  /** PEM files with the gRPC server's certificate and key; undefined for no TLS. */
+  /** PEM files with the gRPC server's certificate and key; undefined if TLS is off. */
   readonly grpcTls: { readonly cert: string; readonly key: string } | undefined
   /** Without a trailing slash; undefined if the request's Host header determines the URL. */
   readonly baseUrl: string | undefined

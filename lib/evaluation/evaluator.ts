@@ -78,8 +78,8 @@ function readEvaluator(given: unknown, place: string): Evaluator {
 }
 
 /**
- * Reads the verdict from an evaluator's return value; undefined for undefined and null. Throws an EvaluatorError that
- * names the fault. A long comment is truncated.
+ * Reads the verdict from an evaluator's return value. Returns undefined if that value is undefined or null. Throws an
+ * EvaluatorError that names the fault. A long comment is truncated.
  */
 export function readVerdict({ name, dataType }: Evaluator, returned: unknown): Verdict | undefined {
   if (returned === undefined || returned === null) return undefined

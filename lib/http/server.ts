@@ -394,7 +394,8 @@ export class HttpServer {
   }
 
   #refuseTunnel(socket: Socket): void {
-    // Node no longer listens on this socket, and an error event without a listener would end the process.
+    // Node's own listeners are no longer attached to this socket, and an error event without a listener would end the
+    // process.
     socket.on('error', () => {})
     const message = 'This server is not a proxy: CONNECT is not supported.'
     this.#pipelining.afterAll(socket, () => sendRawRefusal(socket, 400, message))

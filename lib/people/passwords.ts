@@ -18,7 +18,10 @@ const HASH_BYTES = 32
 /** Memory limit: twice the memory that scrypt needs (128 * N * r bytes). */
 const MAX_MEMORY = 64 * 1024 * 1024
 const AT_ONCE = 2
-/** Maximum number of waiting passwords, in total and per party. The last one waits about five seconds. */
+/**
+ * Maximum number of waiting passwords, in total and per party. The last password in a full queue waits about five
+ * seconds.
+ */
 const MOST_WAITING = 30
 const MOST_OF_ONE = 10
 const RETRY_AFTER_S = 5

@@ -37,7 +37,7 @@ const DECODERS: Readonly<Record<ContentCoding, Decoder>> = {
 }
 const isZlib = (bytes: Uint8Array): boolean => (bytes[0] ?? 0) % 16 === 8
 
-/** Decoders for large bodies. Their output is read in chunks. */
+/** Decoders for large bodies. The decoders' output is read in chunks. */
 const CHUNKED_DECODERS = {
   gzip: (_: Uint8Array, options: ZlibOptions) => createGunzip(options),
   deflate: (bytes: Uint8Array, options: ZlibOptions) => (isZlib(bytes) ? createInflate : createInflateRaw)(options),
