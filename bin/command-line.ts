@@ -32,7 +32,8 @@ export async function runCommandLine(
   args: readonly string[],
   { env, stdout, stderr }: Surroundings
 ): Promise<number> {
-  // Names, labels and messages may hold hostile text, so every command writes through this function and Progress.
+  // Names, labels and messages may contain hostile text, so all command output passes through this function and
+  // Progress.
   const write = (text: string) => stdout.write(`${visibleLines(text)}\n`)
   const progress = new Progress(stderr)
   try {
@@ -53,7 +54,10 @@ export async function runCommandLine(
 
 const VERSION_WORDS = ['--version', '-v', '-V', 'version']
 
-/** Errors in the command line, its input or the environment, regardless of the database's contents. Exit code 2. */
+/**
+ * Errors caused by the command line, the command's input or the environment, and not by the database's contents. Exit
+ * code 2.
+ */
 const WRONG = [UsageError, InputError, EnvironmentError]
 
 function exitCodeOf(error: unknown): number {
@@ -206,7 +210,7 @@ function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void>
 /** Returns the name most similar to the typed name; undefined if no name is similar. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
   let best: string | undefined
-  // Two transposed letters count as two replacements, so the limit is one higher.
+  // Two transposed letters count as two replacements, so the limit allows one extra replacement.
   let least = Math.ceil(typed.length / 3) + 1
   for (const name of names) {
     const distance = editDistance(typed, name)

@@ -1,4 +1,4 @@
-/** A command: its usage as data, and `run`, which receives the parsed values and prints through its Call. */
+/** A command: its usage as data, and `run`, which receives the parsed values and prints through a Call. */
 
 import type { Progress } from './terminal/progress.ts'
 
@@ -24,13 +24,16 @@ type FlagValue<F extends Flag> = F extends { type: 'boolean' }
 
 export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly flags: { readonly [Name in keyof F]: FlagValue<F[Name]> }
-  /** A value is undefined only for the last parameter, if the usage makes it optional. */
+  /** Only the value of the last parameter may be undefined, and only if the usage makes this parameter optional. */
   readonly parameters: { readonly [Name in P]: string }
   readonly env: NodeJS.ProcessEnv
   readonly json: boolean
-  /** Prints the command's result: the value with --json, otherwise the text. Must be called once. */
+  /** Prints the command's result: the value with --json, otherwise the text. Must be called exactly once. */
   print(value: unknown, text: string): void
-  /** Writes part of an output that is too long for memory to stdout. Resolves when more can be written. */
+  /**
+   * Writes part of an output to stdout. Used for outputs that are too long for memory. Resolves when more can be
+   * written.
+   */
   stream(bytes: string | Uint8Array): Promise<void>
   /** Shows the command's progress on stderr. */
   readonly progress: Progress

@@ -10,7 +10,10 @@ import { classifyFailure } from '../lib/database/failure.ts'
 import { describeDenial, isDenial } from '../lib/health/obstacles.ts'
 import type { Logger } from '../lib/log.ts'
 
-/** Heap, in MiB, of threads that read export lines. A line holds a trace, which can be far larger than any request. */
+/**
+ * Heap size, in MiB, of threads that read export lines. A line contains a whole trace, which can be far larger than any
+ * request.
+ */
 export const RESTORE_HEAP_MIB = 4096
 
 export interface DatabaseSession {
@@ -24,8 +27,8 @@ export interface DatabaseSession {
 }
 
 /**
- * Runs `work` on one connection to a database whose schema has everything this version needs. A newer schema is
- * accepted, because migrations only add to the schema.
+ * Runs the `work` callback on one connection to a database whose schema has everything this version needs. A newer
+ * schema is accepted, because migrations only add to the schema.
  */
 export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: DatabaseSession) => Promise<T>) {
   return withAnyDatabase(env, async session => {
@@ -35,7 +38,8 @@ export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Da
 }
 
 /**
- * Like withDatabase, but rejects a newer schema. For commands that copy or delete all tables and so must know each one.
+ * Like withDatabase, but rejects a newer schema. For commands that copy or delete all tables and therefore must know
+ * every table.
  */
 export async function withKnownSchema<T>(env: NodeJS.ProcessEnv, work: (session: DatabaseSession) => Promise<T>) {
   return withAnyDatabase(env, async session => {
@@ -79,7 +83,7 @@ function connected<T>(config: Config, work: (session: DatabaseSession) => Promis
     const sql = database.connect({ applicationName: 'command' })
     try {
       const systemUser = readSystemUser()
-      // If the database is unreachable, `work` reports the failure.
+      // If the database is unreachable, the `work` callback reports the failure.
       await noteSystemUser(sql, systemUser).catch(() => {})
       const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
       return await work({ config, database, sql, log, systemUser, making })
@@ -101,8 +105,9 @@ export function readSystemUser(): string {
 }
 
 /**
- * Opens the database for `work`, and creates it if necessary. If an embedded PostgreSQL needs longer than `patienceMs`
- * to recover, `work` starts before it has recovered. The driver is loaded here because `--help` does not need it.
+ * Opens the database for the `work` callback, and creates the database if necessary. If an embedded PostgreSQL needs
+ * longer than `patienceMs` to recover, the callback starts before the recovery ends. The driver is loaded here because
+ * `--help` does not need it.
  */
 export async function openFor<T>(
   config: Config,

@@ -1,6 +1,6 @@
 /**
- * Reports that this version of Node is too old, instead of failing with a stack trace. This file imports nothing, so
- * that old versions of Node can load it.
+ * Reports an outdated version of Node, which would otherwise fail with a stack trace. This file imports nothing, so
+ * that old versions of Node can load the file.
  */
 
 /** The minimum version, as in package.json: `>=20.19`. */

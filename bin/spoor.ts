@@ -3,13 +3,13 @@ import { complainOfNode } from './node-version.ts'
 
 const complaint = complainOfNode(process.versions.node)
 if (complaint === undefined) {
-  // Loaded here because an old version of Node fails on these modules' imports.
+  // Imported here because an old version of Node fails to load these modules.
   const [{ runCommandLine }, { commands }] = await Promise.all([
     import('./command-line.ts'),
     import('./commands/index.ts')
   ])
   const code = await runCommandLine(commands, process.argv.slice(2), process)
-  // A server that did not stop cleanly has already set an exit code, which 0 must not replace.
+  // If a server did not stop cleanly, an exit code is already set, which success must not overwrite.
   if (code !== 0) process.exitCode = code
 } else {
   console.error(`spoor: ${complaint}`)

@@ -17,14 +17,14 @@ export interface App {
   readonly config: Config
   readonly log: Logger
   readonly sql: SqlAccess
-  /** Gate for long reads, where projects take turns. The weight is the response size in bytes. */
+  /** Gate for long reads, at which projects take turns. The weight is the response size in bytes. */
   readonly largeReads: Pick<SharedGate, 'run'>
-  /** Gate for responses that are sent while they are read. */
+  /** Gate for responses that are sent while the database is still being read. */
   readonly streams: Pick<SharedGate, 'run'>
   readonly ingest: Ingest
   readonly bodies: Pick<Bodies, 'parse'>
   readonly metrics: Metrics
-  /** Counts records that are not kept. Returns the names that the sender must be told about. */
+  /** Counts records that are not kept. Returns the record names to report to the sender. */
   readonly unkept: {
     add(projectId: number, signal: 'logs' | 'metrics', counts: ReadonlyMap<string, number>): readonly string[]
   }
@@ -32,13 +32,15 @@ export interface App {
   /** KEY_DIGEST_SECRET; undefined while it is not set. */
   readonly digestSecret: string | undefined
   readonly routes: readonly Route[]
-  /** Resolves to the reasons why a write would be rejected now, a few words each; empty if there are none. */
+  /**
+   * Resolves to the reasons why a write would currently be rejected, a few words each; empty if writes are accepted.
+   */
   readiness(): Promise<readonly string[]>
   /** Returns this deployment's id; undefined until the database has responded. */
   instance(): string | undefined
-  /** Clears this process's caches of keys and people, some of which have changed. */
+  /** Clears this process's caches of keys and people after a key or person has changed. */
   forget(): void
-  /** Returns the resources that this process lacks, a few words each. Without them, the process is slower. */
+  /** Returns the missing resources that make this process slower, a few words each. */
   lacks(): readonly string[]
   route<Q extends TObject>(route: RouteOptions<Q>): void
 }

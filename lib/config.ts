@@ -15,12 +15,15 @@ export interface Config {
   readonly port: number
   /** The port for OTLP over gRPC; undefined if gRPC is off. */
   readonly grpcPort: number | undefined
-  /** PEM files with the gRPC server's certificate and key; undefined for no TLS. */
+  /** PEM files with the gRPC server's certificate and key; undefined if TLS is off. */
   readonly grpcTls: { readonly cert: string; readonly key: string } | undefined
   /** Without a trailing slash; undefined if the request's Host header determines the URL. */
   readonly baseUrl: string | undefined
   readonly keyPrefix: string
-  /** If undefined, an embedded database generates a secret in dataDir, and any other database is not configured. */
+  /**
+   * If undefined, a deployment with an embedded database generates a secret in dataDir, and any other deployment is not
+   * configured.
+   */
   readonly keyDigestSecret: string | undefined
   /** Undefined if trial mode is off. */
   readonly trialTraces: number | undefined
@@ -29,9 +32,9 @@ export interface Config {
   readonly idleCompleteMs: number | undefined
   /** Maximum number of spans in an OpenTelemetry trace. */
   readonly maxSpans: number
-  /** Whether OpenTelemetry's calls without a cost get one by prices. */
+  /** Whether to compute the cost of OpenTelemetry calls that state none, from the prices of their models. */
   readonly computesCosts: boolean
-  /** Size in bytes beyond which the texts of an OpenTelemetry trace's further spans are cut. */
+  /** Size of an OpenTelemetry trace, in bytes, beyond which the strings of further spans are cut. */
   readonly maxTraceBytes: number
   readonly workers: number
   /** Maximum number of database connections per process. */
@@ -44,7 +47,7 @@ export interface Config {
   /** Undefined if no OpenID Connect provider signs people in. */
   readonly oidc: OidcConfig | undefined
   readonly logLevel: string
-  /** If undefined, text on a terminal and JSON elsewhere. */
+  /** If undefined, the log is text on a terminal and JSON elsewhere. */
   readonly logFormat: 'text' | 'json' | undefined
   readonly logRequests: LoggedRequests
   /** Whether the metrics include counts per project id. */
@@ -62,7 +65,7 @@ export interface AuthProxy {
   readonly header: string
   /** Addresses and networks from which the proxy connects. */
   readonly from: readonly string[]
-  /** Role for people whom nobody has added. If undefined, they are rejected. */
+  /** Role for people whom nobody has added. If undefined, such people are rejected. */
   readonly role: 'viewer' | undefined
   readonly signOutUrl: string | undefined
 }
@@ -80,12 +83,12 @@ export interface OidcConfig {
   readonly clientId: string
   readonly clientSecret: string
   readonly scopes: readonly string[]
-  /** Allowed e-mail domains, in lower case; empty allows all. */
+  /** Allowed e-mail domains, in lower case; an empty list allows all domains. */
   readonly domains: readonly string[]
   readonly roles: readonly RoleRule[]
   /** Whether every address from the provider counts as verified, unless the provider says otherwise. */
   readonly trustEmail: boolean
-  /** Whether the provider is the only way to sign in, apart from links. */
+  /** Whether people can sign in only with the provider or with a sign-in link. */
   readonly only: boolean
 }
 
@@ -135,7 +138,7 @@ export const VARIABLES: readonly string[] = [
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 const HTTP = ['http:', 'https:']
 const MINUTE_MS = 60_000
-/** Maximum grace period. Nobody intends to wait longer for a server to stop. */
+/** Maximum grace period. A longer value is certainly a mistake. */
 const MOST_GRACE_MS = 10 * MINUTE_MS
 const SWITCH = ['on', 'off'] as const
 
@@ -273,7 +276,7 @@ function readDomains(read: Variables): string[] {
   return domains
 }
 
-/** Parses `groups=admins:owner,*:viewer`. A value may contain colons, so only the last colon precedes the role. */
+/** Parses `groups=admins:owner,*:viewer`. A value may contain colons, so the role begins after the last colon. */
 function readRoleRules(read: Variables): RoleRule[] {
   return read.list('OIDC_ROLES').map(text => {
     const {

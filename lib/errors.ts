@@ -1,6 +1,7 @@
 /**
- * Lists every error that an API client can get: code, status and meaning. Codes are stable. Most come from section 7 of
- * the specification; this service adds method_not_allowed, unsupported_encoding, too_many_requests and unavailable.
+ * Lists every error that an API client can receive: code, status and meaning. Codes are stable. Most come from section
+ * 7 of the specification; this service adds method_not_allowed, unsupported_encoding, too_many_requests and
+ * unavailable.
  */
 export const ERRORS = {
   invalid_json: { status: 400, meaning: 'The body is not valid JSON.' },
@@ -31,7 +32,7 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
-/** Additional codes that only the dashboard gets. They are not part of the API. */
+/** Additional codes that only the dashboard gets. These codes are not part of the API. */
 export const DASHBOARD_ERRORS = {
   sign_in_required: { status: 401, meaning: 'Nobody is signed in, or the session has ended.' },
   fresh_sign_in_required: { status: 403, meaning: 'The session is valid, but the sign-in is not recent enough.' },
@@ -44,14 +45,18 @@ const STATUSES: { readonly [code in RefusalCode]: { readonly status: number } } 
 /** Seconds in the Retry-After header, which accompanies 429 and 503. */
 export const RETRY_AFTER_S = 1
 
-/** A rejection reported to the client. Any module may throw it, and lib/http/server.ts turns it into a response. */
+/**
+ * A rejection reported to the client. Any module may throw a Refusal, and lib/http/server.ts converts the Refusal to a
+ * response.
+ */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode
   /** Additional response headers for this refusal. */
   readonly headers: Readonly<Record<string, string>>
   constructor(code: RefusalCode, message: string, headers: Readonly<Record<string, string>> = {}) {
-    // A refusal needs no stack, and capturing one takes much CPU time on a server flooded with bad requests.
+    // A refusal needs no stack trace, and capturing a stack trace takes much CPU time on a server flooded with bad
+    // requests.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(message)

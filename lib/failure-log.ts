@@ -7,7 +7,7 @@ import type { Logger } from './log.ts'
 /** Decides which failures of a recurring task are logged. Callers pass the time, in ms of performance.now(). */
 export class Recurrence {
   readonly #remindMs: number
-  /** Causes with the time of their latest log line and the number of failures since. */
+  /** Causes with the time of their latest log line and the number of failures since then. */
   readonly #causes = new Map<string, { loggedAt: number; unlogged: number }>()
   #since: number | undefined
   #count = 0
@@ -16,7 +16,7 @@ export class Recurrence {
     this.#remindMs = remindMs
   }
 
-  /** Notes a failure. Returns the number of failures to report, including this one; undefined if no line is due. */
+  /** Notes a failure. Returns the number of failures to report, including this one; undefined if no log line is due. */
   fail(cause: string, now: number): number | undefined {
     this.#since ??= now
     this.#count++
@@ -29,7 +29,9 @@ export class Recurrence {
     return 1 + (known?.unlogged ?? 0)
   }
 
-  /** Notes a success. Returns the number of failures before it and their duration; undefined if there were none. */
+  /**
+   * Notes a success. Returns the number and duration of the failures before the success; undefined if there were none.
+   */
   succeed(now: number): { failures: number; ms: number } | undefined {
     if (this.#since === undefined) return undefined
     const ended = { failures: this.#count, ms: Math.round(now - this.#since) }
@@ -61,8 +63,8 @@ export class FailureLog {
 
   fail(error: unknown, fields: Readonly<Record<string, unknown>> = {}): void {
     const { cause, code, stack } = describeFailure(error)
-    // A cause is identified by its code if possible: codes are few, but messages name files and rows, so they vary
-    // endlessly.
+    // A cause is identified by its code if possible: there are few codes, but messages name files and rows and
+    // therefore vary endlessly.
     const times = this.#recurrence.fail(code ?? cause, performance.now())
     if (times === undefined) return
     const repeated = times > 1 && { times }
@@ -77,7 +79,8 @@ export class FailureLog {
 }
 
 /**
- * Returns the error behind a refusal. If all addresses of a host name failed, returns the first error that Node groups.
+ * Returns the error behind a refusal. If a connection failed at all addresses of a host name, returns the first of the
+ * errors that Node reports as a group.
  */
 function rootOf(error: unknown): unknown {
   const { cause } = (error ?? {}) as { cause?: unknown }
@@ -93,7 +96,7 @@ export function causeOf(error: unknown): string {
 
 /**
  * Returns a failure's fields for the log. Other fields of a database error are omitted, because they may hold client
- * data. A stack is included only for faults in our own code.
+ * data. A stack trace is included only for faults in our own code.
  */
 function describeFailure(error: unknown): { cause: string; code?: string; stack?: string } {
   const { name, code, stack } = (rootOf(error) ?? {}) as { name?: string; code?: unknown; stack?: string }

@@ -3,7 +3,9 @@
 const HIDDEN = new Set(['level', 'time', 'msg', 'err', 'stack'])
 const IN_REQUEST = new Set(['method', 'path', 'status', 'ms'])
 
-/** Formats a JSON line as `12:34:56.789 info  the message  name=value`. An error's stack follows on separate lines. */
+/**
+ * Formats a JSON line as `12:34:56.789 info the message name=value`. An error's stack trace follows on separate lines.
+ */
 export function logText(line: string): string {
   const fields = JSON.parse(line) as Record<string, unknown>
   const { level, time, msg } = fields
@@ -30,14 +32,14 @@ function shown(value: unknown): string {
 }
 
 /**
- * Characters that move a terminal's cursor, change how it shows text, start another line, or change the writing
+ * Characters that move a terminal's cursor, change the style of text, start another line, or change the writing
  * direction: C0, C1 and bidirectional controls.
  */
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** Escapes a string so that it is safe on one line of a terminal. Escaped JSON keeps its meaning. */
+/** Escapes a string for safe display on one line of a terminal. Escaped JSON keeps its meaning. */
 export const visible = (text: string): string => text.replace(UNSAFE, escaped)
 
 /** Like `visible`, but keeps line breaks and tabs. */

@@ -8,7 +8,9 @@ import { logText } from './log-text.ts'
 
 export type { Logger }
 
-/** Lines are buffered for at most this time, or until this many characters are waiting, and then written together. */
+/**
+ * Limits of the buffer: lines are written together after this time, or sooner if this number of characters is waiting.
+ */
 const GATHER_MS = 50
 const GATHER_LENGTH = 32_768
 
@@ -16,12 +18,12 @@ const GATHER_LENGTH = 32_768
 export type LoggedRequests = 'all' | 'errors' | 'slow' | 'none'
 
 export interface LogOptions {
-  /** JSON by default. */
+  /** Defaults to JSON. */
   readonly format?: 'text' | 'json' | undefined
   readonly requests?: LoggedRequests
 }
 
-/** Slow requests take longer than this. */
+/** Time in ms beyond which a request counts as slow. */
 const SLOW_MS = 1000
 
 /** Creates a logger that writes to stderr, or to `destination`. `level` is a pino level, including `silent`. */
@@ -35,7 +37,7 @@ export function createLog(level: string, destination?: DestinationStream, option
   return log
 }
 
-/** The stream of each log that createLog made, and the requests that the log includes. */
+/** The stream of each log created by createLog, and the requests that each log includes. */
 const made = new WeakMap<Logger, { readonly stream: DestinationStream; readonly requests: LoggedRequests }>()
 
 export interface RequestFields {
@@ -61,7 +63,7 @@ export interface RequestFields {
 
 /**
  * Writes a request's line to a log from createLog. The line is identical to pino's, but is assembled by hand, because
- * pino does not know the fields in advance and takes twice as long.
+ * pino does not know the fields in advance and would take twice as long.
  */
 export function logRequest(log: Logger, fields: RequestFields): void {
   const own = made.get(log)
@@ -98,8 +100,8 @@ function isoTime(): string {
 let gathered: DestinationStream | undefined
 
 /**
- * Returns the stream to stderr, which buffers lines. No request waits for the terminal or the disk. Writing each line
- * separately would wake a thread every time, which costs CPU time (test/bench/RESULTS.md, "Writing the log").
+ * Returns a stream that buffers lines and writes them to stderr. No request waits for the terminal or the disk. Writing
+ * each line separately would wake a thread every time, which costs CPU time (test/bench/RESULTS.md, "Writing the log").
  */
 function stderr(): DestinationStream {
   gathered ??= gather()
@@ -118,7 +120,7 @@ function gather(): DestinationStream {
   }
   process.on('exit', () => {
     stream.flushSync()
-    // The process would not wait for an asynchronous write that starts now.
+    // The write is synchronous, because the process would not wait for an asynchronous write at this point.
     if (lines !== '') pino.destination({ dest: 2, sync: true }).write(lines)
   })
   return {

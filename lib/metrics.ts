@@ -1,8 +1,8 @@
 /**
- * Exports the service's metrics for Prometheus. Labels are routes, codes and statuses. No string from a client becomes
- * a label, so that clients cannot add time series. METRICS_PROJECTS=on adds counts per project id: two series, plus one
- * per refusal code, for each project that has sent a request. Several processes (PROCESSES) report as one: counters and
- * histograms are summed, and each gauge's help states how its values are combined.
+ * Exports the service's metrics for Prometheus. Labels are routes, codes and statuses. Strings from clients never
+ * become labels, so that clients cannot add time series. METRICS_PROJECTS=on adds counts per project id: two series,
+ * plus one per refusal code, for each project that has sent a request. Several processes (PROCESSES) report as one:
+ * counters and histograms are summed, and each gauge's help states how its values are combined.
  */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from './version.ts'
@@ -16,11 +16,11 @@ export interface PendingWrites {
 /** One process's metrics, as sent to another process. */
 export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-/** Ways to combine several processes' gauges: the sum, the greatest or the least value. */
+/** Ways to combine a gauge's values from several processes: the sum, the greatest or the least value. */
 type Across = 'sum' | 'max' | 'min'
 const ACROSS: Readonly<Record<Across, string>> = { sum: 'the sum', max: 'the greatest', min: 'the least' }
 
-/** Gauges of prom-client that promtool rejects, because their names end like the names of counters. */
+/** Gauges of prom-client that promtool rejects because their names end in `_total`, like the names of counters. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
 /** Ways in which traces and spans arrive. */
@@ -122,7 +122,7 @@ export class Metrics {
     return new Counter({ name, help, labelNames, registers: [this.#registry] })
   }
 
-  /** `route` is the operation's name, or the path of a route without an operation. */
+  /** The `route` label is the operation's name, or the path if the route has no operation. */
   countRequest(route: string, status: number, milliseconds: number): void {
     this.#requests.inc({ route, status })
     this.#duration.observe({ route }, milliseconds / 1000)
@@ -166,15 +166,15 @@ export class Metrics {
     this.#commits.observe(milliseconds / 1000)
   }
 
-  /** Adds metrics of pending writes, read at every collection. */
+  /** Adds metrics of pending writes, whose values are read at every collection. */
   watchPending(read: () => PendingWrites): void {
     this.watch('spoor_pending_writes', 'Writes admitted and not yet answered.', () => read().requests)
     this.watch('spoor_pending_write_bytes', 'Bytes of their bodies.', () => read().bytes)
   }
 
   /**
-   * Adds a number that is read at every collection. If `read` returns undefined, the number is unknown and the metric
-   * is omitted, because 0 would be wrong.
+   * Adds a gauge whose value is read at every collection. If the `read` callback returns undefined, the value is
+   * unknown and the gauge is omitted, because 0 would be wrong.
    */
   watch(
     name: string,
@@ -200,7 +200,9 @@ export class Metrics {
     return this.#registry.getMetricsAsJSON()
   }
 
-  /** Makes the exposition combine all processes, whose snapshots `read` returns. */
+  /**
+   * Makes the export combine the metrics of all processes. The `read` callback returns the snapshots of the processes.
+   */
   showAll(read: () => Promise<readonly Snapshot[]>): void {
     this.#others = read
   }
@@ -213,7 +215,10 @@ export class Metrics {
   }
 }
 
-/** Adds the counts of a process that has ended to the counts of earlier ones, so that no counter decreases. */
+/**
+ * Adds the counts of a process that has ended to the counts of processes that ended earlier, so that no counter
+ * decreases.
+ */
 export async function keepCounts(ended: Snapshot, others: Snapshot): Promise<Snapshot> {
   const counts = ended.filter(({ type }) => COUNTS.includes(String(type)))
   return AggregatorRegistry.aggregate([counts, others]).getMetricsAsJSON()

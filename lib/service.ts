@@ -1,4 +1,4 @@
-/** Assembles the service's parts in one process, and starts and stops them in order. */
+/** Assembles the parts of the service in one process, and starts and stops the parts in order. */
 import { plugins } from '../plugins/index.ts'
 import { KeyRing } from './access/auth.ts'
 import { listenForKeyChanges } from './access/key-notices.ts'
@@ -45,7 +45,10 @@ export interface Service {
   /** The port for OTLP over gRPC; undefined if gRPC is off. */
   readonly grpcPort: number | undefined
   readonly app: App
-  /** Announces the shutdown: the service is not ready and closes connections after responses, but accepts requests. */
+  /**
+   * Announces the shutdown. From then on, the service reports that it is not ready and closes each connection after its
+   * next response, but still accepts requests.
+   */
   drain(): void
   /** Answers requests in flight, writes queued operations, and closes connections. The caller closes the database. */
   close(): Promise<void>
@@ -54,11 +57,11 @@ export interface Service {
 /** Parts that a test can replace. */
 export interface ServiceParts {
   readonly plugins?: readonly Plugin[]
-  /** A migrations folder to use instead of sql/, such as a future version's. */
+  /** A folder of migrations to use instead of sql/, such as a future version's folder. */
   readonly migrations?: string | undefined
   /** Time that messages from log records wait for their span. */
   readonly messagesWaitMs?: number | undefined
-  /** Minimum pace of request bodies, and maximum waits. */
+  /** Minimum pace of arriving request bodies, and maximum waiting times. */
   readonly arrival?: Partial<ArrivalBounds> | undefined
 }
 
@@ -67,12 +70,12 @@ const READERS: ConnectOptions = { applicationName: 'reader', statementTimeoutMs:
 const WRITERS: ConnectOptions = { applicationName: 'small writer', statementTimeoutMs: 15_000 }
 /** Key and session lookups have their own connection, so that authentication never waits behind request queries. */
 const KEY_READERS: ConnectOptions = { applicationName: 'keys', statementTimeoutMs: 5000 }
-/** On close, time limit for the requests in flight and, separately, for the write queue. */
+/** When the service closes, time limit for requests in flight, and again for the write queue. */
 const GRACE_MS = 10_000
 
 /**
- * Starts the service even if the database is unreachable or the deployment is not configured. Requests then get an
- * error until the problem is solved. Throws a ConfigError if it cannot listen.
+ * Starts the service, even if the database is unreachable or the deployment is not configured. Until the problem is
+ * solved, requests are then answered with an error. Throws a ConfigError if the service cannot listen on its ports.
  */
 export async function startService(
   config: Config,

@@ -34,7 +34,7 @@ export class Variables {
     return number
   }
 
-  /** Returns a duration in ms: `otherwise` if unset, and undefined for `off`. */
+  /** Returns a duration in ms. Returns `otherwise` if the variable is unset, and undefined if its value is `off`. */
   duration(name: string, otherwise: number): number | undefined {
     const value = this.text(name)
     if (value === undefined) return otherwise
@@ -43,7 +43,10 @@ export class Variables {
     return ms > 0 ? ms : this.refuse(name, 'must be a duration such as 30s, 10m or 2h, or off')
   }
 
-  /** Returns a duration of at most `mostMs`, in ms. `range` describes the bound. */
+  /**
+   * Returns a duration in ms. Throws if the duration exceeds `mostMs`; the error quotes `range`, a description of the
+   * limits.
+   */
   period(name: string, mostMs: number, range: string): number | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined

@@ -1,4 +1,4 @@
-/** Waits for `promise`, but no longer than `ms`. */
+/** Waits for `promise`, but for at most `ms` milliseconds. */
 export async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>(resolve => {

@@ -30,7 +30,7 @@ export const backfill = command({
     const { project, environment, key: keyId, tag, overwrite, apply } = flags
     const request = { project, environment, keyId, tag: await parseTag(tag), ...parseTimes(flags), overwrite }
     await withDatabase(env, async ({ sql }) => {
-      // Loaded here because --help does not need it.
+      // Loaded here because --help does not need this module.
       const { applyBackfill, planBackfill } = await import('../../lib/admin/upkeep/environments.ts')
       const plan = await planBackfill(sql, request)
       if (!apply) {

@@ -102,7 +102,7 @@ export const recompute = command({
     const { project, apply } = flags
     const request = { project, apply, ...parseTimes(flags) }
     await withDatabase(env, async ({ sql }) => {
-      // Loaded here because --help does not need it.
+      // Loaded here because --help does not need this module.
       const { recomputeCosts } = await import('../../lib/admin/upkeep/recompute.ts')
       const onProgress = ({ checked, traces }: Recomputed) =>
         progress.show(() => `${counted(checked, 'trace')} looked at, ${count(traces)} to change`)

@@ -60,7 +60,7 @@ export const recount = command({
   ].join('\n'),
   examples: ['project recount default', 'project recount default --apply'],
   async run({ parameters, flags, env, print }) {
-    // Loaded here because --help does not need it.
+    // Loaded here because --help does not need this module.
     const { areSumsRight, recountProject } = await import('../../lib/admin/upkeep/recount.ts')
     const recount = await withDatabase(env, ({ sql }) => recountProject(sql, parameters.SLUG, flags.apply))
     print(recount, describeRecount(recount))
@@ -84,7 +84,7 @@ export const isolate = command({
   examples: ['project isolate default', 'project isolate default --apply'],
   async run({ parameters: { SLUG: slug }, flags: { apply }, env, print }) {
     const isolation = await withDatabase(env, async ({ sql }) => {
-      // Loaded here because --help does not need it.
+      // Loaded here because --help does not need these modules.
       const [{ isolate }, { requireProject }] = await Promise.all([
         import('../../lib/cluster/shards.ts'),
         import('../../lib/admin/projects.ts')
@@ -148,7 +148,7 @@ export const remove = command({
   examples: ['project delete evals', 'project delete evals --apply', 'echo evals | spoor project delete evals --apply'],
   async run({ parameters: { SLUG: slug }, flags, env, print, progress }) {
     await withKnownSchema(env, async ({ sql }) => {
-      // Loaded here because --help does not need it.
+      // Loaded here because --help does not need this module.
       const { applyProjectDeletion, planProjectDeletion } = await import('../../lib/admin/upkeep/project-deletion.ts')
       const plan = await planProjectDeletion(sql, slug)
       const { traces, spans, bytes, keys } = plan

@@ -15,12 +15,15 @@ import { welcome } from '../terminal/welcome.ts'
 
 /**
  * Heap growth between two full collections, as a percentage of live data. A server's heap is small, but V8 also counts
- * bodies and rows, whose memory is outside the heap. By default, V8 would run a full collection several times a second,
- * which costs much CPU time (test/bench/RESULTS.md, "Growth of the heap").
+ * the memory that bodies and rows use outside the heap. By default, V8 would therefore run a full collection several
+ * times a second, which costs much CPU time (test/bench/RESULTS.md, "Growth of the heap").
  */
 const HEAP_GROWTH_PERCENT = 150
 
-/** If PostgreSQL needs longer to recover, the server starts listening, and /readyz reports that it is not ready. */
+/**
+ * If PostgreSQL needs longer than this to recover, the server starts listening anyway, and /readyz reports that the
+ * server is not ready.
+ */
 const RECOVERY_PATIENCE_MS = 500
 
 export default command({
@@ -42,7 +45,7 @@ export default command({
   }
 })
 
-/** Serves until a signal arrives. Closes everything that was opened, in reverse order, even after an error. */
+/** Serves until a signal arrives. Then, or after an error, closes everything that was opened, in reverse order. */
 async function serve(call: Call, config: Config, log: Logger): Promise<void> {
   const stop = listenForStop(log)
   // The ports are checked before a database is created or recovers.
@@ -51,7 +54,7 @@ async function serve(call: Call, config: Config, log: Logger): Promise<void> {
   if (config.grpcPort !== undefined) await tryPort(config.host, config.grpcPort, 'OTLP_GRPC_PORT')
   const { openDatabase } = await import('../../lib/database/open.ts')
   const opening = openDatabase(config, log, { role: 'serve', patienceMs: RECOVERY_PATIENCE_MS })
-  // The service is loaded while PostgreSQL starts, because both take about the same time.
+  // The service is loaded while PostgreSQL starts, because loading and starting take about the same time.
   if (config.processes === 1) void import('../../lib/service.ts')
   const database = await opening
   try {

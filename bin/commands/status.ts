@@ -6,10 +6,10 @@ import { alignColumns } from '../terminal/table.ts'
 import { counted, size } from '../terminal/words.ts'
 import { projectTable } from './project.ts'
 
-/** If PostgreSQL needs longer to recover, the status reports only the recovery. */
+/** If PostgreSQL needs longer than this to recover, the status reports only the recovery. */
 const RECOVERY_PATIENCE_MS = 2000
 
-/** Maximum number of models without a price that the text lists. */
+/** Maximum number of unpriced models listed in the text output. */
 const MOST_UNPRICED = 5
 
 export default command({
@@ -70,10 +70,10 @@ function describe(status: InstanceStatus): string {
   ].join('\n')
 }
 
-/** Number of names that a line shows. The project's settings show all. */
+/** Maximum number of names shown per line. The project's settings page shows all names. */
 const MOST_NAMED = 5
 
-/** Describes what each project received and did not keep, with a way to stop its senders. */
+/** Describes what each project received and did not keep, and how to stop the senders. */
 function describeUnkept(unkept: InstanceStatus['unkept']): [string, string][] {
   const groups = new Map<string, InstanceStatus['unkept'][number][]>()
   for (const each of unkept) {

@@ -1,8 +1,8 @@
 /**
  * Runs several server processes that share the port (PROCESSES). The primary process holds the embedded database and
  * serves no requests. It starts the workers, replaces workers that die, and tells workers when to stop. Workers ignore
- * signals, because a terminal signals the whole process group, and only the primary decides when to stop. If the
- * primary is killed, node:cluster ends the workers immediately.
+ * signals, because a terminal signals the whole process group, but only the primary decides when the workers stop. If
+ * the primary is killed, node:cluster ends the workers immediately.
  */
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
@@ -20,17 +20,19 @@ export interface Running extends Listening {
   close(): Promise<void>
 }
 
-/** The only message that a process reports: the address at which it listens, or the reason why it cannot. */
+/** A worker's report on its start: the address at which the worker listens, or the reason why it cannot listen. */
 type Report = Listening | { readonly failure: string }
 
 /** Orders from the primary: announce the shutdown, or stop. */
 type Order = 'drain' | 'stop'
 /** Time limit for a process to stop, longer than the time that a service takes to close. */
 const STOP_TIMEOUT_MS = 25_000
-/** Delay before a process is replaced, so that a process that keeps dying at once does not keep the machine busy. */
+/**
+ * Delay before a process is replaced, so that a process that always dies immediately does not keep the machine busy.
+ */
 const RESTART_DELAY_MS = 1000
 
-/** Starts `count` processes with this process's command line. Resolves when all of them are listening. */
+/** Starts `count` processes with this process's command line. Resolves when all started processes are listening. */
 export async function startProcesses(count: number, log: Logger): Promise<Running> {
   let isStopping = false
   const close = async () => {
@@ -40,7 +42,7 @@ export async function startProcesses(count: number, log: Logger): Promise<Runnin
   const drain = () => {
     for (const worker of workers()) tell(worker, 'drain')
   }
-  // The metrics library is loaded here because no other command needs it.
+  // The metrics library is loaded here because no other command needs the library.
   const { gatherMetrics } = await import('./shared-metrics.ts')
   gatherMetrics()
   try {
@@ -59,7 +61,7 @@ export async function startProcesses(count: number, log: Logger): Promise<Runnin
   }
 }
 
-/** Runs the service in a process started by `startProcesses`, until the primary tells it to stop. */
+/** Runs the service in a process started by `startProcesses`, until the primary orders the process to stop. */
 export async function serveProcess(start: () => Promise<Running & { readonly metrics: Metrics }>): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
   const orders = new Map<Order, () => void>()

@@ -1,13 +1,16 @@
 /**
- * Combines the metrics of several processes (PROCESSES). A scrape reaches one of the workers, which asks the primary.
- * The primary asks all workers and adds the counts of workers that have ended, because a decreasing counter would look
- * like a restart.
+ * Combines the metrics of several processes (PROCESSES). A scrape reaches one worker, which requests the metrics from
+ * the primary. The primary requests the metrics of all workers, and also adds the counts of workers that have ended,
+ * because a decreasing counter would look like a restart.
  */
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { keepCounts, type Metrics, type Snapshot } from '../../lib/metrics.ts'
 
-/** A worker requests 'all' snapshots and receives 'these'. The primary requests 'yours' and receives 'mine'. */
+/**
+ * A worker sends 'all' to request all snapshots, and receives 'these'. The primary sends 'yours' to request a worker's
+ * snapshot, and receives 'mine'.
+ */
 type Message =
   | { readonly metrics: 'all'; readonly question: number }
   | { readonly metrics: 'these'; readonly question: number; readonly snapshots: readonly Snapshot[] }
@@ -66,7 +69,7 @@ export function gatherMetrics(): void {
   })
 }
 
-/** Makes this worker report the metrics of all processes. */
+/** Makes this worker's metrics cover all processes. */
 export function shareMetrics(metrics: Metrics): void {
   const waiting = new Map<number, (snapshots: readonly Snapshot[]) => void>()
   let questions = 0

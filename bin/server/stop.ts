@@ -13,12 +13,17 @@ export interface Stop {
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** Signals closer together count as one: a terminal and npm each forward the same Ctrl-C to this process. */
+/**
+ * Signals closer together than this count as one, because a terminal and npm each forward the same Ctrl-C to this
+ * process.
+ */
 const REPEATED_MS = 1000
-/** A forced stop ends the process after this time, even if something is still open. PostgreSQL stops sooner. */
+/**
+ * A forced stop ends the process after this time, even if resources are still open. PostgreSQL stops within this time.
+ */
 const FORCED_MS = 2000
 
-/** Starts listening for signals. From then on, a signal no longer ends the process by itself. */
+/** Starts listening for signals. From then on, a signal alone no longer ends the process. */
 export function listenForStop(log: Logger): Stop {
   const requested = latch<boolean>()
   const forced = latch()

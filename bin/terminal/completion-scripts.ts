@@ -2,11 +2,11 @@
 import type { Commands } from '../command-line.ts'
 import { SHARED_FLAGS } from './help.ts'
 
-/** The words that may follow the words before the cursor. */
+/** The words that may follow certain preceding words. */
 interface Choice {
   /** The words between `spoor` and the word being typed, each followed by a space. */
   readonly after: string
-  /** Whether further words may follow `after`, as with a command's parameters and flags. */
+  /** Whether other words may come between `after` and the cursor, such as a command's parameters and flags. */
   readonly hasMore: boolean
   readonly options: readonly Option[]
 }
@@ -14,7 +14,7 @@ interface Choice {
 interface Option {
   readonly word: string
   readonly about: string
-  /** Whether a value follows, as after most flags. */
+  /** Whether a value follows the word. Most flags take a value. */
   readonly hasValue: boolean
 }
 
@@ -59,7 +59,7 @@ function verbsOf(names: readonly string[], noun: string): string {
   return own.map(name => name.slice(noun.length + 1)).join(', ')
 }
 
-/** Quotes with single quotes, for bash and zsh. */
+/** Puts a string in single quotes, for bash and zsh. */
 const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 function bash(choices: readonly Choice[]): string {
@@ -99,8 +99,8 @@ function zsh(choices: readonly Choice[]): string {
     '  esac',
     '  if (( $#options )); then _describe -V spoor options; else _files; fi',
     '}',
-    // When the script is in a directory listed in $fpath, it serves as the body of the completion function. When it is
-    // evaluated, it registers the function.
+    // If the script is in a directory listed in $fpath, zsh runs the script as the completion function. If the script
+    // is evaluated instead, it registers the function.
     'if [[ $funcstack[1] == _spoor ]]; then _spoor "$@"; else compdef _spoor spoor; fi'
   ].join('\n')
 }

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { type Readable, Writable } from 'node:stream'
 import { AdminError } from '../../lib/admin-error.ts'
 
-/** Opens the file, or stdin for `-`, and returns the stream and its length, if known. */
+/** Opens the file, or stdin for `-`, and returns the stream with the length of the file, if known. */
 export async function openSource(file: string): Promise<{ stream: Readable; length: number | undefined }> {
   if (file === '-') return { stream: process.stdin, length: undefined }
   try {

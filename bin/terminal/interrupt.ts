@@ -1,4 +1,4 @@
-/** Lets Ctrl-C stop long work cleanly between two steps. A second Ctrl-C ends the process immediately. */
+/** Lets Ctrl-C stop a long task cleanly between two steps. A second Ctrl-C ends the process immediately. */
 import { constants } from 'node:os'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const

@@ -23,7 +23,7 @@ export class Progress {
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal
-    // A log gets its first line only if the work takes long.
+    // In a log, the first line appears only if the work takes longer than LOG_MS.
     if (!terminal.isTTY) this.#shownAt = this.#began
   }
 

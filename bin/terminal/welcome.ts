@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-/** The results of a server start. */
+/** Details of a server start that the welcome text shows. */
 export interface WelcomeStart {
   readonly key: string | null
   /** The fault that keeps the deployment from serving. */
@@ -78,7 +78,7 @@ function firstTrace(address: string, key: string): string[] {
   ]
 }
 
-/** Returns a command for the same server, including the variables that select its database but no password. */
+/** Returns a command for the same server, including the variables that select its database, without any password. */
 function spoorCommand(args: string, env: NodeJS.ProcessEnv): string {
   const command = `npx spoor ${args}`
   if (env.DATABASE_URL) return `${command} (with the same DATABASE_URL and KEY_DIGEST_SECRET)`

@@ -1,7 +1,7 @@
 /**
  * Authenticates requests by API key. A verified key is cached for a few seconds, keyed by a hash of the whole token.
- * Every other token is looked up in the database. Invalid keys are not cached: every invalid token takes the same path
- * and time and gets the same response, whatever its fault.
+ * Every other token is looked up in the database. Invalid keys are not cached: every invalid token is checked in the
+ * same way, takes the same time and gets the same response, whatever its fault.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { SqlAccess } from '../database/sql-access.ts'
@@ -30,8 +30,8 @@ const TOUCH_INTERVAL_MS = 5 * 60_000
 const REMIND_MS = 60_000
 
 /**
- * An id that no key has. Malformed tokens are looked up under this id, so that rejecting them takes as long as
- * rejecting a well-formed token.
+ * An id that no key has. Malformed tokens are looked up under this id, so that a malformed token takes as long to
+ * reject as a well-formed one.
  */
 const NO_KEY_ID = ''
 const SECRET_LENGTH = 43
@@ -65,7 +65,7 @@ export class KeyRing {
     return this.#remembered.get(tokenHash) ?? this.#verify(token, tokenHash, access)
   }
 
-  /** Clears the cache, because a key may have changed. */
+  /** Clears the cache. Called when a key may have changed. */
   forget(): void {
     this.#remembered.forget()
   }
@@ -106,7 +106,7 @@ export class KeyRing {
       const { lastUsedAt } = row
       const isMoving = touched !== undefined && isDue(lastUsedAt)
       const moved = isMoving ? touched.then(times => times.get(row.id) ?? lastUsedAt ?? now()) : undefined
-      // Only a key's first request waits for the write, so that every used key has a last-use time.
+      // Only the first request with a key waits for the write, so that every used key has a last-use time.
       if (lastUsedAt === null) void moved!.then(time => this.#accept(lookup, row, time, moment))
       else this.#accept(lookup, row, moved ?? lastUsedAt, moment)
     }
@@ -136,9 +136,8 @@ export class KeyRing {
   }
 
   /**
-   * Returns whether a key is valid. The check takes equally long whether the key is unknown, has a different secret, or
-   * is no longer valid, because an unknown key is compared with another key's row. `row` is undefined only if there are
-   * no keys.
+   * Returns whether a key is valid. The check takes equally long for a key that is unknown, has a different secret, or
+   * is no longer valid. For an unknown key, `row` belongs to another key. `row` is undefined only if no key exists.
    */
   #isValid({ keyId, secret }: Lookup, row: KeyForAuth | undefined): boolean {
     const given = digestSecret(secret, this.#options.digestSecret)

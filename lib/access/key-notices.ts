@@ -1,4 +1,4 @@
-/** Listens for the notices with which any process announces key changes (lib/store/projects/keys.ts). */
+/** Listens for the notices that processes send when keys change (lib/store/projects/keys.ts). */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Database } from '../database/database.ts'
@@ -10,8 +10,9 @@ import { listenToKeys } from '../store/projects/keys.ts'
 const RETRY_MS = 500
 
 /**
- * Calls `onChange` for every notice, and after every reconnect, because notices sent in between are lost. Calls
- * `onOtherSecret` if KEY_DIGEST_SECRET was replaced. Retries the connection forever, even if the first attempt failed.
+ * Calls `onChange` for every notice. Also calls `onChange` after every reconnect, because notices sent during the
+ * interruption are lost. Calls `onOtherSecret` if KEY_DIGEST_SECRET was replaced. Retries the connection forever, even
+ * if the first attempt failed.
  */
 export function listenForKeyChanges({ connect, limit }: Database, onChange: () => void, onOtherSecret: () => void) {
   let isClosed = false

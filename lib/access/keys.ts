@@ -6,13 +6,13 @@ import { createHmac, randomBytes } from 'node:crypto'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const KEY_ID_LENGTH = 16
-/** 43 characters from an alphabet of 62 hold 256 bits. */
+/** 43 characters from a 62-character alphabet encode 256 bits. */
 const SECRET_LENGTH = 43
 const KEY_REST = new RegExp(`^([0-9A-Za-z]{${KEY_ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})$`)
 const SECRET_IN_TEXT = new RegExp(`(_live_[0-9A-Za-z]{${KEY_ID_LENGTH}}_)[0-9A-Za-z]+`, 'g')
 /**
- * Largest multiple of 62 that is not above 256. Bytes from this value on are dropped, because they would favour the
- * first characters of the alphabet.
+ * Largest multiple of 62 up to 256. Bytes with this value or a higher one are dropped, because using such bytes would
+ * favour the first characters of the alphabet.
  */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length)
 

@@ -13,7 +13,7 @@ export interface AuditListing {
   readonly detail: Readonly<Record<string, unknown>>
 }
 
-/** Maximum number of entries listed; the newest are kept. */
+/** Maximum number of entries listed. If there are more, the newest entries are listed. */
 export const MOST_AUDIT_ENTRIES = 10_000
 
 /** Lists the audit entries of one project or of all projects, oldest first. `since` is the earliest time. */

@@ -54,7 +54,7 @@ export async function evaluateTraces(
   return soFar()
 }
 
-/** Returns the latest runs, except those whose verdicts have been deleted from the project. */
+/** Returns the latest runs, except runs whose verdicts have been deleted from the project. */
 export async function listEvaluations(sql: Sql, project: string): Promise<EvaluationRun[]> {
   return listRuns(sql, await requireProject(sql, project), MOST_RUNS)
 }

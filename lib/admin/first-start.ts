@@ -19,7 +19,7 @@ export interface FirstStart {
   readonly key: string | undefined
   /** Token of the first user's dashboard sign-in link, if one was created. */
   readonly link: string | undefined
-  /** The fault that keeps this deployment from serving, so that no key can be created; undefined if there is none. */
+  /** The fault that prevents this deployment from serving and from creating keys; undefined if there is none. */
   readonly obstacle: string | undefined
 }
 
@@ -30,9 +30,9 @@ export interface FirstStart {
 export type Links = 'always' | 'first' | 'off'
 
 /**
- * A working link must not end up in a log. If stdout is not a terminal (for example, under systemd or Docker), it
- * counts as a log, and only the first start prints a link, as it prints a key. The same applies to a server that other
- * machines reach directly, because its terminal is often recorded (`docker run -t`).
+ * A working link must not end up in a log. If stdout is not a terminal (for example, under systemd or Docker), the
+ * output counts as a log, and only the first start prints a link, just as only the first start prints a key. The same
+ * applies to a server that other machines reach directly, because its terminal is often recorded (`docker run -t`).
  */
 export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>, isTerminal: boolean): Links {
   if (!dashboard) return 'off'

@@ -1,4 +1,4 @@
-/** Implements `spoor key`. Only this code handles a whole key, until the key has been shown once. */
+/** Implements `spoor key`. Only this code handles a whole key, and only until the key has been shown once. */
 import type { Sql } from 'postgres'
 import { digestSecret, generateKey } from '../access/keys.ts'
 import { AdminError } from '../admin-error.ts'
@@ -28,7 +28,7 @@ export interface IssuedKey {
   readonly expiresAt: string | null
 }
 
-/** The stored parts of a key being created. */
+/** The parts of a new key that are stored. */
 export type MadeKey = Pick<NewKey, 'id' | 'digest'>
 
 /** A key's data without its secret. */
@@ -50,7 +50,7 @@ export interface KeyRequest {
   readonly expiresInDays?: number | undefined
 }
 
-/** The actor named in the audit log. If no actor is given, here and below, the log names a command. */
+/** The actor named in the audit log. Functions in this file that receive no actor name a command in the log. */
 type Actor = Pick<AuditEntry, 'by' | 'accountId' | 'projectId'>
 
 export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest, actor?: Actor): Promise<IssuedKey> {
@@ -139,7 +139,7 @@ export async function setKeyEnvironment(sql: Sql, keyId: string, environment: st
 export interface SecretReplacement {
   /** Number of keys that have stopped working or, without `apply`, would stop working. */
   readonly keys: number
-  /** False if the keys were made with this secret, so that nothing needs to change. */
+  /** Whether the keys were made with another secret. If not, nothing needs to change. */
   readonly differs: boolean
   readonly applied: boolean
 }

@@ -83,13 +83,13 @@ export async function makeLink(sql: Sql, email: string, baseUrl: string): Promis
   return dashboardAddress(baseUrl, token)
 }
 
-/** Ends all of a user's sessions and invalidates their links. Returns the number of sessions. */
+/** Ends all of a user's sessions and invalidates the user's sign-in links. Returns the number of sessions. */
 export async function signOutUser(sql: Sql, email: string): Promise<number> {
   const user = await requireUser(sql, email)
   return endAllSessions(sql, user.id, null)
 }
 
-/** Unlinks a user's OpenID Connect identities, and returns their number. */
+/** Unlinks a user's OpenID Connect identities. Returns the number of identities. */
 export async function unlinkUser(sql: Sql, email: string): Promise<number> {
   const user = await requireUser(sql, email)
   return unlinkIdentities(sql, user.id)

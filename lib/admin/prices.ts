@@ -1,4 +1,4 @@
-/** Implements `spoor price`: prices of models that operators set. */
+/** Implements `spoor price`, with which operators set the prices of models. */
 import type { Sql } from 'postgres'
 import { AdminError, InputError } from '../admin-error.ts'
 import { PricedModel, PriceRange } from '../schema/price.ts'
@@ -14,7 +14,7 @@ import { readProjects } from '../store/projects/projects.ts'
 import { requireProject } from './projects.ts'
 import { checkText } from './text.ts'
 
-/** A price of a project, or of all projects if `project` is null. */
+/** A price that applies to one project, or to all projects if `project` is null. */
 export interface DescribedPrice extends ModelPrice {
   readonly project: string | null
 }
@@ -32,7 +32,7 @@ export interface PriceListing {
   readonly unpriced: readonly DescribedUnpriced[]
 }
 
-/** If `project` is undefined, the price is that of all projects. */
+/** If `project` is undefined, the price applies to all projects. */
 export interface PriceRequest {
   readonly project?: string | undefined
   readonly model: string
@@ -59,7 +59,10 @@ export async function setPrice(sql: Sql, request: PriceRequest): Promise<Describ
   return describe(row, new Map([[projectId, project ?? null]]))
 }
 
-/** Returns the prices of all projects and those of one project or of each. */
+/**
+ * Returns the prices that apply to all projects, and the given project's own prices. Without `project`, returns every
+ * project's own prices.
+ */
 export async function listPrices(sql: Sql, project?: string): Promise<PriceListing> {
   const projectId = project === undefined ? undefined : await requireProject(sql, project)
   const slugs = new Map<number | null, string>((await readProjects(sql)).map(({ id, slug }) => [id, slug]))
@@ -70,7 +73,7 @@ export async function listPrices(sql: Sql, project?: string): Promise<PriceListi
   }
 }
 
-/** If `from` is undefined, removes all prices of the model; null removes the one that has always applied. */
+/** If `from` is undefined, removes all prices of the model; if null, removes only the price without a start time. */
 export interface PriceRemoval {
   readonly project?: string | undefined
   readonly model: string

@@ -8,7 +8,7 @@ import { setSearch } from '../store/search/state.ts'
 import { chooseAccount } from './accounts.ts'
 import { checkText } from './text.ts'
 
-/** A project as the API describes it (specification 2.8), without the calling key's scopes. */
+/** A project in the form that the API returns (specification 2.8), without the calling key's scopes. */
 export interface DescribedProject {
   readonly id: string
   readonly accountId: string
@@ -131,7 +131,10 @@ function slugOf(name: string): string {
   return slug === '' ? `project-${createHash('sha256').update(name).digest('hex').slice(0, 8)}` : slug
 }
 
-/** Describes a project as the API and the commands show it. `defaultLimitBytes` applies if the project has no limit. */
+/**
+ * Describes a project in the form that the API and the commands show. `defaultLimitBytes` applies if the project has no
+ * limit.
+ */
 export function describeProject(row: ProjectRow, defaultLimitBytes: number): DescribedProject {
   const limitBytes = row.storageLimit ?? defaultLimitBytes
   return {

@@ -4,7 +4,10 @@ import { classifyFailure } from '../database/failure.ts'
 const ATTEMPTS = 10
 const RETRY_DELAY_MS = 20
 
-/** Retries work that PostgreSQL rolled back to end a deadlock. Ingest and commands lock traces in different orders. */
+/**
+ * Retries work that PostgreSQL rolled back to end a deadlock. Deadlocks occur because ingest and commands lock traces
+ * in different orders.
+ */
 export async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -33,7 +33,7 @@ export interface InstanceStatus {
   readonly database: {
     readonly location: string
     readonly embedded: boolean
-    /** This field, `isStandby` and `bytes` are null if the database cannot be queried. */
+    /** `serverVersion`, `isStandby` and `bytes` are null if the database cannot be queried. */
     readonly serverVersion: string | null
     readonly isStandby: boolean | null
     readonly bytes: number | null
@@ -44,16 +44,16 @@ export interface InstanceStatus {
   readonly nodes: readonly NodePlacement[]
   /** Null if the database cannot be queried. */
   readonly schema: SchemaState | null
-  /** Empty if migrations are missing. */
+  /** Empty if the schema lacks migrations. */
   readonly projects: readonly DescribedProject[]
   /** Indexing progress of projects with word search. */
   readonly search: readonly (SearchState & { readonly project: string })[]
   /** Log records and metrics that were received but not kept, by project, signal and name. */
   readonly unkept: readonly DescribedUnkept[]
   readonly totals: Totals
-  /** Number of rows not yet folded into the sums over time. Charts add these rows at query time. */
+  /** Number of rows not yet added to the sums over time. Charts add these rows at query time. */
   readonly news: number
-  /** Number of dashboard users, and number of their sessions. */
+  /** Numbers of dashboard users and of their sessions. */
   readonly people: { readonly users: number; readonly sessions: number }
   /** Models whose calls have no cost because no price is known. */
   readonly unpriced: readonly DescribedUnpriced[]
@@ -104,7 +104,10 @@ export async function readStatus(
 async function lookInside(config: Config, database: Database, sql: Sql): Promise<Inside> {
   await requireOwnSession(database, sql)
   const denials: string[] = []
-  /** Reads one part. A privilege that the role lacks is reported as a problem, and the other parts are still read. */
+  /**
+   * Reads one part of the status. A privilege that the role lacks is reported as a problem, and the other parts are
+   * still read.
+   */
   const allowed = async <T>(read: () => Promise<T>, otherwise: T): Promise<T> => {
     try {
       return await read()
@@ -182,7 +185,7 @@ async function requireOwnSession({ connect, embedded }: Database, sql: Sql): Pro
   }
 }
 
-/** Returns the part of a status that is known without the database. */
+/** Returns the part of a status that does not depend on the database. */
 async function lookFromOutside(config: Config, database: Database, error: unknown): Promise<Inside> {
   const isAway = ['lost', 'refused'].includes(classifyFailure(error))
   if (!isAway && !(error instanceof ConfigError)) throw error

@@ -18,7 +18,7 @@ export function describeUnkept({ signal, name, count, firstAt, lastAt }: UnkeptR
   return { signal, name, count, firstAt: isoOf(firstAt), lastAt: isoOf(lastAt) }
 }
 
-/** Returns the counts of the given projects, which are described by their slugs. */
+/** Returns the given projects' counts. Each project is named by its slug. */
 export async function listUnkept(sql: Sql, projects: readonly DescribedProject[]): Promise<readonly DescribedUnkept[]> {
   const slugs = new Map(projects.map(({ id, slug }) => [Number(id), slug]))
   return (await readUnkept(sql)).flatMap(row => {

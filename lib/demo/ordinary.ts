@@ -43,7 +43,7 @@ const ERRORS = ['RateLimitError', 'TimeoutError', 'InvalidRequestError']
 
 type Random = () => number
 
-/** Generates `count` traces before `end`, oldest first. `random` returns numbers from 0 to below 1. */
+/** Generates `count` traces before `end`, oldest first. `random` returns numbers from 0 up to but not including 1. */
 export function ordinaryTraces(end: number, count: number, random: Random = Math.random): DemoTrace[] {
   const starts = Array.from({ length: Math.max(0, count) }, () => end - random() * DAY_MS).sort((a, b) => a - b)
   return starts.map(start => ordinaryTrace(Math.round(start), random))

@@ -14,9 +14,9 @@ export interface RecordedDemo {
   readonly scores: number
 }
 
-/** Number of traces sent together, and the maximum in memory at a time. */
+/** Number of traces sent together. No more traces than this are in memory at a time. */
 const CHUNK = 100
-/** A responsive server takes a chunk within a second. */
+/** Time limit for sending a chunk. A responsive server accepts a chunk within a second. */
 const CHUNK_MS = 60_000
 
 /** Records `count` traces on the server at `address`. Calls `onRecorded` with the total after each chunk. */

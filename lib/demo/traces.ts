@@ -1,19 +1,19 @@
 /**
- * Reads the traces that `spoor demo` records, as instrumented applications would send them. They show runs that
- * succeed, recover or fail, conversations, a picture and a recording. Each line of traces.ndjson is a `DemoTrace` whose
- * times are seconds from now, and whose ids are names that begin with `$`. Each run replaces the names with new ids, so
- * each run adds traces.
+ * Reads the traces that `spoor demo` records, in the form that instrumented applications would send. The traces show
+ * runs that succeed, recover or fail, as well as conversations, a picture and a recording. Each line of traces.ndjson
+ * is a `DemoTrace`. Its times are in seconds relative to now, and its ids are placeholders that begin with `$`. Each
+ * run replaces the placeholders with new ids, so each run adds traces.
  */
 import { readFileSync } from 'node:fs'
 import { ordinaryTraces } from './ordinary.ts'
 import { clock, type DemoTrace, spanId, traceId } from './parts.ts'
 
-/** Minimum number of traces: the lines of the file. */
+/** Minimum number of traces, which is the number of lines in the file. */
 export const WRITTEN_OUT = 12
-/** Maximum number of traces. They are generated in memory. */
+/** Maximum number of traces, because all traces are generated in memory. */
 export const MOST_TRACES = 10_000
 
-/** The compiler does not copy data, so the package has the file at its path in the source tree. */
+/** The compiler does not copy data files, so the file has the same path in the package as in the source tree. */
 const FILE = new URL('lib/demo/traces.ndjson', import.meta.resolve('#package.json'))
 const TIMES = new Set(['startedAt', 'endedAt', 'timestamp'])
 const HOUR_MS = 3_600_000

@@ -1,9 +1,12 @@
-/** Reads a `spoor evaluate` module: its exported evaluators and their results. Needs no database. */
+/**
+ * Reads the evaluators that a `spoor evaluate` module exports, and the results that the evaluators return. Needs no
+ * database.
+ */
 import { checker } from '../schema/check.ts'
 import { ScoreInput } from '../schema/input.ts'
 import { unstorable } from '../schema/text.ts'
 
-/** A trace as evaluators see it: the response of GET /api/v1/traces/:traceId. */
+/** A trace in the form that evaluators receive: the response to GET /api/v1/traces/:traceId. */
 export interface EvaluatedTrace {
   readonly trace: Readonly<Record<string, unknown>>
   readonly spans: readonly Readonly<Record<string, unknown>>[]
@@ -11,7 +14,10 @@ export interface EvaluatedTrace {
 }
 
 export interface Evaluator {
-  /** Identifies the evaluator permanently. It judges each trace once, until the trace's content changes. */
+  /**
+   * Identifies the evaluator permanently. The evaluator judges a trace again only after the trace's content has
+   * changed.
+   */
   readonly id: string
   readonly name: string
   readonly dataType: EvaluatedType
@@ -34,7 +40,7 @@ const CUT = '…'
 
 const checkScore = checker(ScoreInput)
 
-/** Thrown for an unusable module. The message names the member and the rule. */
+/** Thrown for an unusable module. The message names the faulty export and the rule that the export breaks. */
 export class EvaluatorError extends Error {
   override readonly name = 'EvaluatorError'
 }
@@ -72,8 +78,8 @@ function readEvaluator(given: unknown, place: string): Evaluator {
 }
 
 /**
- * Reads the verdict from an evaluator's return value; undefined for undefined and null. Throws an EvaluatorError that
- * names the fault. A long comment is truncated.
+ * Reads the verdict from an evaluator's return value. Returns undefined if that value is undefined or null. Throws an
+ * EvaluatorError that names the fault. A long comment is truncated.
  */
 export function readVerdict({ name, dataType }: Evaluator, returned: unknown): Verdict | undefined {
   if (returned === undefined || returned === null) return undefined

@@ -1,4 +1,4 @@
-/** Runs evaluators on traces, several at a time. The store is passed in, so that tests need no database. */
+/** Runs evaluators on traces, several at a time. The caller passes the store, so that tests need no database. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type EvaluatedTrace, type Evaluator, readVerdict, type Verdict } from './evaluator.ts'
 
@@ -18,9 +18,9 @@ export interface EvaluatedTraces<C extends Candidate> {
 export interface RunOptions {
   /** Maximum number of concurrent evaluations. */
   readonly concurrency: number
-  /** Maximum number of traces per evaluator. */
+  /** Maximum number of traces that each evaluator judges. */
   readonly limit: number
-  /** Time limit of an evaluation, in ms. Exceeding it is an error. */
+  /** Time limit of an evaluation, in ms. An evaluation that exceeds the limit fails. */
   readonly timeoutMs: number
   /** Whether to keep looking for new traces until `signal` aborts. */
   readonly follow: boolean
@@ -33,7 +33,9 @@ export interface RunOptions {
 const PAUSE_MS = 2000
 const PAUSE_FACTOR = 10
 
-/** Runs the evaluators one after another. With `follow`, repeats this until aborted. Updates each evaluator's tally. */
+/**
+ * Runs the evaluators one after another. With `follow`, repeats all runs until aborted. Updates each evaluator's tally.
+ */
 export async function runEvaluators<C extends Candidate>(
   evaluators: readonly Evaluator[],
   tallies: readonly Tally[],
@@ -98,7 +100,7 @@ async function runEvaluator<C extends Candidate>(
   if (failure !== undefined) throw failure
 }
 
-/** Whether the trace now has a verdict from the evaluator. */
+/** Runs the evaluator on the candidate and stores the verdict. Resolves to false if the trace still has no verdict. */
 async function judge<C extends Candidate>(
   evaluator: Evaluator,
   candidate: C,
@@ -121,7 +123,7 @@ async function judge<C extends Candidate>(
   try {
     verdict = readVerdict(evaluator, await ask(evaluator, detail, options))
   } catch (error) {
-    // A failure after the abort is caused by the abort and is not counted.
+    // A failure after an abort is assumed to result from the abort, so it is not counted.
     return options.signal.aborted ? false : fail(error)
   }
   if (verdict === undefined) return pass(false)
@@ -143,8 +145,8 @@ async function ask(evaluator: Evaluator, detail: EvaluatedTrace, { timeoutMs, si
   })
   const timer = setTimeout(() => late.abort(), timeoutMs)
   try {
-    // The async function turns a synchronous throw into a rejection, so that the race handles the rejection and `over`
-    // is awaited.
+    // The async function turns a synchronous throw into a rejection, so that the race handles the rejection. Without
+    // the race, nothing would await `over`.
     const answer = (async () => evaluator.evaluate(detail, { signal: both }))()
     return await Promise.race([answer, over])
   } finally {

@@ -1,6 +1,6 @@
 /**
- * The gRPC server. It serves the routes that declare a gRPC method (`grpc` in lib/http/route.ts), using the handler
- * that also serves the route's protobuf requests. A call is checked in this order: key (UNAUTHENTICATED), scope
+ * The gRPC server. It serves the routes that declare a gRPC method (`grpc` in lib/http/route.ts), using the same
+ * handler as the route's protobuf requests over HTTP. A call is checked in this order: key (UNAUTHENTICATED), scope
  * (PERMISSION_DENIED), message size (RESOURCE_EXHAUSTED, by the library), and then the handler's own checks.
  */
 import { readFileSync } from 'node:fs'
@@ -44,19 +44,19 @@ export interface GrpcOptions extends AuthoriseOptions {
 }
 
 /**
- * Maximum number of messages arriving at a time, in total and per project. gRPC does not announce a message's length,
- * and reserving MAX_MESSAGE_BYTES for each message would take too much memory. Further calls' messages are not read
- * until a slot is free; projects take turns.
+ * Maximum number of messages that may arrive concurrently, in total and per project. gRPC does not announce a message's
+ * length, and reserving MAX_MESSAGE_BYTES for each message would take too much memory. Further calls' messages are not
+ * read until a slot is free; projects take turns.
  */
 const ARRIVING = { room: 32, each: 8 }
 /**
- * Maximum time for a message to arrive once its turn has come. If other calls wait for its slot, the maximum is one
- * period of ArrivalBounds, because the library does not report how much of the message has arrived.
+ * Maximum time for a message to arrive once its turn has come. While other calls wait for a slot, the maximum is one
+ * period of ArrivalBounds. The library does not report how much of a message has arrived, so its pace is unknown.
  */
 const ARRIVAL_MS = 20_000
 /** Maximum number of calls in flight per connection. Further calls wait at the client. */
 const MOST_CALLS = 100
-/** Maximum number of calls per project that wait for their message to be read. */
+/** Maximum number of calls per project that may wait until their message is read. */
 const MOST_WAITING = 1000
 /** Time after which the library ends the calls on a draining connection. `close` is called earlier. */
 const DRAINED_MS = 3_600_000
@@ -73,7 +73,7 @@ export class GrpcServer {
   /** Principals of admitted calls. The library passes the same metadata object to the interceptor and the handler. */
   readonly #keys = new WeakMap<Metadata, Principal>()
   readonly #routes: ReadonlyMap<string, Route>
-  /** The server's listening address in the library's notation. */
+  /** The server's listening address, in the form that the library expects. */
   #authority: string | undefined
 
   constructor(options: GrpcOptions) {
@@ -81,7 +81,7 @@ export class GrpcServer {
     this.#arrival = { ...ARRIVAL, ...options.arrival }
     this.#arriving = new Places({ ...ARRIVING, line: MOST_WAITING, waitMs: this.#arrival.waitMs })
     this.#routes = new Map(options.routes.flatMap(route => (route.grpc === undefined ? [] : [[route.grpc, route]])))
-    // By default the library writes to stderr, which is reserved for this server's log.
+    // By default, the library writes its own messages to stderr, which is reserved for this server's log.
     setLogger({ error: message => options.log.debug({ grpc: String(message) }, 'gRPC') })
     this.#server = new Server({
       'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
@@ -110,8 +110,8 @@ export class GrpcServer {
   }
 
   /**
-   * Tells clients to finish their connections (GOAWAY). Calls in flight are answered. Clients reconnect for further
-   * calls, possibly to another server; new connections to this server are served until `close`.
+   * Tells clients to end their connections after the calls in flight (GOAWAY). Clients open new connections for further
+   * calls, possibly to another server. This server accepts new connections until `close`.
    */
   drain(): void {
     if (this.#authority !== undefined) this.#server.drain(this.#authority, DRAINED_MS)
@@ -164,7 +164,7 @@ export class GrpcServer {
         start: next =>
           next({
             onReceiveMetadata: (metadata, proceed) => void letIn(metadata).then(isIn => isIn && proceed(metadata)),
-            // The handler, which reserves memory for the message, starts only now. Until then the call keeps its slot,
+            // The handler reserves memory for the message, but starts only now. Until then the call keeps its slot,
             // because a client that sends a message but never ends the stream would otherwise hold uncounted memory.
             onReceiveHalfClose: proceed => {
               settle()
@@ -220,7 +220,7 @@ export class GrpcServer {
     return new Refusal('internal_error', 'An unexpected error; the server log has it.')
   }
 
-  /** Logs a call with the status that its response would have over HTTP. */
+  /** Logs a call with the HTTP status that corresponds to its result. */
   #report(
     route: Route,
     requestId: string,
@@ -258,7 +258,7 @@ export class GrpcServer {
 }
 
 const OK = { status: 200 }
-/** Exporters retry after this refusal. */
+/** Exporters retry a call that is rejected with this code. */
 const late = () => new Refusal('quota_exhausted', 'the message took too long to arrive; retry later')
 
 const sameBytes = (bytes: Buffer): Buffer => bytes

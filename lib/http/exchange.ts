@@ -29,7 +29,7 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   readonly startedAt = performance.now()
   /** Undefined until the route is known. */
   route: Route | undefined
-  /** The fields `key`, `visitor` and `project` are unset on routes that neither require nor read them. */
+  /** `key`, `visitor` and `project` are set only on routes that require or read these fields. */
   key!: Principal
   visitor!: Visitor
   project!: VisitedProject
@@ -44,12 +44,12 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   payload: Uint8Array = NO_BYTES
   /** Whether the client waits for permission before it sends the body (Expect: 100-continue). */
   awaitsContinue: boolean
-  /** Bytes of the decoded request body and of the response body. */
+  /** Sizes of the decoded request body and of the response body, in bytes. */
   bytesIn = 0
   bytesOut = 0
-  /** Whether the response is sent while it is made. */
+  /** Whether the response is sent while it is being generated. */
   streams = false
-  /** Code of the refusal sent as the response. */
+  /** Error code of the response, if the request was refused. */
   refusalCode: RefusalCode | undefined
   readonly #publicUrl: string | undefined
   readonly #trusted: BlockList | undefined
@@ -97,7 +97,10 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
     return this.key?.projectId ?? this.project?.id
   }
 
-  /** Aborts when the client disconnects. Created on first use, because most handlers never read it. */
+  /**
+   * Aborts when the client disconnects. The signal is created on first use, because most handlers never read the
+   * signal.
+   */
   get signal(): AbortSignal {
     if (this.#abort !== undefined) return this.#abort.signal
     const abort = new AbortController()
@@ -123,9 +126,9 @@ const MAX_LOGGED_PATH = 200
 const HOST = /^(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/
 
 /**
- * Returns the last address that does not belong to a trusted proxy. `peer` is the other end of the socket. Each proxy
- * appends its caller's address to X-Forwarded-For. Only entries written by trusted proxies (TRUST_PROXY) are used,
- * because clients can forge other entries.
+ * Returns the client's address: the last address in the chain of proxies that does not belong to a trusted proxy.
+ * `peer` is the address of the other end of the socket. Each proxy appends its caller's address to X-Forwarded-For.
+ * Only entries written by trusted proxies (TRUST_PROXY) are used, because clients can forge other entries.
  */
 export function clientAddress(peer: string, forwarded: string | undefined, trusted: BlockList | undefined): string {
   let client = plainAddress(peer)

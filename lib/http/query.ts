@@ -1,4 +1,4 @@
-/** Reads query strings strictly. An unknown parameter is never ignored; the error names it. */
+/** Reads query strings strictly. An unknown parameter causes an error that names the parameter. */
 import type { TObject } from 'typebox'
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
@@ -13,8 +13,9 @@ const MAX_SHOWN_NAME = 100
 type Values = Readonly<Record<string, unknown>>
 
 /**
- * Returns a check that applies the reader's rules to values that already have their types. The check throws
- * `invalid_request`. `exact` holds the same values, with numbers as they were written.
+ * Returns a check that applies the reader's rules to values that are already parsed, such as a tool's arguments. The
+ * check throws `invalid_request`. The `exact` argument holds the same values, but with the numbers as the client wrote
+ * them.
  */
 export function queryCheck(schema: TObject): (values: Values, exact?: Values) => void {
   const { check, explain } = checker(schema)

@@ -16,7 +16,10 @@ const JSON_TYPE = 'application/json'
 const LINGER = { ms: 20_000, bytes: 16 * 1024 * 1024, silenceMs: 2000 }
 
 const PIECE_BYTES = 65_536
-/** Bytes written before other requests get a turn, which takes half a millisecond if the client reads quickly. */
+/**
+ * Number of bytes written before other requests get a turn. Writing this amount takes half a millisecond if the client
+ * reads quickly.
+ */
 const TURN_BYTES = 256 * 1024
 
 type Body = string | Uint8Array | readonly Uint8Array[]
@@ -36,8 +39,8 @@ export function sendReply(exchange: Exchange, reply: Reply): void {
 }
 
 /**
- * Sends an error as the JSON envelope, or as a `google.rpc.Status` for OTLP requests in protobuf, whose senders read
- * nothing else. `status` differs from the code's status only for malformed requests.
+ * Sends an error as the JSON envelope, or as a `google.rpc.Status` for protobuf OTLP requests, because their senders
+ * cannot read JSON. `status` differs from the code's status only for malformed requests.
  */
 export function sendRefusal(exchange: Exchange, refusal: Refusal, status: number = refusal.status): void {
   const { code, message, headers } = refusal
@@ -53,7 +56,10 @@ function asksForStatus({ route, request }: Exchange): boolean {
   return isOtlp && isProtobuf(request.headers)
 }
 
-/** Sends a response on a bare socket and closes it. If node's parser rejects a request, no response object exists. */
+/**
+ * Sends a response on a bare socket, and then closes the socket. If node's parser rejects a request, no response object
+ * exists.
+ */
 export function sendRawRefusal(socket: Socket, status: number, message: string): void {
   if (!socket.writable) return
   const requestId = nextRequestId()
@@ -85,14 +91,15 @@ function render(body: unknown): [type: string | undefined, bytes: Body] {
 }
 
 /**
- * Minimum pace, in bytes per second, at which a client must take a streamed response, and time without any pace. A
- * stream holds a connection to the database, so a client may not take for ever.
+ * Minimum pace, in bytes per second, at which a client must receive a streamed response, and the initial time in which
+ * no pace is required. A stream holds a database connection, so the time that a client may take must be limited.
  */
 const PACE = { bytesPerS: 64 * 1024, graceMs: 30_000 }
 
 /**
- * Sends a response while it is made, each piece after the client has taken the previous one. `onBegun` is called when
- * the first bytes are written. If the response fails later, the connection is closed, so that the client notices.
+ * Sends a response while it is being generated. Each piece is sent after the client has taken the previous piece.
+ * `onBegun` is called when the first bytes are written. If generating the response fails later, the connection is
+ * closed, so that the client notices the failure.
  */
 export async function sendStream(
   exchange: Exchange,
@@ -144,10 +151,10 @@ export async function sendStream(
   }
 }
 
-/** The client no longer takes the response. */
+/** The client has stopped taking the response. */
 class StreamCut extends Error {}
 
-/** Waits until the client has taken what was written, or has disconnected. */
+/** Waits until the client has taken all data written so far, or has disconnected. */
 function taken(response: ServerResponse): Promise<void> {
   return new Promise(resolve => {
     const end = () => {
@@ -208,7 +215,7 @@ function writeHead(
 }
 
 /**
- * Sends a large response in pieces, each after the client has taken the previous one, so that
+ * Sends a large response in pieces. Each piece is sent after the client has taken the previous piece, so that
  * lib/http/sockets/unsent-answers.ts can see whether the client is reading.
  */
 export function end(response: ServerResponse, bytes: Body): void {
@@ -260,8 +267,8 @@ function* cut(pieces: readonly (string | Uint8Array)[]): Generator<Uint8Array> {
 }
 
 /**
- * Returns whether the connection must close because the rest of the request may be too long to read. Otherwise node
- * reads the rest, which is at most MAX_BODY_BYTES, and the connection stays open.
+ * Returns whether the connection must close because the rest of the request may be too long to read. Otherwise, node
+ * reads the rest, at most MAX_BODY_BYTES, and the connection stays open.
  */
 function mustHangUp({ request, awaitsContinue }: Exchange): boolean {
   if (request.complete) return false
@@ -271,7 +278,8 @@ function mustHangUp({ request, awaitsContinue }: Exchange): boolean {
 
 /**
  * Closes a connection whose client is still sending. After an immediate close, the client's kernel would discard the
- * response, so the connection closes only after the response is sent and incoming data has been read and dropped.
+ * response, so this function first sends the response, then reads and drops incoming data, and only then closes the
+ * connection.
  */
 function linger({ request, response }: Exchange): void {
   let bytes = 0

@@ -16,7 +16,10 @@ export interface Match {
   readonly querystring: string
 }
 
-/** Longer than any path that node's parser accepts, because path-id.ts, not the router, checks the length of ids. */
+/**
+ * Exceeds the length of any path that node's parser accepts, so that the router imposes no limit. The path-id.ts module
+ * checks the length of ids.
+ */
 const MAX_PARAM_LENGTH = 1 << 20
 
 export class RouteTable {
@@ -41,7 +44,7 @@ export class RouteTable {
     return { endpoint: found.store, params: found.params, querystring: found.searchParams as unknown as string }
   }
 
-  /** Returns the methods with a route for this path; empty if the path is unknown. */
+  /** Returns the methods for which this path has a route; empty if the path is unknown. */
   allowed(url: string): string[] {
     return [...this.#methods].filter(method => this.find(method, url) !== undefined)
   }

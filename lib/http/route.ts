@@ -41,7 +41,10 @@ export interface RequestOf<Q> {
   readonly party: number | undefined
 }
 
-/** Empty values for requests that no person makes, such as tool calls. Their routes do not read these fields. */
+/**
+ * Placeholder fields of requests that no person makes, such as tool calls. Routes of these requests do not read the
+ * fields.
+ */
 export const NOBODY: Pick<
   RequestOf<unknown>,
   'visitor' | 'project' | 'spanId' | 'params' | 'querystring' | 'peer' | 'client' | 'party'
@@ -75,9 +78,10 @@ export class JsonPieces {
 }
 
 /**
- * A body that is JSON text, too long to be in memory at once. `send` passes its parts to `write`, which waits for the
- * client, and may throw a Refusal before the first part. Each character of a part is one byte of UTF-8. The first part
- * ends where the long list of the body begins, each item of the list is a part, and the last part follows the list.
+ * A body of JSON text that is too long to be in memory at once. The `send` function passes the parts of the body to the
+ * `write` callback, which waits for the client. `send` may throw a Refusal before the first part. Each character of a
+ * part stands for one byte of UTF-8. The body contains one long list: the first part ends where the list begins, each
+ * item of the list is a part, and the last part follows the list.
  */
 export class JsonStream {
   readonly send: (write: (part: string) => Promise<void>) => Promise<void>
@@ -111,11 +115,14 @@ export interface RouteOptions<Q extends TObject = TObject> {
   /** The operationId in the OpenAPI document; undefined for undocumented routes (docs page, health, MCP, dashboard). */
   readonly operation?: string
   readonly access: Access | PersonAccess
-  /** Headers of every response, including errors. */
+  /** Headers of all the route's responses, including errors. */
   readonly answerHeaders?: Readonly<Record<string, string>>
   /** Runs before the key is checked. Throws a Refusal or returns headers for every response to the request. */
   guard?(request: Pick<RequestOf<unknown>, 'headers' | 'localPort'>): Readonly<Record<string, string>>
-  /** Converts the Authorization header to `Bearer KEY`, if clients of this route also send other forms. */
+  /**
+   * Converts the Authorization header to `Bearer KEY`. Set if clients of this route also send other forms of the
+   * header.
+   */
   readonly readAuthorization?: (header: string | undefined) => string | undefined
   readonly summary: string
   readonly description?: string
@@ -126,7 +133,8 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly maxBodyBytes?: number
   /**
    * A non-JSON media type that the body may have. The response then has the same type, and errors are
-   * `google.rpc.Status` (lib/http/otlp/rpc-status.ts). `body`, `reply` and `error` are descriptions.
+   * `google.rpc.Status` (lib/http/otlp/rpc-status.ts). The fields `body`, `reply` and `error` are descriptions for the
+   * OpenAPI document.
    */
   readonly binary?: { readonly type: string; readonly body: string; readonly reply: string; readonly error: string }
   /**
@@ -140,7 +148,10 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly replies: Readonly<Record<number, TSchema>>
   /** Descriptions of success statuses, by status. A status with a description but no schema has no body. */
   readonly outcomes?: Readonly<Record<number, string>>
-  /** Operations that accept values from a success reply, with a JSON pointer to the value of each parameter. */
+  /**
+   * Operations whose parameters can be taken from a success reply. A JSON pointer locates the value of each parameter
+   * in the reply.
+   */
   readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Descriptions of success replies' headers, by name, except the headers of every response. */
   readonly headers?: Readonly<Record<string, string>>

@@ -49,8 +49,9 @@ export interface ServerOptions extends AuthoriseOptions, AdmitOptions {
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 20_000
 /**
- * Node counts from a request's first byte, including the wait for its turn, so this timeout only ends requests without
- * another limit, such as a rejected request that keeps sending. BodyReservation limits bodies that are being read.
+ * Node measures this time from a request's first byte and includes the wait for the request's turn. The timeout is
+ * therefore long, and only ends requests that no other limit covers, such as a rejected request whose client keeps
+ * sending. BodyReservation limits bodies that are being read.
  */
 const REQUEST_TIMEOUT_MS = 600_000
 /**
@@ -59,14 +60,14 @@ const REQUEST_TIMEOUT_MS = 600_000
  * 4096).
  */
 const BACKLOG = 4096
-/** Maximum time that a closing server keeps accepting waiting connections. */
+/** Maximum time for which a closing server continues to accept waiting connections. */
 const MOST_ACCEPTING_MS = 1000
 /** Interval at which a closing server closes idle connections. */
 const SWEEP_MS = 20
-/** Time that a closing server waits for a request on an open but silent connection. */
+/** Time for which a closing server waits for a request on an open but silent connection. */
 const SILENCE_MS = 250
 
-/** Memory that a streamed response takes, however long it is. */
+/** Memory that a streamed response uses, regardless of its length. */
 const STREAM_BYTES = 8 * 1024 * 1024
 
 /** Logged status if the client disconnected before the response. */
@@ -97,7 +98,7 @@ export class HttpServer {
   #active = 0
   #hasSaidHttp2 = false
   #hasSaidForwarded = false
-  /** Whether each response announces that its connection closes. */
+  /** Whether each response announces that its connection will close. */
   #isDraining = false
 
   constructor(options: ServerOptions) {
@@ -118,10 +119,11 @@ export class HttpServer {
       keepAliveTimeout: KEEP_ALIVE_MS,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      // Node would itself reject a missing Host header, without this server's headers.
+      // Node itself would reject a request without a Host header, but its response would lack this server's headers.
       requireHostHeader: false
     })
-    // With a limit, node would drop headers beyond it, possibly Content-Length. Node limits their total size anyway.
+    // With a limit, node would drop headers beyond the limit, possibly including Content-Length. Node limits their
+    // total size anyway.
     this.#server.maxHeadersCount = 0
     const serve = (request: IncomingMessage, response: ServerResponse) => this.#take(request, response, false)
     this.#server.on('request', serve)
@@ -144,7 +146,8 @@ export class HttpServer {
 
   /**
    * Keeps serving, but closes each connection after its next response, which announces the close. Clients then
-   * reconnect, possibly to another server. Closing without announcement could lose requests that are already sent.
+   * reconnect, possibly to another server. Closing a connection without this announcement could lose requests that the
+   * client has already sent.
    */
   drain(): void {
     this.#isDraining = true
@@ -191,7 +194,7 @@ export class HttpServer {
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue, this.#options.trusted)
     this.#pipelining.enter(exchange, () => {
-      // A parser error may already have answered the request while it waited.
+      // While the request waited, the server may have sent an error response because of a parser error.
       if (response.headersSent) this.#report(exchange)
       else void this.#serve(exchange)
     })
@@ -216,7 +219,7 @@ export class HttpServer {
     this.#report(exchange)
   }
 
-  /** Streams a response. A client that takes nothing of it is disconnected as for any response. */
+  /** Streams a response. As with any response, a client that stops reading is disconnected. */
   #stream(exchange: Exchange, reply: Reply, body: JsonStream): Promise<void> {
     return sendStream(exchange, reply, body, () => {
       exchange.streams = true
@@ -245,7 +248,10 @@ export class HttpServer {
     return route.takesBody ? this.#answerWithBody(exchange, route) : route.handler(exchange)
   }
 
-  /** Counts the request until its response is taken or its client disconnects. Throws `too_many_requests`. */
+  /**
+   * Counts the request as in flight until the client has taken the response or has disconnected. Throws
+   * `too_many_requests`.
+   */
   #countRead({ party, response }: Exchange): void {
     if (party === undefined) return
     this.#reads.enter(party)
@@ -268,7 +274,7 @@ export class HttpServer {
       const { headers } = exchange.request
       const encoding = contentEncoding(headers)
       const length = contentLength(headers, route.maxBodyBytes)
-      // The decoded length is not yet known.
+      // The length of the decoded body is not yet known.
       const weight = encoding === undefined ? length : route.maxBodyBytes
       if (length !== undefined && length > LARGE_BODY_BYTES) await place.enter(weight)
       return await this.#readAndAnswer(exchange, route, encoding, { length, party, place, memory })
@@ -338,8 +344,8 @@ export class HttpServer {
   }
 
   /**
-   * Answers a request that node's parser rejected because it is not HTTP, or because its body was truncated or late.
-   * Earlier requests are answered first, and then the connection closes.
+   * Answers a request that node's parser rejected because the request is not HTTP, or because its body was truncated or
+   * late. Earlier requests on the connection are answered first. Then the connection closes.
    */
   #refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
     // Node emits the error again for all further data on the connection.
@@ -358,11 +364,11 @@ export class HttpServer {
     }
     newest.response.shouldKeepAlive = false
     sendRefusal(newest, new Refusal('invalid_request', message), status)
-    // Node forgets an answered request, so a reader of its body would wait forever.
+    // Node emits no more events for an answered request, so a reader of its body would wait forever.
     this.#pipelining.afterAll(socket, () => newest.request.destroy())
   }
 
-  /** Logs once how to configure exporters that use gRPC on this port, because they retry forever. */
+  /** Logs once how to configure exporters that use gRPC on this port, because such exporters retry forever. */
   #sayHttp2(): void {
     if (this.#hasSaidHttp2) return
     this.#hasSaidHttp2 = true
@@ -373,8 +379,8 @@ export class HttpServer {
   }
 
   /**
-   * Logs once that X-Forwarded-For is ignored. Behind a proxy that TRUST_PROXY does not name, all clients appear as one
-   * client and share its limit on password attempts.
+   * Logs once that X-Forwarded-For is ignored. Behind a proxy that TRUST_PROXY does not name, all clients appear as a
+   * single client and share one limit on password attempts.
    */
   #sayForwarded({ peer }: Exchange): void {
     const { trusted, log } = this.#options
@@ -388,7 +394,8 @@ export class HttpServer {
   }
 
   #refuseTunnel(socket: Socket): void {
-    // Node no longer listens on this socket, and an error event without a listener would end the process.
+    // Node's own listeners are no longer attached to this socket, and an error event without a listener would end the
+    // process.
     socket.on('error', () => {})
     const message = 'This server is not a proxy: CONNECT is not supported.'
     this.#pipelining.afterAll(socket, () => sendRawRefusal(socket, 400, message))

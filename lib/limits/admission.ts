@@ -2,8 +2,9 @@
  * Limits the number of requests in flight and the bytes of their bodies. Capacity is reserved before a body is read and
  * released later.
  *
- * No party (project) may hold more than the remaining free capacity. A single greedy party gets half; several get equal
- * shares, and one more share of that size stays free for others (the dynamic threshold of Choudhury and Hahne, 1998).
+ * No party (project) may hold more than the remaining free capacity. A single greedy party gets half of the capacity.
+ * Several greedy parties get equal shares, and one more share of the same size stays free for other parties (the
+ * dynamic threshold of Choudhury and Hahne, 1998).
  */
 import { Refusal } from '../errors.ts'
 
@@ -37,7 +38,7 @@ export class Admission {
 
   /**
    * Reserves capacity for a body of `bytes` bytes that counts as `requests` requests. Throws `quota_exhausted` if
-   * capacity is exhausted. All callers with an unknown party (undefined) share one party.
+   * capacity is exhausted. Callers whose party is unknown (undefined) share a single party.
    */
   admit(bytes: number, requests = 1, party?: unknown): Room {
     const room = new Room(this, party)
@@ -95,7 +96,7 @@ export class Room {
     this.#requests += requests
   }
 
-  /** Keeps at most `bytes` bytes reserved, and releases the capacity reserved for requests. */
+  /** Reduces the reservation to at most `bytes` bytes, and releases the capacity reserved for requests. */
   shrink(bytes: number): void {
     const kept = Math.min(bytes, this.#bytes)
     this.#admission.give(this.#party, this.#bytes - kept, this.#requests)

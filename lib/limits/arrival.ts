@@ -1,11 +1,11 @@
-/** Minimum pace of an arriving request, and maximum wait before it is read. */
+/** Minimum pace of an arriving body, and maximum wait before a body is read. */
 export interface ArrivalBounds {
   /** A body is on pace if at least `periodBytes` arrive in each period. */
   readonly periodMs: number
   readonly periodBytes: number
   /** Maximum total time that a body may spend below the pace. */
   readonly slowMs: number
-  /** Maximum wait for a slot. */
+  /** Maximum time that a body may wait for a slot. */
   readonly waitMs: number
 }
 

@@ -1,10 +1,11 @@
 /**
  * Admits work up to a total weight, in bytes or in items. When the gate is full, further work waits. Parties (projects)
- * take turns with equal weight: a party's work waits behind its own earlier work, but not behind all other work.
+ * take turns with equal weight: a party's work waits behind the party's own earlier work, but not behind all work of
+ * other parties.
  *
- * Waiting work has a position in line, measured in units of weight. The position follows the party's earlier work, but
- * is not before the position of the work that entered last. The first in line enters as soon as it fits. Nothing
- * overtakes it, so it never starves.
+ * Waiting work has a position in line, measured in units of weight. The position follows the party's earlier work, and
+ * is never lower than the position of the work that entered last. The first work in line enters as soon as the gate has
+ * capacity for it. No other work overtakes the first work, which therefore never starves.
  */
 interface Waiting {
   readonly weight: number
@@ -16,7 +17,7 @@ export class FairGate {
   readonly #capacity: number
   /** Waiting work by party, in order of arrival. */
   readonly #waiting = new Map<unknown, Waiting[]>()
-  /** Position of each party's next work; empty while no work waits. */
+  /** Position that each party's next work will get; empty while no work waits. */
   readonly #next = new Map<unknown, number>()
   /** Position of the work that entered last. */
   #entered = 0
@@ -26,7 +27,10 @@ export class FairGate {
     this.#capacity = capacity
   }
 
-  /** Resolves when the work fits and it is the party's turn. Work larger than the gate enters an empty gate. */
+  /**
+   * Resolves when the party's turn has come and the work fits. Work larger than the gate's capacity enters when the
+   * gate is empty.
+   */
   async enter(party: unknown, weight = 1): Promise<void> {
     if (this.#waiting.size === 0 && this.#fits(weight)) {
       this.#inside += weight

@@ -1,6 +1,6 @@
 /**
- * Limits on concurrent slow reads. Each project may process only one large trace at a time. However many clients the
- * project has, other projects' requests therefore share PostgreSQL and the main thread with only one of its slow reads.
+ * Limits on concurrent slow reads. Each project may read only one large trace at a time. However many clients a project
+ * has, other projects therefore compete with only one of its slow reads for PostgreSQL and the main thread.
  */
 import type { GateBounds } from './shared-gate.ts'
 
@@ -12,9 +12,12 @@ export const LARGE_READS: GateBounds = { share: 8 * MIB, capacity: 16 * MIB }
 /** Maximum total string size of a trace that is read immediately. Larger traces wait for their project's turn. */
 export const SMALL_READ_BYTES = 256 * 1024
 
-/** Traces with larger texts are sent while they are read. */
+/** Traces with a larger total string size are sent while they are being read. */
 export const STREAMED_BYTES = 8 * MIB
-/** Limits on responses that are sent while they are read. Each holds a connection as long as its client takes. */
+/**
+ * Limits on the number of traces that are sent while they are being read. Each response holds a database connection
+ * until its client has received the whole response.
+ */
 export const STREAMS: GateBounds = { share: 1, capacity: 2 }
 
 /** Weights of reads that return little but take long to run. */

@@ -1,14 +1,16 @@
 /**
  * Derives all concurrency limits from the number of cores and connections.
  *
- * Measured on two cores: two lanes are best, because one connection writes a batch while the other waits for its
- * commit. With more cores, PostgreSQL can write one batch per core, and a process's main thread can supply about eight
- * batches at a time. Reads use six connections on two cores and wait for PostgreSQL, not for Node.js, so the number of
- * connections also grows with the cores. Small writes (scores, patches, deletions) are rare. Each core has one worker
- * thread, because exports leave the main thread little to do (test/bench/RESULTS.md, "MCP and OTLP").
+ * Measurements on two cores showed that two lanes are best, because one connection can write a batch while the other
+ * connection waits for a commit. With more cores, PostgreSQL can write one batch per core, and a process's main thread
+ * can supply about eight batches at a time. On two cores, reads use six connections. Reads wait for PostgreSQL rather
+ * than for Node.js, so the number of read connections also grows with the number of cores. Small writes (scores,
+ * patches, deletions) are rare. Each core has one worker thread, because exports leave the main thread little to do
+ * (test/bench/RESULTS.md, "MCP and OTLP").
  *
- * A process would use one connection for each of these tasks, but can run with fewer: tasks then share idle connections
- * (lib/database/pooled/connection-limit.ts). With very few connections, a second lane would take the first lane's.
+ * Ideally, each of these tasks has its own connection. A process can also run with fewer connections; tasks then share
+ * idle connections (lib/database/pooled/connection-limit.ts). If very few connections are allowed, there is only one
+ * lane, because a second lane would take the first lane's connections.
  */
 import { availableParallelism } from 'node:os'
 
@@ -17,7 +19,7 @@ export interface Parallelism {
   readonly lanes: number
   /** Number of worker threads that prepare bodies. */
   readonly workers: number
-  /** Number of connections for reads; `writers` is the number for small writes. */
+  /** Number of connections for reads. The `writers` field is the number for small writes. */
   readonly readers: number
   /** Maximum number of read connections that one project may use at a time. */
   readonly readersOfOne: number
@@ -26,11 +28,11 @@ export interface Parallelism {
   readonly connections: number
 }
 
-/** Connections per lane: one for lookups and one for COPY. */
+/** Number of connections per lane: one for lookups and one for COPY. */
 const PER_LANE = 2
-/** Other connections: for keys, for key notifications, and occasionally for statistics and rankings. */
+/** Number of other connections: for keys, for key notices, and occasionally for statistics and rankings. */
 const OTHERS = 4
-/** Minimum number of connections for more than one lane. */
+/** Minimum number of allowed connections with which a process has more than one lane. */
 const LEAST_FOR_LANES = 10
 
 export function parallelismOf(cores: number = availableParallelism(), most = Number.POSITIVE_INFINITY): Parallelism {

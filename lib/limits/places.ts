@@ -1,12 +1,12 @@
 /**
  * Shares the capacity for large work among parties (projects). No party gets all of the capacity, so no party has to
- * wait until another one finishes. Work that does not fit waits, and parties take turns with equal weight. Work that
- * has waited too long, or has too much of its party's work ahead of it, is rejected.
+ * wait until another party finishes. Work that does not fit waits, and parties take turns with equal weight. Work is
+ * rejected if it has waited too long, or if too much work of the same party is already waiting.
  */
 import { Refusal } from '../errors.ts'
 
 export interface PlaceBounds {
-  /** Total weight admitted, and the maximum for one party. */
+  /** Maximum admitted weight, in total and for one party. */
   readonly room: number
   readonly each: number
   /** Maximum number of slots that one party may wait for. */
@@ -30,7 +30,7 @@ export class Places {
   readonly #inside = new Map<unknown, number>()
   /** Waiting work in order of arrival. */
   readonly #waiting = new Set<Waiting>()
-  /** Position of each party's next work; empty while no work waits. */
+  /** Position that each party's next work will get; empty while no work waits. */
   readonly #next = new Map<unknown, number>()
   /** Position of the work that entered last. */
   #entered = 0
@@ -40,15 +40,18 @@ export class Places {
     this.#bounds = bounds
   }
 
-  /** Returns a slot for one work item, not yet entered. `party` is undefined while the work's project is unknown. */
+  /**
+   * Returns a slot for one work item. The work has not yet entered the slot. `party` is undefined while the work's
+   * project is unknown.
+   */
   of(party: unknown): Place {
     return new Place(this, party)
   }
 
   /**
-   * Calls `enter` when the work fits and its turn comes, immediately if possible, or `refuse` if the wait is too long.
-   * Throws `quota_exhausted` if too much of the party's work is already waiting. The returned function leaves the slot
-   * or the line.
+   * Calls the `enter` callback when it is the work's turn and capacity is free, which may be immediately. Calls the
+   * `refuse` callback if the wait is too long. Throws `quota_exhausted` if too much of the party's work is already
+   * waiting. The returned function frees the slot, or removes the work from the line.
    */
   join(party: unknown, weight: number, enter: () => void, refuse: (refusal: Refusal) => void): () => void {
     if (this.#countWaiting(party) >= this.#bounds.line) throw busy()
@@ -80,7 +83,7 @@ export class Places {
     }
   }
 
-  /** Returns whether waiting work could enter if this party's work left. */
+  /** Returns whether any waiting work could enter if work of this party and weight left. */
   wants(party: unknown, weight: number): boolean {
     for (const waiting of this.#waiting) {
       if (this.#mayHold(waiting, waiting.party === party ? weight : 0)) return true
@@ -90,7 +93,7 @@ export class Places {
 
   #admit(): void {
     for (let first = this.#first(); first !== undefined; first = this.#first()) {
-      // No work overtakes the first in line, so the first never starves.
+      // No work overtakes the first work in line, which therefore never starves.
       if (this.#taken > 0 && this.#taken + first.weight > this.#bounds.room) return
       this.#dequeue(first)
       this.#entered = first.turn
@@ -102,7 +105,7 @@ export class Places {
     this.#entered = 0
   }
 
-  /** Returns the first work in line whose party may hold more. */
+  /** Returns the first work in line that its party may hold. */
   #first(): Waiting | undefined {
     let first: Waiting | undefined
     for (const waiting of this.#waiting) {
@@ -162,8 +165,8 @@ export class Place {
   }
 
   /**
-   * Resolves at the work's turn. Rejects with `quota_exhausted` if the wait is too long or too much work is already
-   * waiting.
+   * Resolves when it is the work's turn. Rejects with `quota_exhausted` if the wait is too long or too much work is
+   * already waiting.
    */
   enter(weight = 1): Promise<void> {
     this.#entered ??= new Promise((resolve, reject) => {
@@ -178,7 +181,7 @@ export class Place {
     return this.#entered
   }
 
-  /** Leaves the slot or the line, because the work is finished or no longer needed. */
+  /** Frees the slot, or removes the work from the line. Called when the work is finished or no longer needed. */
   leave(): void {
     this.#isOver = true
     this.#isInside = false

@@ -4,7 +4,10 @@
 const REMEMBERED_MS = 5000
 const MOST = 10_000
 
-/** Time of a database read. The caller takes it before the query, so that a change during the query is not missed. */
+/**
+ * The state of the cache before a database read. The caller takes a Moment before its query, so that a result is not
+ * cached if data changed during the query.
+ */
 export interface Moment {
   readonly epoch: number
   /** Expiry time, in ms of performance.now(). */
@@ -14,7 +17,7 @@ export interface Moment {
 export class Remembered<T> {
   /** Results in insertion order. */
   readonly #found = new Map<string, { readonly value: T; readonly until: number }>()
-  /** Incremented by each `forget`, so that results read earlier are not cached afterwards. */
+  /** Incremented by each `forget`, so that results of earlier reads are not cached afterwards. */
   #epoch = 0
 
   get(name: string): T | undefined {
@@ -26,7 +29,10 @@ export class Remembered<T> {
     return { epoch: this.#epoch, until: performance.now() + REMEMBERED_MS }
   }
 
-  /** Caches a result read at this moment, unless `forget` was called since. `leftMs` limits the result's lifetime. */
+  /**
+   * Caches the result of a read that began at the given moment, unless `forget` was called since then. `leftMs` limits
+   * the result's lifetime.
+   */
   add(name: string, value: T, { epoch, until }: Moment, leftMs = Number.POSITIVE_INFINITY): void {
     if (epoch !== this.#epoch) return
     this.#found.delete(name)

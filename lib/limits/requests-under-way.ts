@@ -1,7 +1,7 @@
 /** Limits the number of requests that each party (project) has in flight. */
 import { Refusal } from '../errors.ts'
 
-/** Maximum per party, four times the 64 connections of a busy application. */
+/** Maximum number of requests per party: four times the 64 connections that a busy application uses. */
 const MOST = 256
 
 export class RequestsUnderWay {
@@ -14,12 +14,12 @@ export class RequestsUnderWay {
     this.#most = most
   }
 
-  /** Number of requests of all parties. */
+  /** Total number of requests in flight. */
   get count(): number {
     return this.#all
   }
 
-  /** Counts a request until `leave`. Throws `too_many_requests` if the party has too many. */
+  /** Counts a request until `leave` is called. Throws `too_many_requests` if the party has too many. */
   enter(party: number): void {
     const count = this.#counts.get(party) ?? 0
     if (count >= this.#most) {

@@ -1,13 +1,16 @@
 /**
- * Admits work from several parties (projects), each with a fixed share. A party that exceeds its share waits for its
- * own work even if capacity is idle, so other parties' work can start immediately. An optional capacity limits all
- * parties together; they then take turns (fair-gate.ts).
+ * Admits work from several parties (projects), each with a fixed share. A party that has used its share waits for its
+ * own earlier work even if capacity is idle, so that other parties' work can start immediately. An optional capacity
+ * limits all parties together; parties then take turns (fair-gate.ts).
  */
 import { Refusal } from '../errors.ts'
 import { FairGate } from './fair-gate.ts'
 
 export interface GateBounds {
-  /** Maximum admitted weight of one party. Heavier work enters when the party has no other work inside. */
+  /**
+   * Maximum admitted weight of one party. Work heavier than this enters when none of the party's other work is
+   * admitted.
+   */
   readonly share: number
   /** Maximum admitted weight of all parties. */
   readonly capacity?: number
@@ -16,7 +19,7 @@ export interface GateBounds {
 export interface GateVisit {
   /** Defaults to 1. */
   readonly weight?: number
-  /** The client that waits for the work. If the client disconnects before its turn, the work is skipped. */
+  /** The client that waits for the work. If the client disconnects before the work starts, the work is skipped. */
   readonly client?: { readonly signal: AbortSignal } | undefined
 }
 
@@ -26,7 +29,10 @@ interface Own {
   count: number
 }
 
-/** Minimum wait before the client's connection is checked, because creating a signal costs more than most reads. */
+/**
+ * Time that work waits before the gate watches for a disconnect. Watching requires an abort signal, which costs more to
+ * create than most reads.
+ */
 const SHORT_WAIT_MS = 100
 
 export class SharedGate {

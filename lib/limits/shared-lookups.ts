@@ -1,6 +1,9 @@
-/** Batches lookups. Only one batch is in flight at a time, and lookups added meanwhile join the next batch. */
+/**
+ * Batches lookups. Only one batch is in flight at a time, and lookups that are added while a batch is in flight join
+ * the next batch.
+ */
 
-/** A lookup and the functions that settle it. */
+/** A lookup and the functions that settle its promise. */
 export interface Lookup<T> {
   resolve(found: T | undefined): void
   reject(error: unknown): void
@@ -12,7 +15,10 @@ export class SharedLookups<L extends Lookup<unknown>> {
   #waiting: L[] = []
   #isLookingUp = false
 
-  /** `answer` resolves a batch of at most `most` lookups. If it fails, the batch's unresolved lookups are rejected. */
+  /**
+   * The `answer` callback resolves a batch of at most `most` lookups. If the callback fails, the batch's unresolved
+   * lookups are rejected.
+   */
   constructor(most: number, answer: (batch: readonly L[]) => Promise<void>) {
     this.#most = most
     this.#answer = answer

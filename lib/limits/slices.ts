@@ -1,12 +1,12 @@
 /**
- * Splits long work on the main thread into slices, so that other requests are served in between. Work between two calls
- * of `next` should take at most two milliseconds.
+ * Splits long work on the main thread into slices, so that other requests are served in between. The work between two
+ * calls of `next` should take at most two milliseconds.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 
 /**
- * Maximum duration of a slice. A slice is short because several tasks may each have a slice in one turn of the event
- * loop.
+ * Maximum duration of a slice. Slices are short, because several tasks may each use a slice in the same turn of the
+ * event loop.
  */
 const SLICE_MS = 2
 

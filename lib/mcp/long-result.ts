@@ -1,18 +1,18 @@
 /**
- * Builds the text of a result that is too long to be sent twice. `structuredContent` has the whole result; the text has
- * as much as fits, says that it is shortened, and tells how to get the rest.
+ * Builds the text of a result that is too long to be sent twice. `structuredContent` contains the whole result. The
+ * text contains as much of the result as fits, states that the result is shortened, and explains how to get the rest.
  */
 
 import { Refusal } from '../errors.ts'
 import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-json.ts'
 import { cutOutlineText, type Detail, outlineTrace, SHOWN_BYTES } from './outline.ts'
 
-/** Maximum size of a result whose text is the whole result. */
+/** Maximum size in bytes of a result that is sent whole as text. */
 export const MAX_TEXT_BYTES = 256 * 1024
-/** Maximum number of bytes shown of a member that is not a list. */
+/** Maximum number of bytes that the text shows of a member that is not a list. */
 const MEMBER_BYTES = 4000
 
-/** A result to send: JSON text or, if longer than MAX_TEXT_BYTES, its pieces and its shortened text. */
+/** A result to send, as JSON text. A result longer than MAX_TEXT_BYTES is sent as pieces, with a shortened text. */
 export type Result = string | LongResult
 export interface LongResult {
   /** JSON text in UTF-8, without unpaired surrogates. */
@@ -59,10 +59,16 @@ function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, byt
   return stringifyExact({ note, ...kept }, inexact)
 }
 
-/** Enough for two traces of the usual maximum size, as structured content and text. A single result may be larger. */
+/**
+ * Enough for two traces of the usual maximum size, each as structured content and as text. A single result may be
+ * larger.
+ */
 const MOST_BYTES = 32 * 1024 * 1024
 
-/** Limits the size of a message's results. The results of up to 50 calls stay in memory until a batch is answered. */
+/**
+ * Limits the total size of one message's results. The results of a batch's calls, up to 50, stay in memory until the
+ * batch is answered.
+ */
 export class Gathered {
   readonly #most: number
   #bytes = 0

@@ -1,4 +1,4 @@
-/** Reads a JSON-RPC message or batch as far as spoor must understand it before the SDK does. */
+/** Reads the parts of a JSON-RPC message or batch that spoor must know before the SDK processes the message. */
 
 import { Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
@@ -6,11 +6,13 @@ import { type ParsedBody, parseBody, readBody } from '../trace/body.ts'
 import { plainNumber, stringifyExact } from '../trace/json/exact-json.ts'
 import type { Arguments } from './tool.ts'
 
-/** Levels that enclose a call's arguments: the batch, the message and its parameters. */
+/** Nesting levels that enclose a call's arguments: the batch, the message and its parameters. */
 const ENVELOPE_LEVELS = 3
 const MAX_DEPTH = MAX_JSON_DEPTH + ENVELOPE_LEVELS
 const MAX_BATCH = 50
-/** Maximum size of a message that is parsed on the main thread, which takes a few milliseconds at most. */
+/**
+ * Maximum size of a message that is parsed on the main thread. Parsing such a message takes a few milliseconds at most.
+ */
 export const SMALL_BYTES = 64 * 1024
 /** The tool whose arguments are a request body of up to 2 MiB. */
 const LARGE_TOOL = 'record_trace'
@@ -22,11 +24,11 @@ interface Call {
 }
 
 export interface RpcMessage extends ParsedBody {
-  /** Arguments of a large message's record_trace calls. Each call has the index of its arguments as `body`. */
+  /** Arguments of a large message's record_trace calls. The `body` field of each call is the index of its arguments. */
   readonly bodies?: readonly Uint8Array[]
 }
 
-/** A large message: its remaining text and the bodies that were extracted. */
+/** A large message, split into the extracted bodies and the remaining text. */
 export interface LargeMessage {
   readonly text: string
   readonly bodies: readonly Uint8Array[]
@@ -35,7 +37,9 @@ export interface LargeMessage {
 /** Parses a large message on another thread (lib/threads). */
 export type LargeMessageParser = (bytes: Uint8Array) => Promise<LargeMessage>
 
-/** Reads the message in a body. Resolves to a Refusal if it is not JSON or exceeds a size, depth or batch limit. */
+/**
+ * Reads the message in a body. Resolves to a Refusal if the body is not JSON or exceeds a size, depth or batch limit.
+ */
 export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessageParser): Promise<RpcMessage | Refusal> {
   try {
     if (bytes.length <= SMALL_BYTES) return checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))
@@ -48,8 +52,8 @@ export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessagePar
 }
 
 /**
- * Reads a message that is too large for the main thread. Only record_trace's arguments may be large; they are extracted
- * as bytes, which the write path reads. The rest of the message must be small.
+ * Reads a message that is too large for the main thread. Only record_trace's arguments may be large. These arguments
+ * are extracted as bytes for the write path. The rest of the message must be small.
  */
 export function readLargeMessage(bytes: Uint8Array): LargeMessage {
   const { exact, inexact } = checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))
@@ -76,7 +80,7 @@ export function bodyOf({ bodies }: RpcMessage, name: string, args: Arguments): U
   return name === LARGE_TOOL ? bodies?.[args.body as number] : undefined
 }
 
-/** Returns the names of the tools that a message calls. An invalid message may call no tools. */
+/** Returns the names of the tools that a message calls. For an invalid message, the list may be empty. */
 export function calledTools({ value }: Pick<ParsedBody, 'value'>): unknown[] {
   return callsIn(value).map(call => call.params?.name)
 }

@@ -1,13 +1,14 @@
 /**
  * Controls which web pages may call the endpoint from a browser. A page can rebind its host name to this machine's
- * address, but the browser's Origin header still names the page's own origin. Other clients do not send this header.
+ * address, but the browser's Origin header still names the page's own origin. Clients other than browsers do not send
+ * this header.
  */
 
 import type { Config } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { RequestOf } from '../http/route.ts'
 
-/** Host names by which a browser on this machine reaches the server. */
+/** Host names with which a browser on this machine reaches the server. */
 const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '[::1]']
 const EXPOSED_HEADERS = 'X-Request-Id, WWW-Authenticate, Retry-After'
 
@@ -21,7 +22,9 @@ const PREFLIGHT_HEADERS = {
 
 type Guarded = Pick<RequestOf<unknown>, 'headers' | 'localPort'>
 
-/** Returns the guard, which runs before the key check, returns headers for allowed origins, and rejects others. */
+/**
+ * Returns the guard, which runs before the key check, returns headers for allowed origins, and rejects other origins.
+ */
 export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' | 'allowedOrigins'>) {
   const publicOrigin = baseUrl === undefined ? undefined : new URL(baseUrl).origin
   const isOwn = (origin: string, port: number) =>

@@ -1,6 +1,6 @@
 /**
- * Builds an outline of a trace for readers that cannot take in the whole trace: the span tree with the beginnings of
- * its values. Each cut value says how much is missing.
+ * Builds an outline of a trace for readers that cannot process the whole trace: the span tree with the beginnings of
+ * its values. A mark on each truncated value states how much is missing.
  */
 import Type, { type Static } from 'typebox'
 import { refuseField } from '../http/refuse.ts'
@@ -10,13 +10,13 @@ import { SpanOutput, TraceDetail } from '../schema/output.ts'
 import { stringifyExact } from '../trace/json/exact-json.ts'
 import { leftOutOf } from '../trace/states/left-out.ts'
 
-/** The parsed getTrace response. Free JSON in it may contain LosslessNumbers. */
+/** The parsed getTrace response. Free-form JSON in the response may contain LosslessNumbers. */
 export type Detail = Static<typeof TraceDetail>
 type Span = Detail['spans'][number]
 
 /**
- * Maximum number of bytes that a tool shows of a long response. Clients cut what they pass to their model: Gemini CLI
- * at 40,000 characters, Codex at 48,000 (test/torture/README.md, "agents").
+ * Maximum number of bytes that a tool shows of a long response. Clients truncate the results that they pass to their
+ * model: Gemini CLI at 40,000 characters, Codex at 48,000 (test/torture/README.md, "agents").
  */
 export const SHOWN_BYTES = 35_000
 
@@ -65,18 +65,18 @@ export const TraceOutline = named('TraceOutline', {
 })
 export type TraceOutline = Static<typeof TraceOutline>
 
-/** Maximum bytes of JSON shown per value of the trace, per span value, and per name. */
+/** Maximum number of bytes of JSON shown per value of the trace, per span value, and per name. */
 interface Room {
   readonly traceValue: number
-  /** 0 hides span values. */
+  /** If 0, span values are hidden. */
   readonly spanValue: number
   readonly name: number
   readonly hasFacts: boolean
 }
 
 /**
- * Sizes in order of preference. The first that makes the outline short enough is used; with the last, 200 spans with
- * short names fit. Otherwise the outline has a part of the tree.
+ * Sizes in order of preference. The outline uses the first entry that makes the outline short enough. With the last
+ * entry, 200 spans with short names fit. If not all spans fit, the outline shows part of the tree.
  */
 const ROOMS: readonly Room[] = [
   { traceValue: 4000, spanValue: 400, name: 500, hasFacts: true },
@@ -84,7 +84,7 @@ const ROOMS: readonly Room[] = [
   { traceValue: 500, spanValue: 0, name: 40, hasFacts: true },
   { traceValue: 200, spanValue: 0, name: 20, hasFacts: false }
 ]
-/** Sizes in an outline with the first part of the tree, and with a later part. */
+/** Sizes for an outline of the first part of the tree, and of a later part. */
 const PART_ROOMS: { readonly [part in 'first' | 'later']: Room } = {
   first: { traceValue: 1500, spanValue: 0, name: 80, hasFacts: true },
   later: { traceValue: 200, spanValue: 0, name: 80, hasFacts: true }
@@ -99,7 +99,7 @@ export interface OutlineOptions {
   readonly bytes: number
   /** Whether the outline is the text that accompanies the whole trace (long-result.ts). */
   readonly isText?: boolean
-  /** If set, the outline has the spans that follow this one in the tree. */
+  /** If set, the outline shows the spans that follow the span with this id in the tree. */
   readonly after?: string | undefined
 }
 
@@ -158,20 +158,20 @@ export function outlineOf(source: OutlineSource, options: OutlineOptions): strin
   return textOf(room, shown, { from: begin, to: begin + shown.length, of: ordered.length, next })
 }
 
-/** More spans never fit into an outline as a whole. */
+/** A trace with more spans than this never fits into one outline. */
 const MOST_WHOLE = 400
 const LONGEST_ID = '0'.repeat(16)
 
-/** The part of the tree that an outline has. */
+/** The part of the tree that an outline shows. */
 interface Part {
   readonly from: number
   readonly to: number
   readonly of: number
-  /** The last span of the part; undefined if no spans follow. */
+  /** Id of the last span of the part; undefined if no spans follow. */
   readonly next: string | undefined
 }
 
-/** A span with the beginnings of its values that are neither null nor empty. */
+/** A span with the beginnings of its values, except values that are null or empty. */
 export interface MeasuredSpan extends Omit<Span, (typeof SPAN_VALUES)[number]> {
   readonly bytes: number
   readonly values: readonly MeasuredValue[]
@@ -179,10 +179,10 @@ export interface MeasuredSpan extends Omit<Span, (typeof SPAN_VALUES)[number]> {
 
 interface MeasuredValue {
   readonly field: (typeof SPAN_VALUES)[number]
-  /** The beginning of the value's JSON, as much as any outline shows. */
+  /** The value's JSON, truncated to the length that an outline shows at most. */
   readonly json: string
   readonly bytes: number
-  /** The value itself; undefined if the JSON is longer than that. */
+  /** The value itself; undefined if `json` is truncated. */
   readonly value: unknown
 }
 
@@ -233,13 +233,19 @@ function cutValue(value: unknown, json: string, maxBytes: number, bytes = Buffer
   return text === json ? value : text
 }
 
-/** Size of the mark on a cut string. Cutting saves nothing unless it removes more than the mark adds. */
+/**
+ * Size of the mark that a truncated string ends with. Truncation saves space only if the removed text is longer than
+ * the mark.
+ */
 const MARK_BYTES = 50
 
-/** Maximum bytes of a span value's JSON that an outline shows. */
+/** Maximum number of bytes that an outline shows of a span value's JSON. */
 const LONGEST_VALUE = 400 + MARK_BYTES
 
-/** `bytes` is the size of the whole text, of which `text` may be the beginning. */
+/**
+ * Truncates a string and adds a mark. If `text` is only the beginning of a longer string, `bytes` is the size of the
+ * whole string.
+ */
 export function cutOutlineText(text: string, maxBytes: number, bytes = Buffer.byteLength(text)): string {
   if (bytes <= maxBytes + MARK_BYTES) return text
   const start = beginning(text, maxBytes)
@@ -249,14 +255,14 @@ export function cutOutlineText(text: string, maxBytes: number, bytes = Buffer.by
 /** Returns the longest prefix of whole characters that takes at most `maxBytes` bytes. */
 export function beginning(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text.slice(0, maxBytes))
-  // A byte 10xxxxxx continues a character.
+  // A byte of the form 10xxxxxx continues a character.
   let end = Math.min(maxBytes, bytes.length)
   while (end > 0 && end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end--
   return bytes.toString('utf8', 0, end)
 }
 
 /**
- * Describes how to read more, then what the outline omits. Some clients show their model only the first 500 characters.
+ * Explains how to read more, and then lists the omissions. Some clients show their model only the first 500 characters.
  */
 function noteOf(
   bytes: number,
@@ -293,10 +299,10 @@ function noteOf(
   ]
 }
 
-/** Placed last, because a model that reads only the text cannot use it. */
+/** This note comes last, because models that read only the text cannot use the note. */
 const STRUCTURED = 'Clients that read structuredContent have the whole trace.'
 
-/** Reports spans that were not stored. The metadata also has this information but may be cut. */
+/** Reports spans that were not stored. The metadata also contains this information, but may be truncated. */
 function notStored(metadata: object): string[] {
   const leftOut = leftOutOf(metadata)
   if (leftOut === undefined) return []
@@ -307,7 +313,9 @@ function notStored(metadata: object): string[] {
   ]
 }
 
-/** Maximum bytes shown of a kind, because clients may write any kind into the metadata. */
+/**
+ * Maximum number of bytes shown of a kind. Kinds need a limit because clients may write any string into the metadata.
+ */
 const KIND_BYTES = 40
 
 const listed = (names: readonly string[]): string => `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
@@ -323,8 +331,8 @@ interface Placed<T> {
 }
 
 /**
- * Orders spans depth first. Each span is followed by its children in their original order. The top level has spans
- * without a parent, spans with a missing parent, and one span of each parent cycle.
+ * Orders spans depth first. Each span is followed by its children in their original order. The top level consists of
+ * spans without a parent, spans whose parent is missing, and one span of each parent cycle.
  */
 export function inTreeOrder<T extends Node>(spans: readonly T[]): Placed<T>[] {
   const children = childrenById(spans)
@@ -341,7 +349,7 @@ export function inTreeOrder<T extends Node>(spans: readonly T[]): Placed<T>[] {
     }
   }
   for (const span of spans) if (span.parentSpanId === null || !children.has(span.parentSpanId)) visit(span)
-  // A span not yet reached is part of a cycle or below one.
+  // A span that is not yet reached belongs to a cycle or is a descendant of one.
   for (const span of spans) visit(span)
   return order
 }

@@ -1,8 +1,8 @@
 /**
- * Implements the Model Context Protocol: Streamable HTTP, stateless, with JSON responses. The SDK does most of the
- * work, and only this file uses it. Each POST has its own server and transport, as the SDK requires without sessions.
- * The protocol has two eras: since 2026-07-28 each request names its client and version; earlier, a handshake
- * (`initialize`) did. The SDK distinguishes the eras, and both have the same tools.
+ * Implements the Model Context Protocol: Streamable HTTP, stateless, with JSON responses. Only this file uses the SDK,
+ * which does most of the work. Each POST has its own server and transport, as the SDK requires without sessions. The
+ * protocol has two eras. Since version 2026-07-28, each request names its client and version. In earlier versions, a
+ * handshake (`initialize`) names the client and version. The SDK distinguishes the eras, and both have the same tools.
  */
 import {
   createMcpHandler,
@@ -28,7 +28,7 @@ import type { ToolListing } from './tool.ts'
 type RequestHeaders = NodeJS.Dict<string | string[]>
 type MessageId = string | number
 
-/** Tools available to a POST. */
+/** Tools that a POST may call. */
 export interface Toolbox {
   readonly listings: readonly ToolListing[]
   /** Calls a tool. Resolves to undefined if the tool does not exist. An error fails the whole POST. */
@@ -49,8 +49,8 @@ const INSTRUCTIONS =
   'the API key.'
 
 /**
- * A validator shared by all servers, because each would otherwise create its own, which is slow. It is never used,
- * because it only checks what a server requests from a client.
+ * A validator that all servers share, because each server would otherwise create its own validator, which is slow. The
+ * validator is never used, because it only checks responses to requests from server to client.
  */
 const validator = new AjvJsonSchemaValidator()
 
@@ -60,9 +60,9 @@ export async function answerWithTools(message: unknown, headers: RequestHeaders,
 }
 
 /**
- * Answers a single tool call without the SDK, in the same form. Most agent messages are single calls, and the SDK uses
- * about as much CPU for each as PostgreSQL and node together use for a page of a list. Resolves to undefined if the
- * message is something else or invalid; the SDK then answers it.
+ * Answers a single tool call without the SDK, in the form that the SDK's response would have. Most agent messages are
+ * single calls, and the SDK uses about as much CPU for each as PostgreSQL and node together use for a page of a list.
+ * Resolves to undefined if the message is anything else or is invalid. The SDK then answers the message.
  */
 async function answerPlainCall(message: unknown, toolbox: Toolbox): Promise<Reply | undefined> {
   const call = readPlainCall(message)
@@ -111,7 +111,7 @@ async function answerBySdk(message: unknown, headers: RequestHeaders, toolbox: T
   return { status, body: text === '' ? undefined : bodyOfParts(splices.fill(text)) }
 }
 
-/** Returns the response to a body without a readable message. */
+/** Returns the response to a body that contains no readable message. */
 export function answerUnreadable({ code, message }: Refusal): Reply {
   return refusal(
     400,
@@ -150,8 +150,8 @@ function idOf(message: unknown): MessageId | null {
 }
 
 /**
- * Reads a call's tool name and arguments without the SDK, which would validate the call and its result by its own
- * schemas in nearly half of its time per call (test/bench/RESULTS.md, "Tools").
+ * Reads a call's tool name and arguments without the SDK, which would spend nearly half of the time of each call on
+ * validating the call and its result against its own schemas (test/bench/RESULTS.md, "Tools").
  */
 function readCall(params: Record<string, unknown> = {}): { name: string; args: Record<string, unknown> } {
   const { name, arguments: args = {} } = params
@@ -188,17 +188,18 @@ export async function answerPost(
   return { status: response.status, text: await response.text() }
 }
 
-/** Answers according to protocol versions before 2026-07-28. */
+/** Answers a message of a protocol version before 2026-07-28. */
 async function answerLegacy(createServer: () => Server, request: Request, message: unknown): Promise<Response> {
   const server = createServer()
-  // Ignored, because a cancellation can only refer to a call in the same POST, which the SDK would then never answer.
+  // Cancellations are ignored. A cancellation can only refer to a call in the same POST, and the SDK would never answer
+  // a cancelled call.
   server.setNotificationHandler('notifications/cancelled', () => {})
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
   return transport.handleRequest(request, { parsedBody: message })
 }
 
-/** Answers according to protocol version 2026-07-28 and later. */
+/** Answers a message of protocol version 2026-07-28 or later. */
 async function answerModern(createServer: () => Server, request: Request, message: unknown): Promise<Response> {
   // The SDK would open an endless stream, but this service has no changes to report.
   if ((message as { readonly method?: unknown } | null)?.method === 'subscriptions/listen') {
@@ -211,12 +212,17 @@ async function answerModern(createServer: () => Server, request: Request, messag
 const JSON_TYPE = 'application/json'
 const ACCEPT_ALL = `${JSON_TYPE}, text/event-stream`
 
-/** Requests by version of the first era. The SDK reads only a request's headers, so each request serves many POSTs. */
+/**
+ * Cached requests by protocol version of the first era. The SDK reads only a request's headers, so each request serves
+ * many POSTs.
+ */
 const requests = new Map(
   [undefined, ...SUPPORTED_PROTOCOL_VERSIONS].map(version => [version, request(ACCEPT_ALL, version)])
 )
 
-/** Returns the cached request for the usual headers: a known version, and JSON accepted. */
+/**
+ * Returns the cached request if the headers are the usual ones: a known version, and an Accept header that allows JSON.
+ */
 function keptRequest({ accept, 'mcp-protocol-version': version }: RequestHeaders): Request | undefined {
   return takesJson(accept) ? requests.get(version?.toString()) : undefined
 }
@@ -227,7 +233,7 @@ function takesJson(accept: RequestHeaders[string]): boolean {
 
 /**
  * Returns a request with these headers. If the client accepts JSON, the request also accepts streams, as the SDK
- * requires, although the client never gets one.
+ * requires, although the client never gets a stream.
  */
 function requestWith(headers: RequestHeaders): Request {
   const { accept, 'mcp-protocol-version': version } = headers

@@ -1,6 +1,6 @@
 /**
  * Creates tools from routes. A tool takes its route's fields (path ids, query parameters and body) as one object,
- * validates them by the route's rules, and calls the route's handler, so HTTP and tools behave identically.
+ * validates the fields by the route's rules, and calls the route's handler, so HTTP and tools behave identically.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
@@ -32,14 +32,17 @@ export interface ToolText {
   readonly examples?: readonly Arguments[]
 }
 
-/** Maximum number of route responses converted to tool results at a time. All are in memory, and may be large. */
+/**
+ * Maximum number of route responses converted to tool results at a time. All of these responses are in memory, and may
+ * be large.
+ */
 const VIEWS = { share: 3, capacity: 6 }
 
 type PathId = 'traceId' | 'scoreId'
 const PATH_IDS = { traceId: TraceId, scoreId: SpanId }
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
 
-/** Resources of tools: capacity for bodies, and threads that convert long responses to results. */
+/** Resources that tools use: capacity for bodies, and threads that convert long responses to results. */
 export interface ToolMeans {
   readonly ingest: Admits
   readonly bodies: {
@@ -48,7 +51,7 @@ export interface ToolMeans {
   }
 }
 
-/** Creates a route's tool. Its schemas are compiled once, here. */
+/** Creates a route's tool, and compiles the tool's schemas once. */
 export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: ToolText, view?: ToolView): Tool {
   const pathIds = pathIdsOf(route)
   const options = Object.keys(view?.options.properties ?? {})
@@ -76,7 +79,8 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
       const parts = readRest(call, [...pathIds, ...options])
       const request = Object.assign(contextOf(call.request), ids, parts)
       const answer = async () => {
-        // Checked after the call's wait, because earlier calls in the batch have added their results by then.
+        // The limit is checked after the call has waited, because earlier calls in the batch have added their results
+        // by then.
         if (isRead(route)) call.gathered.check()
         const { body } = await route.handler(request)
         if (body instanceof JsonPieces || body instanceof JsonStream) return body
@@ -99,7 +103,7 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
     }
   }
 
-  /** Builds a result from the route's whole response. */
+  /** Builds a result from the route's complete response. */
   async function whole(response: Response, projectId: number): Promise<Result> {
     const answer = response instanceof JsonStream ? await inMemory(response) : response
     const pieces = typeof answer === 'string' ? [answer] : answer.pieces
@@ -111,7 +115,7 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
       formed.push(wellFormedBytes(typeof piece === 'string' ? Buffer.from(piece) : piece))
     }
     const joined = Buffer.concat(formed)
-    // Yields first, because handing the bytes to a thread copies them again.
+    // Yields to the event loop first, because passing the bytes to a thread copies the bytes again.
     await turn()
     return { pieces: formed, text: await bodies.parse('short', joined, projectId) }
   }
@@ -128,7 +132,7 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
 
 type Response = string | JsonPieces | JsonStream
 
-/** Maximum bytes of a long response that a tool returns whole. */
+/** Maximum size, in bytes, of a long response that a tool returns whole. */
 const MOST_WHOLE = 32 * 1024 * 1024
 
 async function inMemory(stream: JsonStream): Promise<JsonPieces> {
@@ -166,7 +170,8 @@ const textOf = (answer: string | JsonPieces): string =>
 
 /**
  * Returns the output schema of a tool that returns one of these objects or the error object. The schema lists only the
- * possible fields, because clients pass the whole tool list to their model; the responses show each field's contents.
+ * possible fields, because clients pass the whole tool list to their model. The responses themselves show what each
+ * field contains.
  */
 export function outputSchema(schemas: readonly TObject[]): object {
   const types = new Map<string, Set<string>>()
@@ -209,7 +214,10 @@ function inputSchema({ query, body }: Route, pathIds: readonly PathId[], view: T
   return Type.Object(properties, { additionalProperties: false })
 }
 
-/** Reads an id. A missing id is an invalid request; a malformed id is rejected as `not_found`, as in a path. */
+/**
+ * Reads an id. A missing id is an invalid request; a malformed id is rejected as `not_found`, like a malformed id in a
+ * path.
+ */
 function readId(name: PathId, value: unknown): string {
   if (typeof value === 'string') return readPathId(name, value)
   throw new Refusal('invalid_request', `${name}: ${value === undefined ? 'is required' : 'must be a string'}`)
@@ -217,7 +225,10 @@ function readId(name: PathId, value: unknown): string {
 
 type Rest = Pick<RequestOf<Record<string, unknown>>, 'query' | 'payload'>
 
-/** Returns a reader for arguments other than path ids and options: the route's body or its parameters. */
+/**
+ * Returns a reader for arguments other than path ids and options. These arguments are the route's body or query
+ * parameters.
+ */
 function restReader({ query, body }: Route): (call: ToolCall, others: readonly string[]) => Rest {
   if (body === undefined) {
     const check = queryCheck(query ?? NO_PARAMETERS)
@@ -234,7 +245,10 @@ function restReader({ query, body }: Route): (call: ToolCall, others: readonly s
   }
 }
 
-/** Returns the handler's fields from the request that brought the call. Costly fields are computed when read. */
+/**
+ * Returns the handler's request fields, taken from the HTTP request that contains the call. Fields that are costly to
+ * compute are computed when read.
+ */
 function contextOf(request: RequestOf<unknown>) {
   const { requestId, key, headers } = request
   return {

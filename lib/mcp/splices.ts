@@ -1,7 +1,7 @@
 /**
- * Inserts JSON texts verbatim into an SDK response. The SDK serialises values, so it gets small marks, which are then
- * replaced by the texts. Parsing the texts for the SDK would change numbers that a double cannot represent, and would
- * take longer than everything else (test/bench/RESULTS.md, "Tools").
+ * Inserts JSON texts verbatim into an SDK response. The SDK serialises values, so it receives small marks as values.
+ * The JSON texts then replace the marks. Parsing the texts for the SDK would change numbers that a double cannot
+ * represent, and would take longer than everything else (test/bench/RESULTS.md, "Tools").
  */
 import { randomBytes } from 'node:crypto'
 import { JsonPieces, JsonText } from '../http/route.ts'
@@ -15,13 +15,16 @@ const MARKS = new RegExp(`"${MARK}(\\d+)"|\\{"${MARK}":(\\d+)\\}`, 'g')
 export class Splices {
   readonly #results: Shown[] = []
 
-  /** Returns two marks for a JSON object: one for a string with its text, and one for the object itself. */
+  /**
+   * Returns two marks for a JSON object: one stands for a string that contains the text, the other for the object
+   * itself.
+   */
   mark(result: Shown): { readonly asString: string; readonly asObject: Record<string, number> } {
     const index = this.#results.push(result) - 1
     return { asString: `${MARK}${index}`, asObject: { [MARK]: index } }
   }
 
-  /** Returns the response's parts, with each mark replaced. */
+  /** Returns the parts of the response, in which each mark is replaced. */
   fill(json: string): readonly (string | Uint8Array)[] {
     const parts: (string | Uint8Array)[] = []
     let at = 0
@@ -38,7 +41,7 @@ export class Splices {
 
 interface Shown {
   readonly text: string
-  /** `structuredContent`: JSON text in parts. */
+  /** JSON text of `structuredContent`, in parts. */
   readonly parts: readonly (string | Uint8Array)[]
 }
 

@@ -1,4 +1,4 @@
-/** Types of tools: their listings and functions. */
+/** Defines the types of tools and their listings. */
 import type { TObject, TProperties } from 'typebox'
 import type { RequestOf } from '../http/route.ts'
 import type { Scope } from '../schema/scopes.ts'
@@ -15,7 +15,7 @@ export interface ToolListing {
   readonly annotations: Annotations
 }
 
-/** Hints from which a client decides whether to ask its user first. */
+/** Hints that help a client decide whether to ask its user before a call. */
 export interface Annotations {
   readonly readOnlyHint: boolean
   readonly destructiveHint?: boolean
@@ -26,13 +26,15 @@ export interface Annotations {
 
 export interface ToolCall {
   readonly args: Arguments
-  /** The arguments with numbers as sent; the same object if doubles represent all of them. */
+  /**
+   * The arguments with numbers exactly as sent. This is the same object as `args` if doubles can represent all numbers.
+   */
   readonly exactArgs: Arguments
   /** Whether `exactArgs` may contain LosslessNumbers. */
   readonly inexact: boolean
   /** JSON text of arguments that were too large to parse, used instead of `args`. */
   readonly payload: Uint8Array | undefined
-  /** The HTTP request that brought the call. */
+  /** The HTTP request that contains the call. */
   readonly request: RequestOf<unknown>
   /** Results of all calls in that request. */
   readonly gathered: Gathered
@@ -42,7 +44,7 @@ export type Arguments = Readonly<Record<string, unknown>>
 export interface Tool {
   readonly scope: Scope
   readonly listing: ToolListing
-  /** Returns a JSON object. Throws a Refusal as a route's handler does. */
+  /** Returns a JSON object. Like a route's handler, throws a Refusal if the call is rejected. */
   call(call: ToolCall): Promise<Result> | Result
 }
 
@@ -57,11 +59,11 @@ export interface ToolView<P extends TProperties = TProperties> {
   isWhole(options: Arguments): boolean
   /** Converts the route's response to the tool's result, both as JSON text. */
   show(answer: string, options: Arguments): string
-  /** Reads a response that is too long to be in memory. */
+  /** Returns a reader for a response that is too long to be in memory. */
   partReader(options: Arguments): PartReader
 }
 
-/** Makes a tool's result from the parts of a response (JsonStream of lib/http/route.ts). */
+/** Builds a tool's result from the parts of a response (JsonStream of lib/http/route.ts). */
 export interface PartReader {
   take(part: string): void
   end(): string

@@ -20,7 +20,7 @@ import {
 } from './outline.ts'
 import type { PartReader, ToolView } from './tool.ts'
 
-/** Maximum bytes of a part, with a margin for the quotes and backslashes of JSON within JSON. */
+/** Maximum number of bytes in a part. The limit leaves a margin for the quotes and backslashes of JSON within JSON. */
 const PART_BYTES = 17_000
 
 const options = Type.Object({
@@ -94,12 +94,12 @@ export const traceView: ToolView = {
   partReader: options => new TracePartReader(options)
 }
 
-/** Maximum bytes of chosen spans that are kept of a trace that is read in parts. */
+/** Maximum number of bytes of requested spans that are kept while a trace is read in parts. */
 const MOST_KEPT = 32 * 1024 * 1024
 
 /**
- * Reads a trace that is too long to be in memory, in parts: what precedes the spans, each span, and what follows them.
- * Of a span it keeps what the result shows.
+ * Reads a trace that is too long to be in memory, in parts. The first part precedes the spans, each span is a part, and
+ * the last part follows the spans. The reader keeps only the contents of spans that the result shows.
  */
 class TracePartReader implements PartReader {
   readonly #options: Options
@@ -127,7 +127,7 @@ class TracePartReader implements PartReader {
     }
   }
 
-  /** Returns the result. Only the last part is known to follow the spans. */
+  /** Returns the result. The reader knows only now which part is the last part, the one after the spans. */
   end(): string {
     const { field, spanIds, after } = this.#options
     const answer = `${this.#head}${this.#kept.join(',')}${this.#last}`

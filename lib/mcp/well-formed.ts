@@ -2,8 +2,8 @@
 const ESCAPES = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)/g
 
 /**
- * Replaces unpaired surrogates, which JSON allows but strict parsers reject; Python clients would fail on the whole
- * response. In JSON, unpaired surrogates are always escaped.
+ * Replaces unpaired surrogates, because strict parsers reject these characters although JSON allows them. For example,
+ * Python clients would reject the whole response. In JSON, unpaired surrogates are always escaped.
  */
 export function wellFormed(json: string, replacement = '\ufffd'): string {
   if (!/\\u[dD][89a-fA-F]/.test(json)) return json

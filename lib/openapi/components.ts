@@ -33,9 +33,9 @@ export class Components {
     return { $ref: `#/components/${family}/${name}` }
   }
 
-  /** Returns the schema as it appears in the document; a reference if it is a component. */
+  /** Returns the schema as the document shows it. A schema that is a component becomes a reference. */
   schema(schema: TSchema): SchemaJson {
-    // TypeBox adds its own markers to the keywords. Only the keywords survive conversion to JSON.
+    // TypeBox adds its own markers to the keywords. Conversion to JSON drops the markers.
     return this.#convert(JSON.parse(JSON.stringify(schema)))
   }
 
@@ -104,7 +104,10 @@ export function everyHeader(components: Components): SchemaJson {
   }
 }
 
-/** Returns success responses' headers. `declared` are the route's own, which extend or replace the common ones. */
+/**
+ * Returns the headers of success responses. The `declared` headers are the route's own, and extend or replace the
+ * common headers.
+ */
 export function replyHeaders(declared: Readonly<Record<string, string>> = {}, components: Components): SchemaJson {
   const own = Object.entries(declared).map(([name, description]) => [
     name,

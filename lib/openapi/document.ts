@@ -1,6 +1,6 @@
 /**
- * Builds the OpenAPI document from the routes and schemas that requests are checked against. Only the general texts are
- * written here.
+ * Builds the OpenAPI document from the routes and schemas that requests are checked against. This file contains only
+ * the document's general descriptions.
  */
 
 import { ERRORS } from '../errors.ts'

@@ -1,4 +1,4 @@
-/** Describes the errors that an operation may respond with. */
+/** Describes the errors that an operation may return. */
 import { STATUS_CODES } from 'node:http'
 import { ERROR_CODES, ERRORS, type ErrorCode, RETRY_AFTER_S } from '../errors.ts'
 import { isRead, type Route } from '../http/route.ts'
@@ -16,8 +16,8 @@ const STATUS_HEADERS: Readonly<Record<number, Readonly<Record<string, SchemaJson
 }
 
 /**
- * Sample messages for codes whose descriptions in the error table are less specific than the messages that clients
- * receive.
+ * Sample messages for some codes. For these codes, the messages that clients receive are more specific than the
+ * descriptions in the error table.
  */
 const MESSAGES: { readonly [code in ErrorCode]?: string } = {
   invalid_json: 'body: is not valid JSON',
@@ -27,7 +27,7 @@ const MESSAGES: { readonly [code in ErrorCode]?: string } = {
   not_found: 'There is no such trace in this project.'
 }
 
-/** Returns every code that the operation may respond with, in the order of the error table. */
+/** Returns every code that the operation may return, in the order of the error table. */
 export function errorCodesOf(route: Route): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>([...(route.errors ?? []), ...sharedCodes(route)])
   return ERROR_CODES.filter(code => codes.has(code))
@@ -63,7 +63,7 @@ export function errorResponses(route: Route, components: Components): Readonly<R
   )
 }
 
-/** A route with a binary encoding has its own components, because its errors also use that encoding. */
+/** A route with a binary encoding has its own components, because its error responses also use the binary encoding. */
 function errorResponse(status: number, components: Components, binary: Route['binary']): Ref {
   const examples = codesOf(ERROR_CODES, status).map(code => [code, { value: example(code) }])
   return components.add('responses', `${nameOf(status)}${binary === undefined ? '' : 'OfExport'}`, {
@@ -99,7 +99,7 @@ function retryAfter(): SchemaJson {
   }
 }
 
-/** Returns `NotFound` for 404, for example. */
+/** Returns a component name, such as `NotFound` for 404. */
 function nameOf(status: number): string {
   return String(STATUS_CODES[status]).replaceAll(' ', '')
 }

@@ -13,7 +13,10 @@ export interface Examples {
 
 export const REQUEST_ID = '9f86d081884c7d6500000042'
 
-/** The README, the guide and these examples use different trace ids, so that all can be sent to one server. */
+/**
+ * The README, the guide and these examples use different trace ids, so that all examples can be sent to the same
+ * server.
+ */
 export const TRACE_ID = '2f9b6c1e7a4d43f0b8e5d6a1c3f70948'
 const MINIMAL_ID = '7d1c5f0e9b2a48c6a1f3d8e4b6709c25'
 const STREAMED_ID = '0af7651916cd43dd8448eb211c80319c'
@@ -23,7 +26,7 @@ export const SCORE_ID = '53995c3f42cd8ad8'
 const PROJECT_ID = '1'
 const CURSOR = 'bjoxNzYzNzIzNTIyNTAwMDAwOjQy'
 
-/** Path trace ids for operations that would disturb the other examples if they used TRACE_ID. */
+/** Trace ids in the paths of operations whose examples would disturb other examples if they used TRACE_ID. */
 export const PATH_TRACE_IDS: Readonly<Record<string, string>> = {
   appendSpans: STREAMED_ID,
   endTrace: STREAMED_ID,
@@ -121,7 +124,7 @@ const numeric: ScoreInput = {
 const categorical: ScoreInput = { name: 'verdict', dataType: 'categorical', value: 'correct' }
 const boolean: ScoreInput = { name: 'grounded', dataType: 'boolean', value: true, spanId: LLM_SPAN_ID }
 
-/** An export of one model call, in OpenTelemetry's own names. */
+/** An export of one model call, with OpenTelemetry's own attribute names. */
 const exported = {
   resourceSpans: [
     {

@@ -5,7 +5,10 @@ import { type Components, replyHeaders, type SchemaJson } from './components.ts'
 import { errorResponses } from './errors.ts'
 import { EXAMPLES, PATH_TRACE_IDS, SCORE_ID, TRACE_ID } from './examples.ts'
 
-/** Groups on the docs page, in order. An operation belongs to the first group whose expression matches its path. */
+/**
+ * Groups of operations on the docs page, in order. An operation belongs to the first group whose regular expression
+ * matches the path.
+ */
 export const TAGS = [
   {
     name: 'Traces',

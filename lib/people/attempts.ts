@@ -1,6 +1,7 @@
 /**
- * Limits password attempts per address, and per network because attackers try many addresses. A browser in which the
- * person has signed in before has its own count, so that strangers who guess passwords cannot lock a user out.
+ * Limits password attempts per e-mail address, and also per network because attackers try many e-mail addresses. A
+ * browser in which the person has signed in before has its own count, so that strangers who guess passwords cannot lock
+ * a user out.
  */
 import { hash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
@@ -17,15 +18,15 @@ const MOST_FROM_NETWORK = 50
 
 /** The subjects that an attempt counts against. */
 export interface Subjects {
-  /** The address or the device. */
+  /** The e-mail address or the device. */
   readonly own: Subject
-  /** Undefined for a device, because strangers in its network may be guessing. */
+  /** Undefined for a device, because strangers in the same network may be guessing passwords. */
   readonly network: Subject | undefined
 }
 
 /**
- * Returns the subjects that count when a client tries a password for `email`. `device` names a browser in which this
- * person has signed in; undefined for any other browser.
+ * Returns the subjects whose attempts are counted when a client tries a password for `email`. `device` names a browser
+ * in which this person has signed in; undefined for any other browser.
  */
 export function subjectsOf(email: string, client: string, device: string | undefined): Subjects {
   if (device !== undefined)
@@ -37,8 +38,8 @@ export function subjectsOf(email: string, client: string, device: string | undef
 }
 
 /**
- * Whether the password matches the stored one. An attempt counts once its check starts. Throws `too_many_attempts`; an
- * attempt that exceeds a limit or meets a full queue writes nothing.
+ * Resolves to whether the password matches the stored password. An attempt is counted when its check starts. Throws
+ * `too_many_attempts`, without counting the attempt, if a limit is exceeded or the queue is full.
  */
 export async function tryPassword(
   sql: Pick<SqlAccess, 'read' | 'write'>,
@@ -61,7 +62,10 @@ function refuse(waitS: number | undefined): void {
   throw new Refusal('too_many_attempts', message, { 'Retry-After': String(waitS) })
 }
 
-/** Returns the first 24 bits of an IPv4 address or 48 bits of an IPv6 address, which is the range of one customer. */
+/**
+ * Returns the first 24 bits of an IPv4 address or the first 48 bits of an IPv6 address, which is the typical range of
+ * one customer.
+ */
 export function networkOf(client: string): string {
   const address = plainAddress(client)
   if (isIPv4(address)) return address.split('.').slice(0, 3).join('.')
@@ -75,5 +79,5 @@ export function networkOf(client: string): string {
     .join(':')
 }
 
-/** Subjects are stored hashed, so that they have equal length and reveal no addresses. */
+/** Subjects are stored as hashes, which have equal length and reveal no addresses. */
 const nameOf = (kind: string, of: string): string => hash('sha256', `${kind} ${of}`, 'hex')

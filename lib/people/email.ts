@@ -2,10 +2,12 @@
 import { visible } from '../log-text.ts'
 
 const MAX_LENGTH = 254
-/** One @ with something on both sides, and neither spaces nor control characters. */
+/** Matches one @ with text on both sides, and without spaces and control characters. */
 const ADDRESS = /^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u
 
-/** Non-ASCII letters whose lower case is ASCII. They could make another person's address equal to this one. */
+/**
+ * Non-ASCII letters whose lower case is ASCII. Such a letter could make an address equal to another person's address.
+ */
 const BECOMES_ASCII = /[\u0130\u212a]/
 
 /** Name of the user that the first start creates, who has no address yet. */
@@ -20,5 +22,5 @@ export function readEmail(text: string): string | undefined {
   return email.length <= MAX_LENGTH && ADDRESS.test(email) ? email : undefined
 }
 
-/** Returns the form used to look up a user, whether or not the string is an address. */
+/** Returns the form used to look up a user. The string need not be a valid address. */
 export const foldEmail = (text: string): string => text.trim().toLowerCase()

@@ -5,13 +5,13 @@
 import { Refusal } from '../errors.ts'
 import type { Visitor } from './visit.ts'
 
-/** How long a sign-in stays fresh, in minutes. */
+/** Time for which a sign-in stays fresh, in minutes. */
 const FRESH_MINUTES = 15
 
 /** Maximum age at which an earlier sign-in at the provider counts as fresh. Most of FRESH_MINUTES then remains. */
 export const FRESH_SIGN_IN_S = 60
 
-/** Allowance for the redirect back from the provider and for clock differences. */
+/** Time allowed for the redirect back from the provider and for clock differences. */
 const WAY_BACK_S = 300
 
 /** Whether, according to the provider, the person has just authenticated. */

@@ -1,14 +1,14 @@
 /** Checks the page to which a person is redirected after signing in. */
 
-/** Far below the size limit of a cookie. */
+/** Maximum length of a page. A cookie, which contains the page, may be much longer. */
 const MOST_LENGTH = 1500
 
 /** An arbitrary base, used only to resolve the page's URL. */
 const BASE = 'http://own/app/'
 
 /**
- * Returns the requested dashboard page, relative to `/app/` and encoded; empty for anything else, so that no input
- * redirects elsewhere.
+ * Returns the requested dashboard page, relative to `/app/` and encoded. Returns an empty string for any other input,
+ * so that no input causes a redirect outside the dashboard.
  */
 export function ownPage(asked: string | undefined): string {
   if (asked === undefined || !/^(?:[pt]\/[^\\\p{Cc}\p{Cs}]*|account)$/u.test(asked)) return ''

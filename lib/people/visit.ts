@@ -1,4 +1,4 @@
-/** Defines a visit to the dashboard: the visitor, and what a route requires of them. */
+/** Defines a visit to the dashboard: the visitor, and a route's requirements for its visitors. */
 import type { Role } from '../schema/roles.ts'
 
 export interface Visitor {
@@ -6,7 +6,7 @@ export interface Visitor {
   readonly email: string
   readonly name: string
   readonly hasPassword: boolean
-  /** The session's digest; null if a trusted proxy vouches for the person. */
+  /** Digest of the session's token; null if a trusted proxy vouches for the person. */
   readonly session: string | null
   /** Time of the person's last proof of identity; null if unknown or if a trusted proxy vouches for the person. */
   readonly provenAt: string | null
@@ -28,7 +28,7 @@ export interface Visit {
 /** The visitor's proof of identity. */
 export interface Credentials {
   readonly token: string | undefined
-  /** The e-mail address for which a trusted proxy vouches. It takes precedence over a session. */
+  /** The e-mail address for which a trusted proxy vouches. The proxy's address takes precedence over a session. */
   readonly vouched: string | undefined
 }
 

@@ -14,7 +14,7 @@ import type { Credentials, Visit } from './visit.ts'
 export interface VisitorsOptions {
   readonly sql: SqlAccess
   readonly log: Logger
-  /** Role for people whom a trusted proxy vouches for but nobody has added. If undefined, they are rejected. */
+  /** Role for people whom a trusted proxy vouches for but nobody has added. If undefined, such people are rejected. */
   readonly roleOfUnknown: Role | undefined
 }
 
@@ -42,7 +42,10 @@ export class Visitors {
     this.#untouched = new FailureLog(options.log, { failed, remindMs: REMIND_MS })
   }
 
-  /** Returns the user with these credentials, and their role in the project with this slug; undefined if unknown. */
+  /**
+   * Returns the user with these credentials, and the user's role in the project with this slug; undefined if the
+   * credentials are unknown.
+   */
   async find(credentials: Credentials, slug: string | undefined): Promise<Visit | undefined> {
     const asked = askingFor(credentials, slug)
     if (asked === undefined) return undefined
@@ -51,7 +54,7 @@ export class Visitors {
     return this.#welcome(asked)
   }
 
-  /** Clears the cache, because sessions, roles or projects may have changed. */
+  /** Clears the cache. Called when sessions, roles or projects may have changed. */
   forget(): void {
     this.#remembered.forget()
   }

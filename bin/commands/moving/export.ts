@@ -32,7 +32,7 @@ export default command({
     let bytes = 0
     const elements = new Elements()
     const writeAll = async (sql: Sql, signal: AbortSignal) => {
-      // Loaded here because --help does not need it.
+      // Loaded here because --help does not need these modules.
       const [{ exportPages }, { requireProject }] = await Promise.all([
         import('../../../lib/moving/export-project.ts'),
         import('../../../lib/admin/projects.ts')
@@ -52,7 +52,7 @@ export default command({
   }
 })
 
-/** Converts lines, in pieces, to elements of an array that is not closed yet. */
+/** Converts pieces of NDJSON to pieces of a JSON array. The caller writes the closing bracket. */
 class Elements {
   /** Separator before the next piece. */
   #next = '[\n'

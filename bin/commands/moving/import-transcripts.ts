@@ -1,4 +1,4 @@
-/** Imports coding agents' transcripts for `spoor import`: into the database, or through a server. */
+/** Imports coding agents' transcripts for `spoor import`: directly into the database, or through a server. */
 import { basename } from 'node:path'
 import { readOptions } from '../../../clients/typescript/options.ts'
 import { requireProject } from '../../../lib/admin/projects.ts'
@@ -88,9 +88,9 @@ async function importIntoDatabase(
   )
 }
 
-/** The author of steps that a command imports, as of traces that it restores: no key. */
+/** The author of steps imported by a command. Like restored traces, the steps have no key. */
 const nobody = (projectId: number) => ({
-  // A null is stored for the key, which only authors of restored traces are typed to have.
+  // The stored key id is null, although the type allows null only for authors of restored traces.
   keyId: null as unknown as string,
   label: '',
   projectId,

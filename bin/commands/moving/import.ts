@@ -81,7 +81,7 @@ async function importFile(
   progress: Progress,
   signal: AbortSignal
 ) {
-  // Loaded here because --help does not need it.
+  // Loaded here because --help does not need these modules.
   const [{ WritePath }, { importTraces }, { convertLangfuse }, { amendAudit, writeAudit }] = await Promise.all([
     import('../../../lib/ingest/write-path.ts'),
     import('../../../lib/moving/import-file.ts'),

@@ -1,4 +1,4 @@
-/** Sends OpenTelemetry's exports to a server, and repeats those that it cannot take at the moment. */
+/** Sends OTLP exports to a server, and retries an export that the server cannot accept at the moment. */
 import { setTimeout } from 'node:timers/promises'
 import type { Settings } from '../../../clients/typescript/options.ts'
 import { judge, parseAnswer, waitMs } from '../../../clients/typescript/send/answer.ts'
@@ -8,15 +8,15 @@ import { Refusal } from '../../../lib/errors.ts'
 import type { SentExport } from '../../../lib/moving/import-transcripts.ts'
 
 export interface SenderOptions {
-  /** Gives up waiting when aborted. */
+  /** Stops waiting for the server when aborted. */
   readonly signal: AbortSignal
-  /** Waits for the server without limit. */
+  /** Whether to wait for the server without a time limit. */
   readonly patient: boolean
   readonly onWait: (reason: string) => void
 }
 
 const PATH = '/api/v1/otlp/v1/traces'
-/** Attempts of an export, over about two minutes. */
+/** Maximum number of attempts to send an export, over about two minutes. */
 const MAX_TRIES = 10
 
 export class OtlpSender {
@@ -28,7 +28,7 @@ export class OtlpSender {
     this.#options = options
   }
 
-  /** Throws a Refusal if the server will never take the export, or an AdminError if none can be sent. */
+  /** Throws a Refusal if the server will never accept this export, or an AdminError if no export can be sent. */
   async send(request: Uint8Array): Promise<SentExport> {
     const { signal, patient, onWait } = this.#options
     const body = Buffer.from(request.buffer, request.byteOffset, request.byteLength).toString('utf8')

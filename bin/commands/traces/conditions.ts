@@ -15,7 +15,7 @@ export const CONDITION_FLAGS = {
 
 type ConditionFlags = { readonly [Name in keyof typeof CONDITION_FLAGS]: string | undefined }
 
-/** Returns the given conditions, validated, with times in canonical form. */
+/** Validates the given conditions, and returns them with times in canonical form. */
 export function readConditions({ before, from, environment, tag, status, name }: ConditionFlags) {
   return {
     environment,

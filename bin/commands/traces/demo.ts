@@ -39,7 +39,7 @@ export default command({
     const given = flags.key ?? (flags.project === undefined ? env.SPOOR_API_KEY : undefined)
     const address = flags.url?.replace(/\/+$/, '') ?? (await requireServer(env, Boolean(given)))
     const project = flags.project ?? 'default'
-    // Loaded here because --help does not need it.
+    // Loaded here because --help does not need this module.
     const { recordDemo } = await import('../../../lib/demo/record.ts')
     const record = (key: string) =>
       recordDemo(address, key, count, recorded => progress.show(() => `${recorded} of ${count} traces`))
@@ -57,7 +57,10 @@ function parseCount(text: string | undefined): number {
   throw new UsageError(`--traces must be from ${WRITTEN_OUT} to ${MOST_TRACES}, but is ${JSON.stringify(text)}`)
 }
 
-/** Returns the server's address. With a key, the server is not verified, because a wrong server rejects the key. */
+/**
+ * Returns the server's address. If a key is given, the server is not verified, because any other server would reject
+ * the key.
+ */
 async function requireServer(env: NodeJS.ProcessEnv, hasKey: boolean): Promise<string> {
   const server = hasKey
     ? await findLikelyServer(readConfig(env))

@@ -118,7 +118,7 @@ async function load(file: string): Promise<Evaluator[]> {
     const advice = /\.[cm]?tsx?$/.test(path) ? ' (TypeScript must be compiled to JavaScript first)' : ''
     throw new AdminError(`${file} cannot be loaded: ${message.split('\n', 1)[0]}${advice}`)
   }
-  // Loaded here because --help does not need it.
+  // Loaded here because --help does not need this module.
   const { EvaluatorError, readEvaluators } = await import('../../../lib/evaluation/evaluator.ts')
   try {
     return readEvaluators(module)

@@ -16,7 +16,7 @@ import { quoteKeyId } from '../text.ts'
 
 export interface BackfillRequest extends TraceSelection {
   readonly project: string
-  /** A label, in any case, or `unassigned`. */
+  /** An environment label in any letter case, or `unassigned`. */
   readonly environment: string
   /** Whether to also change traces that have an environment or are unassigned. */
   readonly overwrite: boolean
@@ -37,7 +37,10 @@ export interface BackfillPlan {
   readonly upToSeq: number
 }
 
-/** A batch takes a few milliseconds, during which its traces can be read but not changed. */
+/**
+ * Maximum number of traces in a batch. A batch takes a few milliseconds, during which its traces can be read but not
+ * changed.
+ */
 const BATCH_TRACES = 500
 
 /** Counts the changes without making them. */
@@ -62,14 +65,14 @@ export async function planBackfill(sql: Sql, request: BackfillRequest): Promise<
 export interface BackfillOptions {
   /** Called after every batch with the number of traces changed so far. */
   readonly onProgress?: (changed: number) => void
-  /** Stops after the current batch when aborted. */
+  /** Aborting this signal stops the work after the current batch. */
   readonly signal?: AbortSignal
 }
 
 /**
  * Applies a plan in batches. Finished batches stay committed, so a new plan after an interruption covers the rest. The
  * result may differ from the plan because of concurrent writes. In the result, `matched` is never less than `changed`:
- * selected traces up to `upToSeq` are counted as their batch is processed, and later traces at the end.
+ * selected traces up to `upToSeq` are counted when their batch is processed, and later traces at the end.
  */
 export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: BackfillOptions = {}) {
   const { projectId, selection, relabelling, upToSeq } = plan
@@ -99,8 +102,8 @@ export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: Backf
 }
 
 /**
- * Rejects a key that is neither one of the project's keys nor recorded in the project's traces. Imported traces may
- * refer to keys of other databases.
+ * Throws unless the key belongs to the project or is recorded in the project's traces. Imported traces may refer to
+ * keys of other databases.
  */
 async function requireKey(sql: Sql, projectId: number, project: string, keyId: string | undefined): Promise<void> {
   if (keyId === undefined || (await readKey(sql, keyId))?.projectId === projectId) return

@@ -10,7 +10,7 @@ import { type Pruned, type PruneOptions, pruneAll } from './pruning.ts'
 
 export interface ProjectDeletion extends SelectedTotals {
   readonly projectId: number
-  /** Number of unrevoked keys. */
+  /** Number of keys that are not revoked. */
   readonly keys: number
 }
 
@@ -21,8 +21,8 @@ export async function planProjectDeletion(sql: Sql, project: string): Promise<Pr
 }
 
 /**
- * Pause after the revocation, so that servers that missed the notice stop accepting the key (lib/access/auth.ts) and
- * requests made with the key finish.
+ * Pause after the revocation. During the pause, servers that missed the notice stop accepting the keys
+ * (lib/access/auth.ts), and requests made with the keys finish.
  */
 const SETTLE_MS = 10_000
 
@@ -39,7 +39,8 @@ export async function applyProjectDeletion(
   const audit = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
   await keyStore.setKeysRevoked(sql, projectId, audit)
   const revokedAt = performance.now()
-  // The project's own audit entry comes last. Until then, this entry records the deleted traces.
+  // The audit entry of the project's deletion is written last. Until then, this entry records the number of deleted
+  // traces.
   const detail = { slug: project, planned, traces: 0 }
   const pruning =
     planned === 0 ? undefined : await writeAudit(sql, { by: null, action: 'trace.prune', projectId, detail })

@@ -28,7 +28,7 @@ export interface Pruned {
 
 export interface PruneOptions {
   readonly onProgress?: (pruned: Pruned) => void
-  /** Stops after the current batch when aborted. */
+  /** Aborting this signal stops the work after the current batch. */
   readonly signal?: AbortSignal
 }
 
@@ -36,7 +36,7 @@ export interface PruneOptions {
 const BATCH = { traces: 1000, spans: 10_000 }
 /** Maximum number of attempts at a batch whose traces are being changed. */
 const BATCH_PASSES = 5
-/** A row's size on disk without its texts, including its index entries. */
+/** Approximate size of a row on disk in bytes, including index entries but without strings. */
 const TRACE_BYTES = 800
 const SPAN_BYTES = 200
 
@@ -53,9 +53,9 @@ export async function planPruning(sql: Sql, request: PruneRequest): Promise<Prun
 }
 
 /**
- * Deletes the planned traces, and any that have matched since, in batches. Finished batches stay committed with exact
- * totals, so running the command again after an interruption deletes the rest. The audit entry records the number of
- * planned traces and, after each batch, the number of deleted traces.
+ * Deletes all matching traces in batches, including traces that matched only after the plan was made. Finished batches
+ * stay committed with exact totals, so running the command again after an interruption deletes the rest. The audit
+ * entry records the number of planned traces and, after each batch, the number of deleted traces.
  */
 export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOptions = {}): Promise<Pruned> {
   const { projectId, selection, traces: planned } = plan
@@ -68,8 +68,7 @@ export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOpti
 const NOTHING: Pruned = { traces: 0, spans: 0, storedBytes: 0, kept: 0 }
 
 /**
- * Deletes matching traces without a plan. The audit entry `auditId` records the number of deleted traces, to which
- * `before` is added.
+ * Deletes matching traces without a plan. The audit entry `auditId` records the number of deleted traces plus `before`.
  */
 export async function pruneAll(
   sql: Sql,

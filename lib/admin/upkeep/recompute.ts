@@ -1,4 +1,4 @@
-/** Implements `spoor price recompute`, which computes stored costs again by the prices of now. */
+/** Implements `spoor price recompute`, which recomputes stored costs at current prices. */
 import type { Sql } from 'postgres'
 import { AdminError } from '../../admin-error.ts'
 import { amendAudit, writeAudit } from '../../store/audit.ts'
@@ -20,38 +20,41 @@ import { retried } from '../retried.ts'
 
 export interface RecomputeRequest extends StartedBetween {
   readonly project: string
-  /** Whether to write the costs. Otherwise, they are only computed. */
+  /** Whether to store the new costs. If false, the costs are computed but not stored. */
   readonly apply: boolean
 }
 
 export interface Recomputed {
-  /** Number of traces of OpenTelemetry that were looked at. */
+  /** Number of OpenTelemetry traces checked. */
   readonly checked: number
   /** Numbers of traces and spans whose cost changes. */
   readonly traces: number
   readonly spans: number
-  /** Total cost of the changing traces, in US dollars. */
+  /** Total cost, in US dollars, of the traces whose cost changes: before and after the change. */
   readonly before: number
   readonly after: number
 }
 
 export interface RecomputeOptions {
   readonly onProgress?: (so: Recomputed) => void
-  /** Stops after the current batch when aborted. */
+  /** Aborting this signal stops the work after the current batch. */
   readonly signal?: AbortSignal
 }
 
-/** Bounds of a batch. A batch is one transaction, during which its traces can be read but not changed. */
+/**
+ * Maximum number of traces and of spans in a batch. A batch is one transaction, during which its traces can be read but
+ * not changed.
+ */
 const BATCH_TRACES = 500
 const BATCH_SPANS = 20_000
-/** Attempts at traces that receive spans meanwhile. */
+/** Maximum number of attempts at traces that receive spans during an attempt. */
 const ATTEMPTS = 5
 
 interface Change extends TraceRepricing {
   readonly before: number | null
 }
 
-/** Finished batches stay committed. The same request after an interruption finds what is left to do. */
+/** Finished batches stay committed. After an interruption, the same request changes the remaining traces. */
 export async function recomputeCosts(
   sql: Sql,
   { project, apply, ...selection }: RecomputeRequest,
@@ -96,7 +99,7 @@ export async function recomputeCosts(
   }
 }
 
-/** Divides traces into batches of at most BATCH_SPANS spans, or one trace. */
+/** Divides traces into batches of at most BATCH_SPANS spans. A larger trace has its own batch. */
 function inBatches(traces: readonly GatheredTrace[]): GatheredTrace[][] {
   const batches: GatheredTrace[][] = []
   let spans = Number.POSITIVE_INFINITY
@@ -119,7 +122,8 @@ async function computeChanges(
 ): Promise<Change[]> {
   const looks = traces.map(({ traceId }) => ({ projectId, traceId, spanIds: [], detail: 'export' as const }))
   const states = await readTraceStates(sql, looks)
-  // Read after the states: a trace that has changed in between no longer has its state's version.
+  // The calls are read after the states. A trace that has changed in between is skipped, because its current version is
+  // no longer the version in its state.
   const seqs = states.flatMap(state => (state === undefined ? [] : [state.seq]))
   const calls = await readUnstatedCalls(sql, projectId, seqs)
   return states.flatMap(state => {

@@ -8,7 +8,7 @@ import { retried } from '../retried.ts'
 
 export interface Recount {
   readonly project: string
-  /** Sums over the rows of the project's traces and spans. */
+  /** Totals computed from the rows of the project's traces and spans. */
   readonly rows: Totals
   /** The counters before any repair. */
   readonly counters: Totals
@@ -24,12 +24,13 @@ export interface Recount {
 
 /** Maximum number of wrong traces that the report names. */
 const NAMED = 10
-/** Maximum number of times that traces are checked if they change before they can be repaired. */
+/** Maximum number of checks of a trace that keeps changing before it can be repaired. */
 const LOOKS = 5
 
 /**
- * Compares a project's totals, its sums over time, and its traces' span counts with the rows. With `apply`, repairs
- * wrong values and counts any uncounted days from before migration 6. Writers may continue in the meantime.
+ * Compares a project's totals, its sums over time, and its traces' span counts with the stored rows. With `apply`,
+ * repairs wrong values and counts any uncounted days from before migration 6. Other writes may continue during the
+ * recount.
  */
 export async function recountProject(sql: Sql, project: string, apply: boolean): Promise<Recount> {
   const projectId = await requireProject(sql, project)

@@ -1,14 +1,16 @@
 /**
- * Reserves memory for a body from before the body is read until its request is answered, and monitors the body's
- * arrival.
+ * Reserves memory for a body before the body is read, keeps the memory until the request is answered, and monitors the
+ * body's arrival.
  *
  * The announced length is reserved first, so that a body for which no memory is available is rejected before it is
  * read. If a body arrives too slowly, only its received bytes stay reserved; otherwise a hundred clients that announce
- * long bodies and send nothing would shut out all others. A body that arrives fast enough keeps its full reservation;
- * otherwise half-read bodies would be rejected while the network is congested, and their retries would fare no better.
+ * long bodies and send nothing would shut out all other clients. A body that arrives fast enough keeps its full
+ * reservation; otherwise half-read bodies would be rejected while the network is congested, and retries would be
+ * rejected too.
  *
- * A slow body may continue while it delays no other request. It is rejected if another body waits for its large-body
- * slot, or if it has been slow for too long. Pauses in which the server does not read the body do not count.
+ * A slow body may continue while it delays no other request. A slow body is rejected if another body waits for its
+ * large-body slot, or if its total slow time exceeds a limit. Pauses in which the server does not read the body do not
+ * count as slow.
  */
 import { Refusal } from '../../errors.ts'
 import type { Admission, Room } from '../../limits/admission.ts'
@@ -24,7 +26,7 @@ export interface Expected {
   readonly length: number | undefined
   /** The body's project. */
   readonly party: number | undefined
-  /** The body's slot, used if the body is large. */
+  /** The slot that a large body takes. */
   readonly place: Place
 }
 
@@ -64,12 +66,15 @@ export class BodyReservation {
     this.#clock = setInterval(() => this.#look(), bounds.periodMs).unref()
   }
 
-  /** Sets a callback for a body that is rejected while arriving. */
+  /** Sets a callback to run if the body is rejected while arriving. */
   onGiveUp(giveUp: (refusal: Refusal) => void): void {
     this.#giveUp = giveUp
   }
 
-  /** Records the number of bytes received or decoded. Throws `quota_exhausted` if no memory is available for them. */
+  /**
+   * Records the number of bytes received or decoded. Throws `quota_exhausted` if no memory is available for these
+   * bytes.
+   */
   grow(bytes: number): void {
     this.#received = bytes
     const wanted = reserved(bytes)

@@ -37,7 +37,7 @@ const DECODERS: Readonly<Record<ContentCoding, Decoder>> = {
 }
 const isZlib = (bytes: Uint8Array): boolean => (bytes[0] ?? 0) % 16 === 8
 
-/** Decoders for large bodies. Their output is read in chunks. */
+/** Decoders for large bodies. The decoders' output is read in chunks. */
 const CHUNKED_DECODERS = {
   gzip: (_: Uint8Array, options: ZlibOptions) => createGunzip(options),
   deflate: (bytes: Uint8Array, options: ZlibOptions) => (isZlib(bytes) ? createInflate : createInflateRaw)(options),
@@ -70,12 +70,13 @@ export function contentLength(headers: IncomingHttpHeaders, limit = MAX_BODY_BYT
   return length
 }
 
-/** The part of a body's reservation that monitors its arrival. */
+/** The methods of a BodyReservation that monitor a body's arrival. */
 export type Arrival = Pick<BodyReservation, 'onGiveUp' | 'grow' | 'pause' | 'resume' | 'settle'>
 
 /**
  * Reads and decodes the whole body. Throws `payload_too_large` as soon as the received or decoded bytes exceed the
- * limit, `quota_exhausted` if memory is exhausted, `invalid_json` if decoding fails, LateBody, and ClientGone.
+ * limit, `quota_exhausted` if memory is exhausted, `invalid_json` if decoding fails, LateBody if the body arrives too
+ * slowly, and ClientGone if the client disconnects.
  */
 export async function receiveBody(
   request: IncomingMessage,
@@ -96,7 +97,7 @@ export interface BodyBounds {
   readonly limit?: number | undefined
   /** Announced length before decoding; undefined if the body is chunked. */
   readonly length?: number | undefined
-  /** Slot and memory that the body uses if it is large. */
+  /** Slot and memory that a large body uses. */
   readonly large: Place
   readonly memory: MemoryLease
   /** The body's project. Projects take turns decoding bodies. */
@@ -104,7 +105,8 @@ export interface BodyBounds {
 }
 
 /**
- * Decodes a body when its project's turn comes. If the body proves to be large, waits for a slot and decodes it again.
+ * Decodes a body when its project's turn comes. If the body proves to be large, waits for a slot and decodes the body
+ * again.
  */
 async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: BodyBounds): Promise<Buffer> {
   const { limit = MAX_BODY_BYTES, large, memory, party } = bounds
@@ -180,16 +182,16 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
 }
 
 /**
- * Minimum size of a chunk that keeps its own Buffer. Smaller chunks are copied into a shared buffer, because a one-byte
- * Buffer takes a hundred times its size.
+ * Minimum size of a chunk that keeps its own Buffer. Smaller chunks are copied into a shared buffer, because a Buffer
+ * for a single byte takes about a hundred bytes.
  */
 const SMALL_CHUNK = 1024
 const TAIL_BYTES = 16_384
 
-/** Received bytes of a body, in few pieces even if the chunks are small. */
+/** Collects the received bytes of a body in few pieces, even if the chunks are small. */
 class Chunks {
   readonly #pieces: Buffer[] = []
-  /** Buffer for small chunks. It is filled up to `#end`; bytes from `#start` on are not yet part of a piece. */
+  /** Buffer for small chunks. The buffer is filled up to `#end`; bytes from `#start` on are not yet part of a piece. */
   #tail = Buffer.alloc(0)
   #end = 0
   #start = 0
@@ -239,7 +241,7 @@ async function decode(bytes: Buffer, encoding: ContentCoding, limit: number): Pr
   }
 }
 
-/** Decodes the bytes into existing memory. Returns undefined if the result exceeds the limit. */
+/** Decodes the bytes into memory that is already allocated. Returns undefined if the result exceeds the limit. */
 async function decodeLarge(bytes: Buffer, encoding: ContentCoding, limit: number, decoded: LargeBytes) {
   const decoder = CHUNKED_DECODERS[encoding](bytes, { chunkSize: CHUNK_BYTES })
   decoder.end(bytes)

@@ -1,7 +1,7 @@
 /**
  * Memory for large bodies. An arriving body is written directly to memory that a worker thread reads without copying.
  *
- * V8 does not count memory shared between threads, so it frees that memory late (lib/rows/thread-bytes.ts). Released
+ * V8 does not count memory shared between threads, so V8 frees such memory late (lib/rows/thread-bytes.ts). Released
  * memory is therefore reused until V8 frees it.
  */
 import { Places } from '../../limits/places.ts'
@@ -36,7 +36,7 @@ export class LargeMemory {
   }
 }
 
-/** Memory that a request holds until it is answered. */
+/** Memory that a request holds until the request is answered. */
 export class MemoryLease {
   readonly #memory: LargeMemory
   #taken: SharedArrayBuffer[] = []
@@ -52,7 +52,7 @@ export class MemoryLease {
     return new LargeBytes(Buffer.from(buffer))
   }
 
-  /** Releases the memory. The request must no longer read or write it. */
+  /** Releases the memory. The request must no longer read or write the memory. */
   end(): void {
     for (const buffer of this.#taken) this.#memory.give(buffer)
     this.#taken = []
@@ -84,15 +84,19 @@ export class LargeBytes {
 }
 
 /**
- * Capacity for one body of the maximum size and some smaller ones, but not for two of the maximum size, because
- * preparing a body takes several times its size. A project may hold one body of any size, or several smaller ones.
+ * Capacity for one body of the maximum size and some smaller bodies, but not for two bodies of the maximum size,
+ * because preparing a body needs several times the memory of the body itself. A project may hold one body of any size,
+ * or several smaller bodies.
  */
 const ROOM = { room: MAX_EXPORT_BYTES + MAX_EXPORT_BYTES / 2, each: MAX_EXPORT_BYTES / 2 }
-/** Maximum number of a project's waiting large bodies. Meanwhile, a client can send only what the kernel buffers. */
+/**
+ * Maximum number of large bodies of one project that may wait. While a body waits, its client can send only as much as
+ * the kernel buffers.
+ */
 const LINE = 32
 
 /**
- * Limits the number of large bodies in memory, so that a few clients cannot take all memory for bodies. A body takes a
- * slot when its received bytes exceed LARGE_BODY_BYTES, and keeps the slot until its request is answered.
+ * Limits the number of large bodies in memory, so that a few clients cannot use up the memory for bodies. A body takes
+ * a slot when its received bytes exceed LARGE_BODY_BYTES, and keeps the slot until its request is answered.
  */
 export const largeBodies = (waitMs: number): Places => new Places({ ...ROOM, line: LINE, waitMs })

@@ -16,7 +16,10 @@ export function hintAtOtlp(url: string, baseUrl: string): string | undefined {
   return `OTLP is taken at ${endpoint}/v1/traces: set OTEL_EXPORTER_OTLP_ENDPOINT to ${endpoint}.`
 }
 
-/** Returns whether the body is protobuf. As on all routes, a body with any other Content-Type is read as JSON. */
+/**
+ * Returns whether the body is protobuf. As on all routes, a body with any Content-Type other than protobuf is read as
+ * JSON.
+ */
 export function isProtobuf(headers: IncomingHttpHeaders | NodeJS.Dict<string | string[]>): boolean {
   return /^application\/(x-)?protobuf\b/i.test(String(headers['content-type']))
 }

@@ -1,5 +1,6 @@
 /**
- * Encodes errors as protobuf `google.rpc.Status`, the body in OTLP over HTTP and the error detail in OTLP over gRPC.
+ * Encodes errors as protobuf `google.rpc.Status`, which is the response body in OTLP over HTTP and the error detail in
+ * OTLP over gRPC.
  */
 import protobuf from 'protobufjs'
 import { RETRY_AFTER_S, type Refusal, type RefusalCode } from '../../errors.ts'
@@ -18,7 +19,7 @@ const UNAUTHENTICATED = 16
 
 /**
  * gRPC code of each error. Exporters retry after codes such as RESOURCE_EXHAUSTED, OUT_OF_RANGE and UNAVAILABLE, so a
- * body that is too large must get a different code.
+ * body that is too large must be rejected with a different code.
  */
 const RPC_CODES: { readonly [code in RefusalCode]: number } = {
   invalid_json: INVALID_ARGUMENT,

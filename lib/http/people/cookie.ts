@@ -9,7 +9,7 @@ export interface CookieHome {
 
 interface CookieOptions {
   readonly use: 'session' | 'oidc' | 'device'
-  /** Path below BASE_URL's path to which browsers send the cookie. */
+  /** Path to which browsers send the cookie, relative to BASE_URL's path. */
   readonly path: string
   readonly maxAgeS: number
 }
@@ -33,7 +33,10 @@ export class Cookie {
     this.#attributes = `Path=${base}${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
   }
 
-  /** Returns the cookie's first value in a Cookie header, because the first value has the most specific path. */
+  /**
+   * Returns the cookie's value from a Cookie header. If there are several values, returns the first one, because its
+   * path is the most specific.
+   */
   read(header: string | undefined): string | undefined {
     for (const pair of (header ?? '').split(';')) {
       const end = pair.indexOf('=')
@@ -54,8 +57,8 @@ export class Cookie {
 }
 
 /**
- * Returns the session token's cookie, which lasts as long as an unused session. Its path is the dashboard's, so
- * browsers never send it to the API, which does not accept sessions.
+ * Returns the session token's cookie, which expires when an unused session would expire. The cookie's path is the
+ * dashboard's, so browsers never send the cookie to the API, which does not accept sessions.
  */
 export const sessionCookie = (home: CookieHome): Cookie =>
   new Cookie(home, { use: 'session', path: '/app', maxAgeS: 30 * 24 * 3600 })
@@ -72,8 +75,8 @@ const TOKEN = /^[\w-]{20,100}$/
 
 /**
  * The cookie of an OpenID Connect sign-in in progress. It holds the values that the provider must return, and the page
- * to open afterwards. It belongs to one browser, lasts ten minutes, is used once, and is sent only to the sign-in
- * routes.
+ * to open afterwards. The cookie belongs to one browser, lasts ten minutes, is used once, and is sent only to the
+ * sign-in routes.
  */
 export class AttemptCookie {
   readonly #cookie: Cookie
@@ -102,14 +105,14 @@ export class AttemptCookie {
   }
 }
 
-/** Browsers do not keep cookies for much longer. */
+/** Browsers limit the lifetime of cookies to little more than this. */
 const MAX_AGE_S = 365 * 24 * 3600
 const VALUE = /^([\w-]{22})\.([\w-]{43})$/
 
 /**
  * Marks a browser in which a person has signed in with a password. The cookie grants no access; it only lets the server
  * count the person's attempts in this browser separately from strangers' attempts (lib/people/attempts.ts). The server
- * stores nothing about it. An HMAC binds it to the user, so nobody can forge it without having signed in.
+ * does not store the cookie. An HMAC binds the cookie to the user, so nobody can forge the cookie.
  */
 export class DeviceCookie {
   readonly #cookie: Cookie

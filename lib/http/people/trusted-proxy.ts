@@ -1,6 +1,7 @@
 /**
- * Trusts a proxy that signs people in and names them in a header. The header is trusted only if the connection comes
- * from one of the proxy's addresses. Otherwise the header proves nothing, because any client can send it.
+ * Trusts a proxy that signs people in and names the signed-in person in a header. The header is trusted only if the
+ * connection comes from one of the proxy's addresses. Otherwise the header proves nothing, because any client can send
+ * such a header.
  */
 import type { AuthProxy } from '../../config.ts'
 import { isWithin, readNetworks } from '../../network-list.ts'

@@ -1,9 +1,11 @@
-/** Rejects ambiguous request heads. Node's parser accepts them, but a proxy may have read them differently. */
+/**
+ * Rejects ambiguous request heads. Node's parser accepts such heads, but a proxy may have interpreted them differently.
+ */
 import type { IncomingMessage } from 'node:http'
 
 /** Maximum number of headers that node reads by default. Node would silently drop further headers. */
 const MAX_HEADERS = 2000
-/** Headers that node joins or drops by its own rules if they are repeated. */
+/** Headers whose repetitions node joins or drops by its own rules. */
 const SINGLE = ['host', 'authorization'] as const
 
 export interface HeadFault {
@@ -11,7 +13,7 @@ export interface HeadFault {
   readonly message: string
 }
 
-/** Returns the reason to reject a request regardless of its target, or undefined if its head is valid. */
+/** Returns the reason to reject a request because of its head, whatever its target; undefined if the head is valid. */
 export function findHeadFault(request: Pick<IncomingMessage, 'rawHeaders' | 'headers' | 'httpVersion'>) {
   const { rawHeaders, headers, httpVersion } = request
   if (rawHeaders.length > 2 * MAX_HEADERS) {

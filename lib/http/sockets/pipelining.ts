@@ -1,6 +1,6 @@
 /**
  * Orders pipelined requests. A request is served only after the previous response is fully sent, so each connection has
- * only one query and one response at a time, and changes are made in the order sent.
+ * only one query and one response in flight at a time, and changes are made in the order in which the client sent them.
  */
 import type { Socket } from 'node:net'
 import type { Exchange } from '../exchange.ts'
@@ -23,7 +23,10 @@ export class Pipelining {
     this.#unsent = unsent
   }
 
-  /** Calls `start` after the connection's earlier requests are answered, or never if the connection closes first. */
+  /**
+   * Calls the `start` callback after the connection's earlier requests are answered. If the connection closes first,
+   * `start` is never called.
+   */
   enter(exchange: Exchange, start: () => void): void {
     const { socket } = exchange.request
     const before = this.#newest.get(socket)
@@ -46,7 +49,7 @@ export class Pipelining {
     return this.#newest.get(socket)
   }
 
-  /** Calls `then` after all requests of the connection are answered. */
+  /** Calls the `then` callback after all requests on the connection are answered. */
   afterAll(socket: Socket, then: () => void): void {
     const newest = this.#newest.get(socket)
     if (newest === undefined || newest.response.closed) then()

@@ -1,24 +1,30 @@
 /**
- * Limits the memory used by clients that do not read their responses: responses that exceed the kernel's buffers, and
- * requests queued behind them (lib/http/sockets/pipelining.ts). A connection whose client reads no data for a while is
- * closed. If the total is too large, connections of the party (project) with the most waiting bytes are closed, longest
- * idle first.
+ * Limits the memory used for clients that do not read their responses. This memory holds responses that exceed the
+ * kernel's buffers, and requests queued behind such responses (lib/http/sockets/pipelining.ts). A connection whose
+ * client reads no data for a while is closed. If the total is too large, connections of the party (project) with the
+ * most waiting bytes are closed, longest idle first.
  */
 import type { Socket } from 'node:net'
 
 export interface Bounds {
-  /** Maximum waiting bytes on all connections together. */
+  /** Maximum number of waiting bytes on all connections together. */
   readonly bytes: number
-  /** Maximum bytes of waiting requests on one connection. */
+  /** Maximum number of bytes of waiting requests on one connection. */
   readonly aheadBytes: number
   /** Maximum time without progress before a connection is closed. */
   readonly idleMs: number
 }
 
 const BOUNDS: Bounds = { bytes: 128 * 1024 * 1024, aheadBytes: 16 * 1024 * 1024, idleMs: 20_000 }
-/** Number of checks per idleMs. Checks are counted rather than time, because the process may have been suspended. */
+/**
+ * Number of checks per `idleMs`. Idle time is measured in checks, because the clock also advances while the process is
+ * suspended.
+ */
 const LOOKS = 20
-/** A response counts as stalled after this number of checks. A closing server does not wait for stalled responses. */
+/**
+ * A response counts as stalled after this number of checks without progress. A closing server does not wait for stalled
+ * responses.
+ */
 const STILL_LOOKS = 3
 
 /** Subset of node's http.ServerResponse. */
@@ -30,7 +36,7 @@ interface Answer {
   on(event: 'drain' | 'close', listener: () => void): unknown
 }
 
-/** Unsent responses and waiting requests of one connection. `bytes` counts both. */
+/** Unsent responses and waiting requests of one connection. `bytes` is the total size of both. */
 interface Waiting {
   /** Number of responses that are not fully sent. */
   answers: number
@@ -49,7 +55,7 @@ export class UnsentAnswers {
   readonly #waiting = new Map<Socket, Waiting>()
   /** Connections with a close listener. */
   readonly #known = new WeakSet<Socket>()
-  /** Waiting bytes by party; never zero. */
+  /** Number of waiting bytes by party. Parties without waiting bytes have no entry. */
   readonly #parties = new Map<number | undefined, number>()
   #bytes = 0
   #looks = 0
@@ -88,7 +94,9 @@ export class UnsentAnswers {
     this.#makeRoom(socket)
   }
 
-  /** Adds the memory of a request that waits for earlier responses. A negative number subtracts the memory again. */
+  /**
+   * Adds the memory of a request that waits for earlier responses. A negative `bytes` subtracts memory added earlier.
+   */
   countAhead(socket: Socket, bytes: number): void {
     if (socket.destroyed) return
     const waiting = this.#waiting.get(socket) ?? this.#move(socket)
@@ -149,7 +157,7 @@ export class UnsentAnswers {
     }
   }
 
-  /** Closes connections until the total is within its bound. The newest response may be sent however large it is. */
+  /** Closes connections until the total is within its limit. The newest response may be sent regardless of its size. */
   #makeRoom(newest: Socket): void {
     while (this.#bytes > this.#bounds.bytes) {
       const [greediest] = [...this.#parties].reduce((most, each) => (each[1] > most[1] ? each : most))
@@ -159,7 +167,7 @@ export class UnsentAnswers {
     }
   }
 
-  /** Returns the longest idle connection of this party, or of any party, except `newest`. */
+  /** Returns the longest-idle connection of this party, or of any party if `isAny` is set. Never returns `newest`. */
   #firstOf(party: number | undefined, newest: Socket, isAny = false): Socket | undefined {
     for (const [socket, waiting] of this.#waiting) {
       if (socket !== newest && (isAny || waiting.party === party)) return socket

@@ -19,7 +19,7 @@ export interface SaidClaims {
 /** Rules that decide who may sign in, and with which role. */
 export type SignInAdmission = Pick<OidcConfig, 'domains' | 'roles' | 'trustEmail'>
 
-/** The reason for rejecting a person whom the provider has authenticated. */
+/** Reasons to reject a person whom the provider has authenticated. */
 export type Denial = 'no-email' | 'unverified' | 'domain'
 
 const MOST_NAME = 200
@@ -29,7 +29,8 @@ export const isSubject = (subject: string): boolean => /^[^\p{Cc}\p{Cs}]{1,255}$
 
 /**
  * Merges the claims of the ID token and the userinfo endpoint. The address and its verified flag come from the same
- * document, because a flag vouches only for its own address. A document with a flag takes precedence, then userinfo.
+ * document, because a flag vouches only for the address in its own document. A document that has a flag takes
+ * precedence. Otherwise, the userinfo document does.
  */
 export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
   const withEmail = [userinfo, token].filter(({ email }) => email !== undefined)
@@ -40,7 +41,7 @@ export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
 export function personOf(claims: Claims, { domains, roles, trustEmail }: SignInAdmission): Person | Denial {
   const email = typeof claims.email === 'string' ? readEmail(claims.email) : undefined
   if (email === undefined) return 'no-email'
-  // Some providers never send the flag. If present, any value other than true is rejected.
+  // Some providers never send the flag. If the flag is present, any value other than true leads to rejection.
   const isVerified = claims.email_verified === true
   if (!isVerified && claims.email_verified !== undefined) return 'unverified'
   const domain = email.slice(email.lastIndexOf('@') + 1)
@@ -54,7 +55,7 @@ export function personOf(claims: Claims, { domains, roles, trustEmail }: SignInA
   }
 }
 
-/** Returns the text on one line, storable in a text column and truncated to MOST_NAME characters. */
+/** Returns the string as one line that a text column can store, truncated to MOST_NAME characters. */
 function oneLine(text: string): string {
   const line = text.toWellFormed().replace(/\p{Cc}+/gu, ' ')
   return [...line.trim()].slice(0, MOST_NAME).join('')
@@ -75,8 +76,8 @@ function holds({ claim, value }: RoleRule, claims: Claims): boolean {
 }
 
 /**
- * Returns the claim with this exact name, dots included. If there is none, returns the nested claim, such as `roles` in
- * `realm_access` for `realm_access.roles`.
+ * Returns the claim with this exact name, dots included. If there is no such claim, returns the nested claim, such as
+ * `roles` in `realm_access` for `realm_access.roles`.
  */
 function claimAt(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]

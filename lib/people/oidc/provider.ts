@@ -9,7 +9,7 @@ import type { Logger } from '../../log.ts'
 import { FRESH_SIGN_IN_S } from '../fresh.ts'
 import { type Claims, isSubject, joinClaims, type SaidClaims } from './claims.ts'
 
-/** Values that the sign-in must return. The browser keeps them in the meantime. */
+/** Values that the provider must return at the end of the sign-in. The browser keeps these values in the meantime. */
 export interface SignInAttempt {
   readonly state: string
   readonly nonce: string
@@ -17,7 +17,7 @@ export interface SignInAttempt {
 }
 
 /**
- * Reason why a sign-in failed. `away`: the provider sends no response, or an invalid one. `denied`: the provider
+ * Reason why a sign-in failed. `away`: the provider sends no response, or an invalid response. `denied`: the provider
  * refuses, for example because the person cancelled. `invalid`: the response belongs to another sign-in or was already
  * used.
  */
@@ -37,7 +37,7 @@ const TIMEOUT_S = 10
 /** Maximum difference between the provider's clock and the server's. */
 const CLOCK_TOLERANCE_S = 30
 const KNOWN_FOR_MS = 3_600_000
-/** Maximum number of concurrent provider requests, which anonymous visitors can trigger. */
+/** Maximum number of concurrent requests to the provider. Anonymous visitors can trigger such requests. */
 const MOST_AT_ONCE = 20
 
 type Library = typeof import('openid-client')
@@ -63,8 +63,8 @@ export class Provider {
   }
 
   /**
-   * Returns the provider's sign-in URL and the values that the sign-in must return. With `fresh`, requests new proof of
-   * identity even if the provider remembers the person. Throws an OidcError.
+   * Returns the provider's sign-in URL and the values that the sign-in must return. If `fresh` is set, requests new
+   * proof of identity even if the provider remembers the person. Throws an OidcError.
    */
   async startAttempt(fresh: boolean): Promise<{ readonly address: string; readonly attempt: SignInAttempt }> {
     return this.#ask(async library => {
@@ -101,7 +101,7 @@ export class Provider {
       }
       if (!isSubject(token.sub))
         throw new OidcError('invalid', new Error('the subject of the ID token cannot be stored'))
-      // Many providers return more claims from this endpoint than in the token.
+      // Many providers return more claims from the userinfo endpoint than in the token.
       const hasUserinfo = configuration.serverMetadata().userinfo_endpoint !== undefined
       const userinfo = hasUserinfo
         ? await library.fetchUserInfo(configuration, tokens.access_token, token.sub)
@@ -142,25 +142,25 @@ export class Provider {
     const found = await library.discovery(issuer, clientId, undefined, library.None(), { execute, timeout: TIMEOUT_S })
     const server = found.serverMetadata()
     const ways = server.token_endpoint_auth_methods_supported
-    // The standard's default for a provider that lists no methods.
+    // The standard's default method, for a provider that lists no methods.
     const isBasic = ways === undefined || ways.includes('client_secret_basic')
     const authentication = isBasic ? library.ClientSecretBasic(clientSecret) : library.ClientSecretPost(clientSecret)
     const client = { [library.clockTolerance]: CLOCK_TOLERANCE_S }
     const configuration = new library.Configuration(server, clientId, client, authentication)
     configuration.timeout = TIMEOUT_S
     if (isInsecure) library.allowInsecureRequests(configuration)
-    // Without this, the library relies only on the connection to the token endpoint.
+    // Without this setting, the library relies on the secure connection to the token endpoint alone.
     library.enableNonRepudiationChecks(configuration)
     this.#known = { configuration, until: Date.now() + KNOWN_FOR_MS }
     return configuration
   }
 }
 
-/** Returns the seconds since 1970; undefined if invalid or beyond the year 9999. */
+/** Returns a time in seconds since 1970; undefined if the value is invalid or beyond the year 9999. */
 const readTime = (said: unknown): number | undefined =>
   typeof said === 'number' && said >= 0 && said < 253_402_300_800 ? said : undefined
 
-/** Codes for responses that no conforming provider sends; `OAUTH_TIMEOUT` means that a response was late. */
+/** Codes of errors for responses that no conforming provider sends; `OAUTH_TIMEOUT` means that a response was late. */
 const AWAY = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_PARSE_ERROR']
 
 function failureOf(error: unknown): ProviderFailure {
@@ -172,7 +172,7 @@ function failureOf(error: unknown): ProviderFailure {
   return isAway ? 'away' : 'invalid'
 }
 
-/** Maximum length of a logged reason, parts of which a stranger may have written into a URL. */
+/** Maximum length of a logged reason. A reason may come from a URL, so strangers can write parts of a reason. */
 const MOST_REASON = 300
 
 /** Describes an error for the log, without tokens or personal data. */
