@@ -139,13 +139,11 @@ export interface PreparedEnd {
   readonly output: string | null | undefined
   readonly usage: UsageFields | undefined
   readonly costUsd: number | undefined
-  /** An object as JSON text. */
   readonly metadata: string | undefined
   readonly tags: readonly string[]
   readonly spans: readonly PreparedSpan[]
   /** SHA-256 of the canonical end body, including spans. */
   readonly hash: string
-  /** `hash` with numbers in the former form. Undefined if both forms are the same. */
   readonly formerHash?: string | undefined
 }
 
