@@ -32,7 +32,7 @@ export async function runCommandLine(
   args: readonly string[],
   { env, stdout, stderr }: Surroundings
 ): Promise<number> {
-  // Names, labels and messages may contain hostile text, so all command output passes through this function and
+  // Names, labels and messages may contain hostile text, so all command output passes through this function or
   // Progress.
   const write = (text: string) => stdout.write(`${visibleLines(text)}\n`)
   const progress = new Progress(stderr)

@@ -21,8 +21,8 @@ export interface Config {
   readonly baseUrl: string | undefined
   readonly keyPrefix: string
   /**
-   * If undefined, a deployment with an embedded database generates a secret in dataDir, and any other deployment is not
-   * configured.
+   * If undefined, a deployment with an embedded database generates a secret in dataDir, and any other deployment counts
+   * as not configured.
    */
   readonly keyDigestSecret: string | undefined
   /** Undefined if trial mode is off. */
@@ -32,7 +32,7 @@ export interface Config {
   readonly idleCompleteMs: number | undefined
   /** Maximum number of spans in an OpenTelemetry trace. */
   readonly maxSpans: number
-  /** Whether to compute the cost of OpenTelemetry calls that state none, from the prices of their models. */
+  /** Whether to compute the cost of OpenTelemetry calls without a stated cost from model prices. */
   readonly computesCosts: boolean
   /** Size of an OpenTelemetry trace, in bytes, beyond which the strings of further spans are cut. */
   readonly maxTraceBytes: number

@@ -91,8 +91,8 @@ function render(body: unknown): [type: string | undefined, bytes: Body] {
 }
 
 /**
- * Minimum pace, in bytes per second, at which a client must receive a streamed response, and the initial time in which
- * no pace is required. A stream holds a database connection, so the time that a client may take must be limited.
+ * Minimum pace, in bytes per second, at which a client must receive a streamed response, and the initial time during
+ * which no pace is required. A stream holds a database connection, so the time that a client may take must be limited.
  */
 const PACE = { bytesPerS: 64 * 1024, graceMs: 30_000 }
 

@@ -155,7 +155,7 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Descriptions of success replies' headers, by name, except the headers of every response. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Error codes of this route, in addition to the codes of every route (401, 403, 404 of a path id, 500). */
+  /** Error codes of this route, in addition to the codes of every route (401, 403, 404 for a path id, 500). */
   readonly errors?: readonly ErrorCode[]
   handler(request: RequestOf<Static<Q>>): Promise<Reply> | Reply
 }

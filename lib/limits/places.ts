@@ -83,7 +83,7 @@ export class Places {
     }
   }
 
-  /** Returns whether any waiting work could enter if work of this party and weight left. */
+  /** Returns whether any waiting work could enter if this party's work of the given weight left. */
   wants(party: unknown, weight: number): boolean {
     for (const waiting of this.#waiting) {
       if (this.#mayHold(waiting, waiting.party === party ? weight : 0)) return true

@@ -50,7 +50,7 @@ const INSTRUCTIONS =
 
 /**
  * A validator that all servers share, because each server would otherwise create its own validator, which is slow. The
- * validator is never used, because it only checks responses to requests from server to client.
+ * validator is never used, because it only checks a client's responses to a server's requests.
  */
 const validator = new AjvJsonSchemaValidator()
 

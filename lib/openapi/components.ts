@@ -71,8 +71,8 @@ export class Components {
 }
 
 /**
- * Returns the same rules in the form that client generators understand best: an enumeration has type string, and a
- * nullable plain type lists both types.
+ * Returns the same rules in the form that client generators understand best: an enumeration has the type `string`, and
+ * a nullable plain type lists both types.
  */
 function withTypes(schema: SchemaJson): SchemaJson {
   const { anyOf, ...rest } = schema

@@ -34,7 +34,7 @@ export interface PruneOptions {
 
 /** A batch takes a few tenths of a second, during which its traces can be read but not changed. */
 const BATCH = { traces: 1000, spans: 10_000 }
-/** Maximum number of attempts at a batch whose traces are being changed. */
+/** Maximum number of attempts to delete a batch whose traces keep changing. */
 const BATCH_PASSES = 5
 /** Approximate size of a row on disk in bytes, including index entries but without strings. */
 const TRACE_BYTES = 800

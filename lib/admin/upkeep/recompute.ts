@@ -30,7 +30,7 @@ export interface Recomputed {
   /** Numbers of traces and spans whose cost changes. */
   readonly traces: number
   readonly spans: number
-  /** Total cost, in US dollars, of the traces whose cost changes: before and after the change. */
+  /** Total cost, before and after the change, of the traces whose cost changes, in US dollars. */
   readonly before: number
   readonly after: number
 }
@@ -47,7 +47,7 @@ export interface RecomputeOptions {
  */
 const BATCH_TRACES = 500
 const BATCH_SPANS = 20_000
-/** Maximum number of attempts at traces that receive spans during an attempt. */
+/** Maximum number of attempts to update traces that receive spans during an attempt. */
 const ATTEMPTS = 5
 
 interface Change extends TraceRepricing {
