@@ -1,9 +1,8 @@
 /**
- * A LangGraph agent. OpenInference records the agent's nodes and models and sends them
- * through OpenTelemetry's exporter. The client's steps and scores join that trace. The
- * exporter and the client must send to the same project, set by
- * OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS, and by SPOOR_URL and
- * SPOOR_API_KEY.
+ * A LangGraph agent. OpenInference records the agent's nodes and models and sends
+ * them through OpenTelemetry's exporter. The client's steps and scores join that trace.
+ * Both must send to one project: OTEL_EXPORTER_OTLP_ENDPOINT and
+ * OTEL_EXPORTER_OTLP_HEADERS, SPOOR_URL and SPOOR_API_KEY.
  */
 import { LangChainInstrumentation } from '@arizeai/openinference-instrumentation-langchain'
 import * as callbackManager from '@langchain/core/callbacks/manager'
