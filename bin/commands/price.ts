@@ -10,35 +10,35 @@ import { count, counted, relativeTime } from '../terminal/words.ts'
 const PROJECT = {
   type: 'string',
   value: 'SLUG',
-  about: 'for this project only; for all projects if not given'
+  about: 'the project that the price applies to; all projects by default'
 } as const
 
 export const set = command({
-  summary: 'Set what a model costs, in US dollars per million tokens',
+  summary: 'Set a model’s prices, in US dollars per million tokens',
   parameters: ['MODEL'],
   flags: {
-    input: { type: 'string', value: 'USD', required: true, about: 'a million input tokens' },
-    output: { type: 'string', value: 'USD', required: true, about: 'a million output tokens' },
+    input: { type: 'string', value: 'USD', required: true, about: 'price of a million input tokens' },
+    output: { type: 'string', value: 'USD', required: true, about: 'price of a million output tokens' },
     'cache-read': {
       type: 'string',
       value: 'USD',
-      about: 'a million input tokens read from a cache; as input if not given'
+      about: 'price of a million input tokens read from a cache; --input by default'
     },
     'cache-write': {
       type: 'string',
       value: 'USD',
-      about: 'a million input tokens written to a cache; as input if not given'
+      about: 'price of a million input tokens written to a cache; --input by default'
     },
     from: {
       type: 'string',
       value: 'TIME',
-      about: 'for calls that start at this time or later; for all if not given'
+      about: 'apply the price to calls that start at this time or later; to all calls by default'
     },
     project: PROJECT
   },
   details: [
-    'MODEL is the name that spans have. The price counts for calls of OpenTelemetry that state tokens and no cost,',
-    'from now on, and wins over the bundled prices. `spoor price recompute` applies it to stored calls.'
+    'MODEL is the name in the spans. The price applies to new OpenTelemetry calls that state tokens but no cost, and',
+    'takes precedence over the bundled prices. `spoor price recompute` applies it to stored calls.'
   ].join('\n'),
   examples: [
     'price set llama3.1:8b --input 0 --output 0',
@@ -60,8 +60,8 @@ export const set = command({
 })
 
 export const listing = command({
-  summary: 'List your prices, and models whose calls have none',
-  flags: { project: { type: 'string', value: 'SLUG', about: 'what counts in this project only' } },
+  summary: 'List your prices, and the models that have no price',
+  flags: { project: { type: 'string', value: 'SLUG', about: 'only prices and models of this project' } },
   examples: ['price list', 'price list --project default --json'],
   async run({ flags, env, print }) {
     const listed = await withDatabase(env, ({ sql }) => listPrices(sql, flags.project))
@@ -70,13 +70,13 @@ export const listing = command({
 })
 
 export const removal = command({
-  summary: 'Remove your prices of a model, so that the bundled ones count',
+  summary: 'Remove your prices for a model, so that the bundled prices apply',
   parameters: ['MODEL'],
   flags: {
-    from: { type: 'string', value: 'TIME', about: 'only the price from this time; all if not given' },
+    from: { type: 'string', value: 'TIME', about: 'remove only the price that starts at this time; all by default' },
     project: PROJECT
   },
-  details: 'Costs that were computed stay; `spoor price recompute` computes them again.',
+  details: 'Costs computed earlier do not change until you run `spoor price recompute`.',
   examples: ['price remove llama3.1:8b', 'price remove gpt-4o --from 2026-07-01T00:00:00Z --project default'],
   async run({ parameters, flags, env, print }) {
     const request = { model: parameters.MODEL, project: flags.project, from: parseMoment('from', flags.from) }
@@ -86,16 +86,16 @@ export const removal = command({
 })
 
 export const recompute = command({
-  summary: 'Compute the costs of stored traces again, by the prices of now',
+  summary: 'Recompute the costs of stored traces with current prices',
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to recompute' },
     ...TIME_FLAGS,
-    apply: { type: 'boolean', about: 'do it; without, it is only computed' }
+    apply: { type: 'boolean', about: 'store the new costs; without it, the command only reports them' }
   },
   details: [
-    'Of traces of OpenTelemetry, each call that states tokens and no cost gets the cost that it would get now. A stated',
-    'cost never changes. It works in small batches while the server goes on; what is done when it is interrupted stays',
-    'done, and the same command does the rest.'
+    'Each OpenTelemetry call that states tokens but no cost gets the cost that it would get today. Stated costs never',
+    'change. The command works in small batches beside a running server. If it is interrupted, finished batches stay, and',
+    'running it again does the rest.'
   ].join('\n'),
   examples: ['price recompute --project default', 'price recompute --project default --from 30d --apply'],
   async run({ flags, env, print, progress }) {
@@ -105,7 +105,7 @@ export const recompute = command({
       // Loaded here because --help does not need this module.
       const { recomputeCosts } = await import('../../lib/admin/upkeep/recompute.ts')
       const onProgress = ({ checked, traces }: Recomputed) =>
-        progress.show(() => `${counted(checked, 'trace')} looked at, ${count(traces)} to change`)
+        progress.show(() => `${counted(checked, 'trace')} checked, ${count(traces)} to change`)
       const result = await interruptible(signal => recomputeCosts(sql, request, { onProgress, signal }))
       progress.clear()
       print({ ...result, applied: apply }, describeRecomputed(result, apply))
@@ -114,11 +114,11 @@ export const recompute = command({
 })
 
 function describeRecomputed({ checked, traces, spans, before, after }: Recomputed, apply: boolean): string {
-  const looked = `${counted(checked, 'trace')} of OpenTelemetry looked at`
-  if (traces === 0) return `${looked}: their costs are those of the prices of now`
+  const looked = `${counted(checked, 'OpenTelemetry trace')} checked`
+  if (traces === 0) return `${looked}: all costs match current prices`
   const verb = apply ? 'changed' : 'to change'
   const sums = `$${before.toFixed(6)} before, $${after.toFixed(6)} after`
-  const advice = apply ? '' : '\nNothing has changed: give --apply to do it.'
+  const advice = apply ? '' : '\nNothing was changed: add --apply to store the new costs.'
   return `${looked}, ${count(traces)} ${verb}, with ${counted(spans, 'span')}: ${sums}${advice}`
 }
 
@@ -126,7 +126,7 @@ function parsePrice(flag: string, text: string | undefined): number | undefined 
   if (text === undefined) return undefined
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text)
   throw new UsageError(
-    `--${flag} must be US dollars for a million tokens, such as 2.50, but is ${JSON.stringify(text)}`
+    `--${flag} must be a price in US dollars per million tokens, such as 2.50, but is ${JSON.stringify(text)}`
   )
 }
 

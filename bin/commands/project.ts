@@ -118,8 +118,8 @@ export const update = command({
     search: { type: 'string', value: 'on|off', about: 'whether the dashboard searches the words of its traces' }
   },
   details: [
-    'With --search on, a server puts the words of what is recorded into an index, and by and by those of what was recorded',
-    'before. With --search off the index is dropped.'
+    'With --search on, the server indexes the words of new traces at once, and of older traces in the background.',
+    '--search off drops the index.'
   ].join('\n'),
   examples: [
     'project update default --name "Support bot" --slug support',

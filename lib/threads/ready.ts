@@ -18,7 +18,6 @@ import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from 
 import { type Priced, type PriceSources, priceCall } from '../trace/prices/computed-cost.ts'
 import type { OwnPrice } from '../trace/prices/own.ts'
 import { prepareRestore } from '../trace/restore.ts'
-import { bytesWhenCut } from '../trace/states/cut-texts.ts'
 import { type Append, type End, oversizeMessage } from '../trace/states/decide.ts'
 import { decideExport } from '../trace/states/decide-export.ts'
 import type { RestoredHead } from '../trace/states/decide-restore.ts'
@@ -254,10 +253,9 @@ function normaliseMapped(
     const { bytes, hash } = span
     const own: CallDetails = { ...callDetails, toolCallId, step: stepMark({ hints, bytes, hash }) }
     const priced = pricing && price(span, own, pricing)
-    const cutBytes = bytesWhenCut(span)
-    if (priced == null) return Object.assign(span, { hints, cutBytes, callDetails: callDetailsText(own) })
+    if (priced == null) return Object.assign(span, { hints, callDetails: callDetailsText(own) })
     const details = callDetailsText({ ...own, computedCost: priced.computedCost })
-    return Object.assign(span, { hints, cutBytes, callDetails: details, costUsd: priced.costUsd, costIsComputed: true })
+    return Object.assign(span, { hints, callDetails: details, costUsd: priced.costUsd, costIsComputed: true })
   })
   if (former === undefined) return spans
   return spansOf(former).map(({ hash }, i) => Object.assign(spans[i] as HintedSpan, { formerHash: hash }))

@@ -7,6 +7,7 @@ import { CopyWriter, readField } from '../rows/copy-format.ts'
 import { type SpanRows, textsOfRows } from '../rows/copy-rows.ts'
 import type { SpanTexts } from '../rows/packed-texts.ts'
 import type { Allocate } from '../rows/thread-bytes.ts'
+import { bytesWhenCut } from '../trace/states/cut-texts.ts'
 import type { GatheredSpan, SpanHints } from '../trace/states/gathered.ts'
 
 export interface SpansToGather {
@@ -20,7 +21,7 @@ export interface SpansToGather {
 const FIELDS = [
   ...(['id', 'parentId', 'kind', 'status', 'startedAt', 'endedAt', 'provider', 'model'] as const),
   ...(['inputTokens', 'outputTokens', 'totalTokens', 'costUsd', 'costIsComputed'] as const),
-  ...(['hash', 'bytes', 'cutBytes'] as const)
+  ...(['hash', 'bytes'] as const)
 ] as const
 const HINTS = [
   ...([
@@ -65,24 +66,26 @@ export function decodeSpans(encoded: Uint8Array, rows: SpanRows | undefined): Sp
   const { buffer, byteOffset, byteLength } = encoded
   const { bytes } = readField(Buffer.from(buffer, byteOffset, byteLength), 0)
   const sent: readonly Sent[] = JSON.parse((bytes as Buffer).toString())
-  let read: ReadonlyMap<string, Texts> | undefined
-  const textsOf = (id: string): Texts => {
+  let read: ReadonlyMap<string, SpanTexts> | undefined
+  const textsOf: TextsOf = id => {
     read ??= rows === undefined ? new Map() : textsOfRows(rows)
-    return read.get(id) as Texts
+    return read.get(id) as SpanTexts
   }
   const spans = sent.map(([fields, hints, texts, formerHash]) => spanOf(fields, hints, texts ?? textsOf, formerHash))
   return { spans, storable: spans.filter((_, i) => sent[i]?.[2] === null) }
 }
 
+type TextsOf = (id: string) => SpanTexts
+
 function spanOf(
   fields: readonly unknown[],
   hints: readonly unknown[],
-  texts: Texts | ((id: string) => Texts),
+  texts: Texts | TextsOf,
   formerHash: string | undefined
 ) {
   const known = Object.fromEntries(FIELDS.map((name, i) => [name, fields[i]])) as unknown as Omit<
     GatheredSpan,
-    keyof Texts | 'hints'
+    keyof Texts | 'hints' | 'cutBytes'
   >
   // A missing hint is undefined, which JSON encodes as null.
   const said = Object.fromEntries(HINTS.map((name, i) => [name, hints[i] ?? undefined])) as unknown as SpanHints
@@ -96,6 +99,10 @@ function spanOf(
     },
     get output() {
       return find().output
+    },
+    /** Computed only for a trace that may exceed its limit. Only a span with a row can be stored, and therefore cut. */
+    get cutBytes() {
+      return typeof texts === 'function' ? bytesWhenCut({ bytes: known.bytes, ...texts(known.id) }) : known.bytes
     }
   }
   return span satisfies GatheredSpan

@@ -104,28 +104,27 @@ interface Paths {
 function walk(tree: SpanTree<SpanUsage>): Paths {
   const spans: SpanUsage[] = []
   const parents: number[] = []
-  const seen = new Set<string>()
   const enter = (span: SpanUsage, parent: number) => {
-    if (seen.has(span.id)) return
-    seen.add(span.id)
     spans.push(span)
     parents.push(parent)
   }
-  // The loop also visits the spans that `enter` appends.
-  const follow = (from: number) => {
+  /** Enters the spans below those from this index on, the spans that it enters included. */
+  const follow = (from: number, isNew: (span: SpanUsage) => boolean) => {
     for (let i = from; i < spans.length; i++) {
-      for (const child of tree.childrenOf((spans[i] as SpanUsage).id)) enter(child, i)
+      for (const child of tree.childrenOf((spans[i] as SpanUsage).id)) if (isNew(child)) enter(child, i)
     }
   }
   for (const span of tree) if (span.parentId === null || !tree.has(span.parentId)) enter(span, -1)
-  follow(0)
-  if (spans.length < tree.size) {
-    const circular = [...tree].filter(({ id }) => !seen.has(id)).sort((a, b) => (a.id < b.id ? -1 : 1))
-    for (const span of circular) {
-      const from = spans.length
-      enter(span, -1)
-      follow(from)
-    }
+  // Each span has one parent, so the walk meets a span twice only in a cycle, which no topmost span leads to.
+  follow(0, () => true)
+  if (spans.length === tree.size) return { spans, parents }
+  const left = new Set([...tree].map(({ id }) => id))
+  for (const { id } of spans) left.delete(id)
+  const circular = [...tree].filter(({ id }) => left.has(id)).sort((a, b) => (a.id < b.id ? -1 : 1))
+  for (const span of circular) {
+    if (!left.delete(span.id)) continue
+    enter(span, -1)
+    follow(spans.length - 1, ({ id }) => left.delete(id))
   }
   return { spans, parents }
 }
@@ -248,9 +247,9 @@ const NONE: GivesWay = () => false
  */
 function dropSameResponse(calls: Set<SpanUsage>, givesWay = NONE): void {
   const kept = new Map<string, SpanUsage>()
-  for (const call of inTime(calls)) {
-    const { responseId, startMicros } = call
-    if (responseId === undefined) continue
+  for (const call of inTime([...calls].filter(each => each.responseId !== undefined))) {
+    const { startMicros } = call
+    const responseId = call.responseId as string
     const before = kept.get(responseId)
     const isSame = before !== undefined && startMicros < before.endMicros
     if (isSame && !(givesWay(before) && !givesWay(call))) calls.delete(call)
@@ -270,7 +269,7 @@ function dropTwins(calls: Set<SpanUsage>, givesWay?: GivesWay): void {
   for (const call of calls) {
     const { parentId, model, inputTokens, outputTokens } = call
     if (parentId === null || model === null || !hasUsage(call)) continue
-    const key = JSON.stringify([parentId, model, inputTokens, outputTokens, totalOf(call)])
+    const key = `${parentId} ${inputTokens} ${outputTokens} ${totalOf(call)} ${model}`
     const group = groups.get(key)
     if (group === undefined) groups.set(key, [call])
     else group.push(call)

@@ -249,7 +249,7 @@ t.test('an export that the server cannot take is sent again when the server says
   const url = await refusing(t, service)
   t.match(await runHere(['import', '--format', 'codex', CODEX], { ...remote(service), SPOOR_URL: url }), {
     code: 0,
-    err: /takes nothing at the moment: 429/
+    err: /cannot take the export now: 429/
   })
   t.equal((await tracesOf(service)).length, 4)
 })
@@ -265,7 +265,7 @@ t.test('Ctrl-C ends an import that waits for its server', async t => {
   child.stderr.setEncoding('utf8').on('data', text => {
     err += text
   })
-  await until(() => err.includes('takes nothing at the moment'))
+  await until(() => err.includes('cannot take the export now'))
   child.kill('SIGINT')
   const [code] = await once(child, 'close')
   t.equal(code, 130)

@@ -57,7 +57,11 @@ t.test('a price that is none is refused', async t => {
   const cases: [string, RegExp, number][] = [
     ['set m --input 1', /--output/, 2],
     ['set m --input -1 --output 1', /--input/, 2],
-    ['set m --input 1e3 --output 1', /--input must be US dollars for a million tokens, such as 2\.50, but is "1e3"/, 2],
+    [
+      'set m --input 1e3 --output 1',
+      /--input must be a price in US dollars per million tokens, such as 2\.50, but is "1e3"/,
+      2
+    ],
     ['set m --input 1000001 --output 1', /a price must be from 0 to 1000000 US dollars/, 2],
     ['set m --input 1 --output 1 --from soon', /--from must be an ISO 8601 date/, 2],
     ['set m --input 1 --output 1 --project none', /there is no project "none"/, 1],

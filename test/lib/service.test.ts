@@ -80,7 +80,7 @@ t.test('a database that comes up late, or goes away and comes back, needs no res
   t.equal((await call('GET', '/readyz')).status, 503)
   relay.mend()
   await until(async () => (await call('GET', '/readyz')).status === 200)
-  // Notices come again too, by and by: a key that is used all the time is refused before it would be read again.
+  // Notices arrive again as well. A revoked key in constant use is refused before the server would reread it.
   await until(async () => {
     const { key, keyId } = await makeKey()
     await call('GET', '/api/v1/key', { key })

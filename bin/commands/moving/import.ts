@@ -22,7 +22,7 @@ export default command({
   flags: {
     project: { type: 'string', value: 'SLUG', about: 'the project that the traces go into' },
     format: { type: 'string', value: FORMATS.join('|'), about: 'whose export the file is; spoor if not given' },
-    follow: { type: 'boolean', about: 'go on with what a coding agent adds, until Ctrl-C' }
+    follow: { type: 'boolean', about: 'keep importing what a coding agent adds, until Ctrl-C' }
   },
   details: [
     'PATH is the file that `spoor export` wrote, gzipped or not, or - for stdin. Ids, times, scores,',
@@ -38,7 +38,7 @@ export default command({
     'observations and scores, one a line, in an array, or a single one. What has no place in a trace is kept in metadata',
     'and attributes under `langfuse.`, and a summary says what became what.',
     '',
-    'With --format claude-code or codex, PATH is a transcript that this coding agent keeps, or a folder of them,',
+    'With --format claude-code or codex, PATH is one of the coding agent’s transcripts, or a folder of transcripts,',
     'such as ~/.claude/projects or ~/.codex/sessions. Each prompt becomes a trace, with its model calls, tools and',
     'subagents. A step is imported once it is finished, so the import may be repeated while the agent works;',
     '--follow looks for new steps every second. Without --project, the traces are sent to the server at SPOOR_URL',

@@ -49,9 +49,9 @@ export class OtlpSender {
       }
       if (verdict.do !== 'again') throw new Refusal('invalid_request', verdict.reason)
       if (signal.aborted || (!patient && tries + 1 >= MAX_TRIES)) {
-        throw new AdminError(`${this.#transport.address} takes nothing: ${verdict.reason}`)
+        throw new AdminError(`${this.#transport.address} rejects the export: ${verdict.reason}`)
       }
-      if (tries === 0) onWait(`${this.#transport.address} takes nothing at the moment: ${verdict.reason}`)
+      if (tries === 0) onWait(`${this.#transport.address} cannot take the export now: ${verdict.reason}`)
       await setTimeout(waitMs(tries + 1, verdict.afterMs), undefined, { signal }).catch(() => {})
     }
   }

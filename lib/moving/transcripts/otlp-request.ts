@@ -1,4 +1,5 @@
 /** Renders finished steps as an OpenTelemetry export request in JSON (ExportTraceServiceRequest). */
+import { writeAttributes } from '../../otlp/wire/write-attributes.ts'
 import type { AgentStep, Program } from './transcript.ts'
 
 const SCOPE = { name: 'spoor.transcripts' }
@@ -15,7 +16,12 @@ export function otlpRequest(steps: readonly AgentStep[]): string {
     else known.steps.push(step)
   }
   const resourceSpans = [...programs.values()].map(({ program, steps }) => ({
-    resource: { attributes: attributesOf({ 'service.name': program.name, 'service.version': program.version }) },
+    resource: {
+      attributes: writeAttributes([
+        ['service.name', program.name],
+        ['service.version', program.version]
+      ])
+    },
     scopeSpans: [{ scope: SCOPE, spans: steps.map(spanOf) }]
   }))
   return JSON.stringify({ resourceSpans })
@@ -30,21 +36,9 @@ function spanOf({ traceId, spanId, parentSpanId, name, startMs, endMs, status, m
     kind: INTERNAL,
     startTimeUnixNano: nanosOf(startMs),
     endTimeUnixNano: nanosOf(Math.max(startMs, endMs)),
-    attributes: attributesOf(attributes),
+    attributes: writeAttributes(Object.entries(attributes)),
     status: { code: STATUSES[status], ...(message !== '' && { message }) }
   }
 }
 
 const nanosOf = (ms: number): string => `${ms}000000`
-
-function attributesOf(attributes: AgentStep['attributes']) {
-  return Object.entries(attributes)
-    .filter(([, value]) => value !== undefined)
-    .map(([key, value]) => ({ key, value: anyValueOf(value!) }))
-}
-
-function anyValueOf(value: string | number | readonly string[]): object {
-  if (typeof value === 'string') return { stringValue: value }
-  if (typeof value === 'number') return { intValue: String(value) }
-  return { arrayValue: { values: value.map(anyValueOf) } }
-}

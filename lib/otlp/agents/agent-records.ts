@@ -48,38 +48,38 @@ export const namesSpan = ({ traceId, spanId }: LogRecord): boolean => TRACE_ID.t
 /** Returns the agents' records in an export, by record index. */
 export function readAgentRecords(records: readonly LogRecord[]): ReadonlyMap<number, AgentRecord> {
   const events = records.map(readAgentEvent)
+  const traces = findTraces(records, events)
   const found = new Map<number, AgentRecord>()
   for (const [i, event] of events.entries()) {
     if (event === undefined) continue
-    const traceId = findTrace(records, events, i) ?? traceIdOf(event.session, event.prompt)
+    const traceId = traces[i] ?? traceIdOf(event.session, event.prompt)
     found.set(i, placeRecord(records[i] as LogRecord, event, traceId, i))
   }
   return found
 }
 
 /**
- * Returns the trace that the record names. Some agents write a traced call's records outside the call's span. A record
- * without a trace therefore gets the trace of the nearest earlier record of the same session in the export, or else of
- * the nearest later record.
+ * Returns the trace of each record. Some agents write a traced call's records outside the call's span. A record without
+ * a trace therefore gets the trace of the nearest earlier record of the same session in the export, or else of the
+ * nearest later record.
  */
-function findTrace(
+function findTraces(
   records: readonly LogRecord[],
-  events: readonly (AgentEvent | undefined)[],
-  at: number
-): string | undefined {
-  const traceOf = (i: number) => {
-    const { traceId } = records[i] as LogRecord
-    return events[i]?.session === events[at]?.session && TRACE_ID.test(traceId) ? traceId : undefined
+  events: readonly (AgentEvent | undefined)[]
+): readonly (string | undefined)[] {
+  const found: (string | undefined)[] = records.map(() => undefined)
+  const indexes = [...records.keys()]
+  for (const order of [indexes, indexes.toReversed()]) {
+    const nearest = new Map<string, string>()
+    for (const i of order) {
+      const session = events[i]?.session
+      if (session === undefined) continue
+      const { traceId } = records[i] as LogRecord
+      if (TRACE_ID.test(traceId)) nearest.set(session, traceId)
+      found[i] ??= nearest.get(session)
+    }
   }
-  for (let i = at; i >= 0; i--) {
-    const traceId = traceOf(i)
-    if (traceId !== undefined) return traceId
-  }
-  for (let i = at + 1; i < records.length; i++) {
-    const traceId = traceOf(i)
-    if (traceId !== undefined) return traceId
-  }
-  return undefined
+  return found
 }
 
 function placeRecord(record: LogRecord, event: AgentEvent, traceId: string, place: number): AgentRecord {

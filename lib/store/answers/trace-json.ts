@@ -170,13 +170,6 @@ export function detailMembers(trace: StoredTraceRow, scores: readonly ScoreRow[]
   )
 }
 
-/** Renders all members of a trace detail except `trace`, without braces. */
-export function partMembers(traceId: string, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
-  const spanTexts = spans.map(span => renderSpan(span, traceId))
-  const scoreTexts = scores.map(score => renderScore(score, traceId))
-  return `"spans":${list(spanTexts)},"scores":${list(scoreTexts)}`
-}
-
 interface TraceAndScores {
   readonly trace: StoredTraceRow
   readonly scores: readonly ScoreRow[]

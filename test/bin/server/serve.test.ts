@@ -69,7 +69,7 @@ t.test('the life of a data folder: first start, commands beside it, second start
   const made = await runForJson(['key', 'create', '--project', 'default'], env)
   t.equal(await tryKey(address, made.key), 200, 'a key that a command made works at once')
   await jsonHere(['key', 'revoke', made.keyId], env)
-  // The news of it reaches the server by and by.
+  // The notice reaches the server a moment later.
   await until(async () => (await tryKey(address, made.key)) === 401)
   t.match(await jsonHere(['status'], env), { server: { address, pid: first.pid }, problems: [] })
 

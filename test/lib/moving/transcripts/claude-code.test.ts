@@ -77,7 +77,7 @@ t.test('the last prompt is finished by a pause: a short one if its last message 
   t.end()
 })
 
-t.test('commands, their output, notes and summaries are no prompts', t => {
+t.test('commands, their output, notes and summaries are not prompts', t => {
   const steps = convert([
     user('Caveat: …', { isMeta: true }),
     user('<command-name>/model</command-name>'),
@@ -99,7 +99,7 @@ t.test('commands, their output, notes and summaries are no prompts', t => {
   t.end()
 })
 
-t.test('an interrupted prompt, and tools that were given up, are told from finished ones', t => {
+t.test('abandoned tool calls fail, and the root of an interrupted prompt stays unset', t => {
   const steps = convert([
     user('Go.'),
     assistant('m1', call('t1'), 'tool_use'),
@@ -167,7 +167,7 @@ t.test('subagents of old versions, whose lines stand in the session, belong to t
   t.end()
 })
 
-t.test('prompts with ids are told apart by them, and messages that share a request id by their own', t => {
+t.test('prompts are identified by their ids, and messages with the same request id by their message ids', t => {
   const request = { requestId: 'req_1' }
   const steps = convert([
     user('Go.', { promptId: 'p1' }),
