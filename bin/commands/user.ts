@@ -78,7 +78,7 @@ export const link = command({
   summary: 'Make a link that signs somebody in to the dashboard, once',
   parameters: ['EMAIL'],
   details:
-    'It can be used for 15 minutes. Whoever opens it first is signed in, so hand it over as you would a password.',
+    'The link works once, within 15 minutes. It signs in the first person to open it, so treat it like a password.',
   examples: ['user link owner', 'user link ada@example.com --json'],
   async run({ parameters, env, print }) {
     const { EMAIL: email } = parameters

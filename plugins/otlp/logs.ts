@@ -59,6 +59,8 @@ function describeUnkept(unkept: ReadonlyMap<string, number>, names: readonly str
   if (count === 0) return { count, message: '' }
   const named = names.slice(0, MOST_NAMED).map(name => `${unkept.get(name)} ${name}`)
   const more = names.length > MOST_NAMED ? ', …' : ''
+  const records = count === 1 ? '1 log record' : `${count} log records`
   const rule = 'a log record is kept if it names a span, or a session and a call of a coding agent'
-  return { count, message: `${count} not kept (${named.join(', ')}${more}): ${rule}; this is said once an hour` }
+  const repeat = 'each name is reported at most once an hour'
+  return { count, message: `${records} not kept (${named.join(', ')}${more}): ${rule}; ${repeat}` }
 }

@@ -348,7 +348,7 @@ class Spoor:
         return due
 
     def _drop(self) -> None:
-        # Whoever flushes waits for another thread that is at it. Not for ever: a signal's handler may have stopped it.
+        # A flush waits while another thread flushes, but not forever: a signal handler may have stopped that thread.
         is_alone = self._drop_lock.acquire(timeout=1)
         try:
             while self._dropped:

@@ -116,8 +116,8 @@ def _redacted(redact: Redact, key: str, value: Any) -> Any:
 
 class _Writer:
     """
-    Whoever calls `write` has left MARK_BYTES at least: a value can always be replaced by a mark. A container keeps as
-    much back for the mark of what it leaves out.
+    A caller of `write` leaves at least MARK_BYTES, so that a mark can replace any value. A container reserves the same
+    number of bytes for the mark of the items it leaves out.
     """
 
     def __init__(self, budget: int, longest: int, redact: Redact | None, key: str) -> None:

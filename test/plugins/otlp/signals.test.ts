@@ -111,7 +111,10 @@ t.test('what is not kept is told to the sender once, and counted in the status a
   const { key: other } = await makeKey({ project: 'other' })
   const records = logsOf([{ eventName: 'job.started' }, { attributes: { 'event.name': 'job.ended' } }], [{ body: 'x' }])
   const send = (body: object, key = service.key) => call('POST', pathOf('logs'), { body, key })
-  const told = { status: 200, body: { partialSuccess: { rejectedLogRecords: '3', errorMessage: /^3 not kept/ } } }
+  const told = {
+    status: 200,
+    body: { partialSuccess: { rejectedLogRecords: '3', errorMessage: /^3 log records not kept/ } }
+  }
   const { body } = await send(records)
   t.match({ status: 200, body }, told)
   t.match(body.partialSuccess.errorMessage, /\(1 job\.started, 1 job\.ended, 1 log records\): .* once an hour$/)

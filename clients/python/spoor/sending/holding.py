@@ -1,6 +1,6 @@
 """
-Where deliveries wait: in memory, and beyond a bound, or when the server has been away for long, in the spool. What
-neither has room for is lost, and said. Whoever calls holds the lock of the sender.
+Holds deliveries until they are sent: in memory, or in the spool once memory is full or the server has long been away.
+A delivery that fits in neither is lost and reported. The caller must hold the sender's lock.
 """
 
 from __future__ import annotations

@@ -70,7 +70,9 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
   return (
     <section>
       <div class="head">
-        <p class="soft">Applications record and read with a key. Whoever has it can do what its scopes say.</p>
+        <p class="soft">
+          Applications record and read traces with a key. Anyone who holds a key can use all of its scopes.
+        </p>
         <MainButton onClick={() => setAsked({ what: 'create' })}>Create a key</MainButton>
       </div>
       <Listing

@@ -240,7 +240,7 @@ function Axis({ frame, origin, zoomed, zoom }: AxisProps) {
         Span
         {zoomed && <LinkButton onClick={() => zoom(undefined)}>whole time</LinkButton>}
       </span>
-      <span class="row-time">Took</span>
+      <span class="row-time">Duration</span>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: zooming is a help for the eye alone. */}
       <div
         class="axis-strip"
