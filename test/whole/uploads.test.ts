@@ -1,13 +1,12 @@
 /** A project's uploads, however slow, do not keep out those of another. */
 import { once } from 'node:events'
-import { connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { App } from '../../lib/app.ts'
 import { MAX_EXPORT_BYTES } from '../../lib/schema/otlp.ts'
 import { ingestBody } from '../fixtures/bodies/bodies.ts'
-import { grpcClient, TRACES } from '../fixtures/service/grpc.ts'
+import { grpcClient, grpcSession, TRACES } from '../fixtures/service/grpc.ts'
 import { parseRaw, sendRaw } from '../fixtures/service/raw.ts'
 import { type TestServiceOptions, testService } from '../fixtures/service/service.ts'
 import { until } from '../fixtures/until.ts'
@@ -162,8 +161,7 @@ t.test('calls of gRPC that send nothing do not keep out those of another project
   const service = await setUp(t, { config: { grpcPort: 0 }, arrival: QUICK })
   const { keys } = service
   const port = service.grpcPort as number
-  const session = connectHttp2(`http://127.0.0.1:${port}`)
-  t.teardown(() => session.destroy())
+  const session = grpcSession(t, port)
   const ended: Promise<unknown>[] = []
   const stall = (key: string, count: number) => {
     for (let i = 0; i < count; i++) {

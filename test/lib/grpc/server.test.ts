@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect, constants } from 'node:http2'
+import { constants } from 'node:http2'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { credentials, Metadata } from '@grpc/grpc-js'
@@ -15,7 +15,7 @@ import { PROTOBUF_SCHEMA } from '../../../lib/otlp/wire/protobuf.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
 import { freshId } from '../../fixtures/database/seed.ts'
-import { grpcClient, METRICS, TRACES } from '../../fixtures/service/grpc.ts'
+import { grpcClient, grpcSession, METRICS, TRACES } from '../../fixtures/service/grpc.ts'
 import { sendRaw } from '../../fixtures/service/raw.ts'
 import { type TestService, type TestServiceOptions, testService } from '../../fixtures/service/service.ts'
 import { until } from '../../fixtures/until.ts'
@@ -128,8 +128,7 @@ t.test('a write that is to be sent again says so, and when', async t => {
 
 t.test('many calls at once are all answered, and calls that never send their message keep nobody out', async t => {
   const service = await grpcService(t)
-  const session = connect(`http://localhost:${portOf(service)}`)
-  t.teardown(() => session.destroy())
+  const session = grpcSession(t, portOf(service))
   const silent = Array.from({ length: 40 }, () =>
     session.request({
       ':method': 'POST',
@@ -158,8 +157,7 @@ t.test('a server that drains tells its connections to end, answers what is under
   const message = exportOf(spanOf())
   t.match(await call(TRACES, message, authorization), { status: 'OK' })
 
-  const session = connect(`http://localhost:${portOf(service)}`)
-  t.teardown(() => session.destroy())
+  const session = grpcSession(t, portOf(service))
   const headers = {
     ':method': 'POST',
     ':path': TRACES,
