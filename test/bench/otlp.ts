@@ -3,11 +3,10 @@
  * that of the same traces recorded one by one. They take turns, so that other work of the machine affects both.
  */
 import { randomBytes } from 'node:crypto'
-import protobuf from 'protobufjs'
 import { Pool } from 'undici'
-import { PROTOBUF_SCHEMA } from '../../lib/otlp/wire/protobuf.ts'
-import type { SpanInput, TraceInput } from '../../lib/schema/input.ts'
+import type { TraceInput } from '../../lib/schema/input.ts'
 import { ingestBody, SHAPES } from './bodies/bodies.ts'
+import { encodeExport } from './bodies/export.ts'
 import { MINUTE_PLACE, SESSION_PLACE, TRACE_ID_PLACE } from './bodies/template.ts'
 import { addTimes, type CpuTimes, divideTimes, NO_TIMES, subtractTimes } from './machine/cpu.ts'
 
@@ -148,68 +147,4 @@ function freshTraces(count: number): TraceInput[] {
       .replaceAll(MINUTE_PLACE, MINUTE)
     return JSON.parse(fresh)
   })
-}
-
-const Request = protobuf.parse(PROTOBUF_SCHEMA).root.lookupType('Request')
-
-/** The traces as an instrumentation that speaks OpenInference would send them. */
-export function encodeExport(traces: readonly TraceInput[]): Uint8Array {
-  const spans = traces.flatMap(trace => (trace.spans ?? []).map(span => spanOf(trace, span)))
-  const resource = { attributes: attributesOf({ 'service.name': 'bench', 'telemetry.sdk.language': 'nodejs' }) }
-  const scopeSpans = [{ scope: { name: 'bench', version: '1.0.0' }, spans }]
-  return Request.encode(Request.fromObject({ resourceSpans: [{ resource, scopeSpans }] })).finish()
-}
-
-function spanOf(trace: TraceInput, span: SpanInput): object {
-  const isRoot = !span.parentSpanId
-  const usage = span.usage ?? {}
-  return {
-    traceId: Buffer.from(trace.id, 'hex'),
-    spanId: Buffer.from(span.id, 'hex'),
-    parentSpanId: Buffer.from(span.parentSpanId ?? '', 'hex'),
-    name: isRoot ? trace.name : span.name,
-    kind: 1,
-    startTimeUnixNano: nanosOf(span.startedAt),
-    endTimeUnixNano: nanosOf(span.endedAt),
-    attributes: attributesOf({
-      'openinference.span.kind': span.kind?.toUpperCase(),
-      'session.id': trace.sessionId,
-      'user.id': trace.userId,
-      'tag.tags': JSON.stringify(trace.tags ?? []),
-      metadata: isRoot ? JSON.stringify(trace.metadata) : undefined,
-      'llm.model_name': span.model,
-      'llm.provider': span.provider,
-      'llm.token_count.prompt': usage.inputTokens,
-      'llm.token_count.completion': usage.outputTokens,
-      'llm.cost.total': span.costUsd,
-      ...jsonAttributes('input', span.input),
-      ...jsonAttributes('output', span.output),
-      ...span.attributes
-    }),
-    events: (span.events ?? []).map(({ name, timestamp, attributes = {} }) => ({
-      name,
-      timeUnixNano: nanosOf(timestamp),
-      attributes: attributesOf(attributes)
-    })),
-    status: { code: 1 }
-  }
-}
-
-const jsonAttributes = (side: string, value: unknown) =>
-  value === undefined ? {} : { [`${side}.value`]: JSON.stringify(value), [`${side}.mime_type`]: 'application/json' }
-
-const nanosOf = (time: string): string => `${Date.parse(time)}000000`
-
-function attributesOf(object: object): object[] {
-  return Object.entries(object).flatMap(([key, value]) =>
-    value === undefined ? [] : [{ key, value: anyValue(value) }]
-  )
-}
-
-function anyValue(value: unknown): object {
-  if (typeof value === 'string') return { stringValue: value }
-  if (typeof value === 'boolean') return { boolValue: value }
-  if (typeof value === 'number') return Number.isInteger(value) ? { intValue: value } : { doubleValue: value }
-  if (Array.isArray(value)) return { arrayValue: { values: value.map(anyValue) } }
-  return { kvlistValue: { values: attributesOf(value as object) } }
 }

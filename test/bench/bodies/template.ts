@@ -5,6 +5,8 @@
 
 /** 32 hexadecimal digits: the trace's id, random, as clients make it. */
 export const TRACE_ID_PLACE = 'f'.repeat(32)
+/** The trace's id in bytes, as protobuf has it. */
+const TRACE_BYTES_PLACE = Buffer.from(TRACE_ID_PLACE, 'hex')
 /** A session's id: the same in SESSION_LENGTH traces, one after the other. */
 export const SESSION_PLACE = 'fedcba9876543210'
 /** The part of a time down to the minute; seconds and fractions stay as they are in the template. */
@@ -26,6 +28,7 @@ const FIRST_MINUTE = Date.UTC(2026, 0, 1) / 60_000
 export interface Template {
   readonly bytes: Buffer
   readonly traceIds: readonly number[]
+  readonly traceBytes: readonly number[]
   readonly sessions: readonly number[]
   readonly minutes: readonly number[]
   readonly ends: readonly number[]
@@ -39,6 +42,7 @@ export function createTemplate(bytes: Buffer): Template {
   return {
     bytes,
     traceIds: placesOf(bytes, TRACE_ID_PLACE),
+    traceBytes: placesOf(bytes, TRACE_BYTES_PLACE),
     sessions: placesOf(bytes, SESSION_PLACE),
     minutes: placesOf(bytes, MINUTE_PLACE),
     ends: placesOf(bytes, END_PLACE, END_DIGITS),
@@ -49,7 +53,7 @@ export function createTemplate(bytes: Buffer): Template {
 }
 
 /** Finds each placeholder and returns where its last `digits` begin. */
-function placesOf(bytes: Buffer, placeholder: string, digits = placeholder.length): number[] {
+function placesOf(bytes: Buffer, placeholder: string | Buffer, digits = placeholder.length): number[] {
   const places: number[] = []
   for (let at = bytes.indexOf(placeholder); at >= 0; at = bytes.indexOf(placeholder, at + placeholder.length))
     places.push(at + placeholder.length - digits)
@@ -71,6 +75,7 @@ const HEX_DIGITS = Buffer.from('0123456789abcdef')
 /** Identities with random ids, ends and costs, and numbers from `firstNumber` on. */
 export function createIdentities(firstNumber: number): Identities {
   const traceId = Buffer.alloc(TRACE_ID_PLACE.length)
+  const traceBytes = Buffer.alloc(TRACE_BYTES_PLACE.length)
   const session = Buffer.alloc(SESSION_PLACE.length)
   const minute = Buffer.alloc(MINUTE_PLACE.length)
   const number = Buffer.alloc(NUMBER_PLACE.length)
@@ -92,6 +97,7 @@ export function createIdentities(firstNumber: number): Identities {
   return {
     next() {
       writeHex(traceId)
+      traceBytes.write(traceId.toString('latin1'), 'hex')
       const ms = Math.floor(Math.random() * 1_000)
       writeNumber(end, ms)
       writeNumber(duration, LAST_SECOND_MS + ms)
@@ -105,8 +111,9 @@ export function createIdentities(firstNumber: number): Identities {
       writeNumber(number, next)
       next += 1
     },
-    stamp({ bytes, traceIds, sessions, minutes, ends, costs, numbers, durations }) {
+    stamp({ bytes, traceIds, traceBytes: places, sessions, minutes, ends, costs, numbers, durations }) {
       overwrite(bytes, traceIds, traceId)
+      overwrite(bytes, places, traceBytes)
       overwrite(bytes, sessions, session)
       overwrite(bytes, minutes, minute)
       overwrite(bytes, ends, end)

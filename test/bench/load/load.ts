@@ -2,8 +2,11 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import type { BodyKind } from '../bodies/bodies.ts'
 
-/** Bodies sent whole, or a typical trace as start, four appends of two spans, and end. */
-export type LoadKind = BodyKind | 'streaming'
+/**
+ * Bodies sent whole; or a typical trace as start, four appends of two spans, and end; or a typical trace as an OTLP
+ * export of its own.
+ */
+export type LoadKind = BodyKind | 'streaming' | 'otlp-json' | 'otlp-protobuf'
 
 export interface LoadPlan {
   readonly port: number

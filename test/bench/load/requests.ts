@@ -1,6 +1,8 @@
 /** The requests of a trace as bytes that are ready to send: the head and the body, with places for what changes. */
+import type { IngestBody } from '../../../lib/schema/input.ts'
 import { type BodyKind, ingestBody, SHAPES, streamedBodies } from '../bodies/bodies.ts'
-import { createTemplate, type Template, TRACE_ID_PLACE } from '../bodies/template.ts'
+import { encodeExport, encodeJsonExport } from '../bodies/export.ts'
+import { createTemplate, MINUTE_PLACE, type Template, TRACE_ID_PLACE } from '../bodies/template.ts'
 import type { LoadKind } from './load.ts'
 
 export interface Script {
@@ -12,32 +14,36 @@ export interface Script {
 /** How many scripts of a kind there are. */
 export const variantsOf = (kind: LoadKind): number => SHAPES[bodyKindOf(kind)].variants
 /** The kind of trace that a load records, in whichever pieces. */
-export const bodyKindOf = (kind: LoadKind): BodyKind => (kind === 'streaming' ? 'typical' : kind)
+export const bodyKindOf = (kind: LoadKind): BodyKind => (kind in SHAPES ? (kind as BodyKind) : 'typical')
 
 /** The requests that record one trace of a variant, in order. */
 export function buildScript(kind: LoadKind, variant: number, port: number, key: string): Script {
   let bodyBytes = 0
-  const requests = partsOf(kind, variant).map(({ path, text }) => {
-    const length = Buffer.byteLength(text)
-    bodyBytes += length
+  const requests = partsOf(kind, variant).map(({ path, type = 'application/json', body }) => {
+    const bytes = Buffer.from(body)
+    bodyBytes += bytes.length
     const head = [
       `POST ${path} HTTP/1.1`,
       `Host: 127.0.0.1:${port}`,
       `Authorization: Bearer ${key}`,
-      'Content-Type: application/json',
-      `Content-Length: ${length}`
+      `Content-Type: ${type}`,
+      `Content-Length: ${bytes.length}`
     ]
-    return createTemplate(Buffer.from(`${head.join('\r\n')}\r\n\r\n${text}`))
+    return createTemplate(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), bytes]))
   })
   return { requests, bodyBytes }
 }
 
 interface Part {
   readonly path: string
-  readonly text: string
+  /** Defaults to JSON. */
+  readonly type?: string
+  readonly body: string | Uint8Array
 }
 
 const TRACES = '/api/v1/traces'
+const OTLP = '/api/v1/otlp/v1/traces'
+const MINUTE = '2026-06-01T12:00'
 /** Large bodies take longer to make than to record. */
 const made = new Map<string, readonly Part[]>()
 
@@ -49,12 +55,21 @@ function partsOf(kind: LoadKind, variant: number): readonly Part[] {
 }
 
 function makeParts(kind: LoadKind, variant: number): Part[] {
-  if (kind !== 'streaming') return [{ path: TRACES, text: JSON.stringify(ingestBody(kind, variant)) }]
+  if (kind === 'streaming') return streamedParts(variant)
+  const text = JSON.stringify(ingestBody(bodyKindOf(kind), variant))
+  if (kind !== 'otlp-json' && kind !== 'otlp-protobuf') return [{ path: TRACES, body: text }]
+  // Times are numbers here, so all exports have the same.
+  const { trace }: IngestBody = JSON.parse(text.replaceAll(MINUTE_PLACE, MINUTE))
+  if (kind === 'otlp-json') return [{ path: OTLP, body: encodeJsonExport([trace]) }]
+  return [{ path: OTLP, type: 'application/x-protobuf', body: encodeExport([trace]) }]
+}
+
+function streamedParts(variant: number): Part[] {
   const { start, appends, end } = streamedBodies(variant)
   const trace = `${TRACES}/${TRACE_ID_PLACE}`
   return [
-    { path: TRACES, text: JSON.stringify(start) },
-    ...appends.map(body => ({ path: `${trace}/spans`, text: JSON.stringify(body) })),
-    { path: `${trace}/end`, text: JSON.stringify(end) }
+    { path: TRACES, body: JSON.stringify(start) },
+    ...appends.map(body => ({ path: `${trace}/spans`, body: JSON.stringify(body) })),
+    { path: `${trace}/end`, body: JSON.stringify(end) }
   ]
 }

@@ -21,7 +21,7 @@ export interface TreesOptions {
   readonly help: boolean
 }
 
-const KINDS = ['small', 'typical', 'large', 'streaming'] as const
+const KINDS = ['small', 'typical', 'large', 'streaming', 'otlp-json', 'otlp-protobuf'] as const
 const ROUNDS = 4
 const SECONDS = 2.5
 /** Until V8 has compiled the code. */
