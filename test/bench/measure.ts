@@ -85,6 +85,8 @@ export interface LoadSettings {
   readonly resends?: number
   /** Leaves in the tables what is there. */
   readonly keep?: boolean
+  /** File of runs for the agent kinds. */
+  readonly runs?: string
   /** Instead of WARM_UP_MS, for a server that has compiled its code. */
   readonly warmUpMs?: number
 }
@@ -97,7 +99,7 @@ export async function measureLoad(bench: Bench, kind: LoadKind, settings: LoadSe
   await settle(sql)
   const before = await readStorage(sql)
   const cpu = watchCpu(service)
-  const { rate, resends } = settings
+  const { rate, resends, runs } = settings
   const connections = settings.connections ?? connectionsFor(kind, options)
   const load = {
     port,
@@ -108,7 +110,12 @@ export async function measureLoad(bench: Bench, kind: LoadKind, settings: LoadSe
     warmUpMs: settings.warmUpMs ?? WARM_UP_MS,
     measureMs: options.seconds * 1_000
   }
-  const plan = { ...load, ...(rate !== undefined && { rate }), ...(resends !== undefined && { resends }) }
+  const plan = {
+    ...load,
+    ...(rate !== undefined && { rate }),
+    ...(resends !== undefined && { resends }),
+    ...(runs !== undefined && { runs })
+  }
   const report = await sender.run(plan, cpu.window)
   const stored = subtractStorage(await readStorage(sql), before)
   if (!settings.keep) await checkTotals(sql)
@@ -194,7 +201,7 @@ export async function measureBareServer(
 }
 
 const connectionsFor = (kind: LoadKind, { connections }: Options): number =>
-  connections ?? (kind === 'large' ? LARGE_CONNECTIONS : CONNECTIONS)
+  connections ?? (kind === 'large' || kind.startsWith('agent') ? LARGE_CONNECTIONS : CONNECTIONS)
 
 /** Reads the CPU times when a window opens and when it closes. */
 function watchCpu({ pid, postmasterPid }: Service): { readonly window: Window; readonly used: CpuTimes } {

@@ -78,17 +78,26 @@ export function ingestBody(kind: BodyKind, variant: number): IngestBody {
 }
 
 /** The typical trace of a variant as start, four appends of two spans, and end. */
-export function streamedBodies(variant: number): StreamedBodies {
-  const { trace } = ingestBody('typical', variant)
-  const { status, endedAt, output, usage, costUsd, spans, ...start } = trace
-  const each = SHAPES.typical.spans / APPENDS
+export const streamedBodies = (variant: number): StreamedBodies =>
+  streamed(ingestBody('typical', variant), SHAPES.typical.spans / APPENDS)
+
+/** Returns a whole trace as start, appends of `each` spans, and end. */
+export function streamed({ trace }: IngestBody, each: number): StreamedBodies {
+  const { status, endedAt, output, usage, costUsd, spans = [], ...start } = trace
   return {
     start: { schemaVersion: 1, trace: start },
-    appends: Array.from({ length: APPENDS }, (_, i) => ({
+    appends: Array.from({ length: Math.ceil(spans.length / each) }, (_, i) => ({
       schemaVersion: 1,
-      spans: spans!.slice(i * each, (i + 1) * each)
+      spans: spans.slice(i * each, (i + 1) * each)
     })),
-    end: { schemaVersion: 1, endedAt: endedAt!, status: status!, output, usage: usage!, costUsd: costUsd! }
+    end: {
+      schemaVersion: 1,
+      endedAt: endedAt!,
+      status: status!,
+      output,
+      ...(usage && { usage }),
+      ...(costUsd !== undefined && { costUsd })
+    }
   }
 }
 

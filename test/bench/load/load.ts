@@ -4,9 +4,15 @@ import type { BodyKind } from '../bodies/bodies.ts'
 
 /**
  * Bodies sent whole; or a typical trace as start, four appends of two spans, and end; or a typical trace as an OTLP
- * export of its own.
+ * export of its own; or a run of a coding agent in one of four ways.
  */
-export type LoadKind = BodyKind | 'streaming' | 'otlp-json' | 'otlp-protobuf'
+export type LoadKind = BodyKind | 'streaming' | 'otlp-json' | 'otlp-protobuf' | AgentKind
+/**
+ * A run sent whole; or as start, an append for each span, and end; or as OTLP exports of four spans, as a batching
+ * exporter sends them.
+ */
+export type AgentKind = 'agent' | 'agent-live' | 'agent-otlp-json' | 'agent-otlp-protobuf'
+export const AGENT_KINDS: readonly AgentKind[] = ['agent', 'agent-live', 'agent-otlp-json', 'agent-otlp-protobuf']
 
 export interface LoadPlan {
   readonly port: number
@@ -14,6 +20,8 @@ export interface LoadPlan {
   /** Keys of several projects, which connections use in turn, instead of the one. */
   readonly keys?: readonly string[]
   readonly kind: LoadKind
+  /** File of runs for the agent kinds, in place of generated runs: bodies of `POST /api/v1/traces`, one a line. */
+  readonly runs?: string
   /** Each has one request under way at most. */
   readonly connections: number
   /** From here on the numbers go that the traces' times follow. */

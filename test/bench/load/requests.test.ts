@@ -16,7 +16,7 @@ const HEAD_END = '\r\n\r\n'
 
 for (const kind of ['otlp-json', 'otlp-protobuf'] as const) {
   t.test(`each request of ${kind} is an export of another trace`, async t => {
-    const { requests, bodyBytes } = buildScript(kind, 0, 1, 'the key')
+    const { requests, bodyBytes } = buildScript(kind, 0, { port: 1, key: 'the key' })
     const [request] = requests
     const identities = createIdentities(1)
     const sent = Array.from({ length: 3 }, () => {

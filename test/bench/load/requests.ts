@@ -1,9 +1,12 @@
 /** The requests of a trace as bytes that are ready to send: the head and the body, with places for what changes. */
-import type { IngestBody } from '../../../lib/schema/input.ts'
-import { type BodyKind, ingestBody, SHAPES, streamedBodies } from '../bodies/bodies.ts'
+import { readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
+import type { IngestBody, TraceInput } from '../../../lib/schema/input.ts'
+import { AGENT_RUNS, agentRun } from '../bodies/agent-runs.ts'
+import { type BodyKind, ingestBody, SHAPES, type StreamedBodies, streamed, streamedBodies } from '../bodies/bodies.ts'
 import { encodeExport, encodeJsonExport } from '../bodies/export.ts'
 import { createTemplate, MINUTE_PLACE, type Template, TRACE_ID_PLACE } from '../bodies/template.ts'
-import type { LoadKind } from './load.ts'
+import { AGENT_KINDS, type AgentKind, type LoadKind, type LoadPlan } from './load.ts'
 
 export interface Script {
   readonly requests: readonly Template[]
@@ -11,15 +14,24 @@ export interface Script {
   readonly bodyBytes: number
 }
 
-/** How many scripts of a kind there are. */
-export const variantsOf = (kind: LoadKind): number => SHAPES[bodyKindOf(kind)].variants
+/** Number of scripts of a kind. */
+export function variantsOf(kind: LoadKind, runs?: string): number {
+  if (isAgent(kind)) return runs === undefined ? AGENT_RUNS : readRuns(runs).length
+  return SHAPES[bodyKindOf(kind)].variants
+}
 /** The kind of trace that a load records, in whichever pieces. */
 export const bodyKindOf = (kind: LoadKind): BodyKind => (kind in SHAPES ? (kind as BodyKind) : 'typical')
 
+export const isAgent = (kind: LoadKind): kind is AgentKind => (AGENT_KINDS as readonly LoadKind[]).includes(kind)
+
 /** The requests that record one trace of a variant, in order. */
-export function buildScript(kind: LoadKind, variant: number, port: number, key: string): Script {
+export function buildScript(
+  kind: LoadKind,
+  variant: number,
+  { port, key, runs }: Pick<LoadPlan, 'port' | 'key' | 'runs'>
+): Script {
   let bodyBytes = 0
-  const requests = partsOf(kind, variant).map(({ path, type = 'application/json', body }) => {
+  const requests = partsOf(kind, variant, runs).map(({ path, type = 'application/json', body }) => {
     const bytes = Buffer.from(body)
     bodyBytes += bytes.length
     const head = [
@@ -47,25 +59,61 @@ const MINUTE = '2026-06-01T12:00'
 /** Large bodies take longer to make than to record. */
 const made = new Map<string, readonly Part[]>()
 
-function partsOf(kind: LoadKind, variant: number): readonly Part[] {
+function partsOf(kind: LoadKind, variant: number, runs: string | undefined): readonly Part[] {
   const name = `${kind} ${variant}`
-  const parts = made.get(name) ?? makeParts(kind, variant)
+  const parts = made.get(name) ?? (isAgent(kind) ? agentParts(kind, variant, runs) : makeParts(kind, variant))
   made.set(name, parts)
   return parts
 }
 
-function makeParts(kind: LoadKind, variant: number): Part[] {
-  if (kind === 'streaming') return streamedParts(variant)
-  const text = JSON.stringify(ingestBody(bodyKindOf(kind), variant))
-  if (kind !== 'otlp-json' && kind !== 'otlp-protobuf') return [{ path: TRACES, body: text }]
-  // Times are numbers here, so all exports have the same.
-  const { trace }: IngestBody = JSON.parse(text.replaceAll(MINUTE_PLACE, MINUTE))
-  if (kind === 'otlp-json') return [{ path: OTLP, body: encodeJsonExport([trace]) }]
-  return [{ path: OTLP, type: 'application/x-protobuf', body: encodeExport([trace]) }]
+function makeParts(kind: Exclude<LoadKind, AgentKind>, variant: number): Part[] {
+  if (kind === 'streaming') return streamedParts(streamedBodies(variant))
+  const body = ingestBody(bodyKindOf(kind), variant)
+  if (kind !== 'otlp-json' && kind !== 'otlp-protobuf') return [{ path: TRACES, body: JSON.stringify(body) }]
+  return [exportPart(kind === 'otlp-json', inMinute(body).trace)]
 }
 
-function streamedParts(variant: number): Part[] {
-  const { start, appends, end } = streamedBodies(variant)
+/** Spans in an OTLP export of a run. */
+const EXPORTED = 4
+
+function agentParts(kind: AgentKind, variant: number, runs: string | undefined): Part[] {
+  const body = runs === undefined ? agentRun(variant) : (readRuns(runs)[variant] as IngestBody)
+  if (kind === 'agent') return [{ path: TRACES, body: JSON.stringify(body) }]
+  if (kind === 'agent-live') return streamedParts(streamed(body, 1))
+  const { trace } = inMinute(body)
+  // A span is exported when it ends, so the root comes last.
+  const spans = [...(trace.spans ?? [])].sort((a, b) => (a.endedAt < b.endedAt ? -1 : 1))
+  return Array.from({ length: Math.ceil(spans.length / EXPORTED) }, (_, i) =>
+    exportPart(kind === 'agent-otlp-json', { ...trace, spans: spans.slice(i * EXPORTED, (i + 1) * EXPORTED) })
+  )
+}
+
+const files = new Map<string, readonly IngestBody[]>()
+
+/** Reads a file of runs, and gives each the placeholder in place of its trace id. */
+function readRuns(file: string): readonly IngestBody[] {
+  const known = files.get(file)
+  if (known !== undefined) return known
+  const bytes = readFileSync(file)
+  const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()
+  const runs = text.split('\n').filter(Boolean)
+  const bodies = runs.map(line => {
+    const { id } = (JSON.parse(line) as IngestBody).trace
+    return JSON.parse(line.replaceAll(id, TRACE_ID_PLACE))
+  })
+  files.set(file, bodies)
+  return bodies
+}
+
+/** OTLP's times are numbers, so all exports have the same. */
+const inMinute = (body: IngestBody): IngestBody => JSON.parse(JSON.stringify(body).replaceAll(MINUTE_PLACE, MINUTE))
+
+const exportPart = (isJson: boolean, trace: TraceInput): Part =>
+  isJson
+    ? { path: OTLP, body: encodeJsonExport([trace]) }
+    : { path: OTLP, type: 'application/x-protobuf', body: encodeExport([trace]) }
+
+function streamedParts({ start, appends, end }: StreamedBodies): Part[] {
   const trace = `${TRACES}/${TRACE_ID_PLACE}`
   return [
     { path: TRACES, body: JSON.stringify(start) },

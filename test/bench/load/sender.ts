@@ -7,7 +7,7 @@ import { createHistogram, performance } from 'node:perf_hooks'
 import { createIdentities, type Identities } from '../bodies/template.ts'
 import { Connection } from './connection.ts'
 import type { LoadPlan, LoadReport, SenderMessage } from './load.ts'
-import { buildScript, type Script, variantsOf } from './requests.ts'
+import { buildScript, isAgent, type Script, variantsOf } from './requests.ts'
 
 const MAX_LATENCY_MICROS = 600_000_000
 
@@ -22,7 +22,7 @@ process.on('SIGINT', () => {})
 /** One trace after the other on one connection. */
 interface Track {
   readonly connection: Connection
-  readonly script: Script
+  script: Script
   /** A trace of it has been sent. */
   isStamped: boolean
   /** The request of the script that is under way. */
@@ -37,6 +37,8 @@ class Load {
   readonly #identities: Identities
   readonly #tracks: Track[]
   readonly #idle: Track[]
+  /** Runs of agents differ in size, so connections take them in turn; these are free. Empty for other kinds. */
+  readonly #runs: Script[]
   readonly #latency = createHistogram({ lowest: 1, highest: MAX_LATENCY_MICROS, figures: 3 })
   /** When the traces were due that wait for a connection. */
   readonly #overdue: number[] = []
@@ -49,15 +51,19 @@ class Load {
   constructor(plan: LoadPlan) {
     this.#plan = plan
     this.#identities = createIdentities(plan.firstNumber)
-    const { kind, port, keys = [plan.key] } = plan
-    const variants = variantsOf(kind)
+    const { kind, port, runs, keys = [plan.key] } = plan
+    const variants = variantsOf(kind, runs)
+    const build = (i: number) =>
+      buildScript(kind, i % variants, { port, key: keys[i % keys.length] as string, ...(runs && { runs }) })
+    const spare = isAgent(kind) ? Math.max(1, variants - plan.connections) : 0
+    this.#runs = Array.from({ length: spare }, (_, i) => build(plan.connections + i))
     this.#tracks = Array.from({ length: plan.connections }, (_, i) => {
       const track: Track = {
         connection: new Connection(port, {
           onAnswer: status => this.#answered(track, status),
           onLost: reason => this.#fail(reason)
         }),
-        script: buildScript(kind, i % variants, port, keys[i % keys.length] as string),
+        script: build(i),
         isStamped: false,
         step: 0,
         since: 0,
@@ -131,6 +137,11 @@ class Load {
 
   #begin(track: Track, since: number): void {
     if (!this.#isResend(track)) {
+      const next = this.#runs.shift()
+      if (next !== undefined) {
+        this.#runs.push(track.script)
+        track.script = next
+      }
       this.#identities.next()
       for (const request of track.script.requests) this.#identities.stamp(request)
       track.isStamped = true

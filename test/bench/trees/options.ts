@@ -2,13 +2,15 @@
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { LoadKind } from '../load/load.ts'
+import { AGENT_KINDS, type LoadKind } from '../load/load.ts'
 import { flag, readArguments, text, UsageError } from '../options.ts'
 
 export interface TreesOptions {
   /** Built working trees; the others are compared with the first. */
   readonly trees: readonly string[]
   readonly kind: LoadKind
+  /** File of runs to send in place of generated ones. */
+  readonly runs: string | undefined
   readonly rounds: number
   readonly seconds: number
   /** Before the first round. */
@@ -21,7 +23,15 @@ export interface TreesOptions {
   readonly help: boolean
 }
 
-const KINDS = ['small', 'typical', 'large', 'streaming', 'otlp-json', 'otlp-protobuf'] as const
+const KINDS: readonly LoadKind[] = [
+  'small',
+  'typical',
+  'large',
+  'streaming',
+  'otlp-json',
+  'otlp-protobuf',
+  ...AGENT_KINDS
+]
 const ROUNDS = 4
 const SECONDS = 2.5
 /** Until V8 has compiled the code. */
@@ -35,10 +45,11 @@ round, and once more with new servers that are started in the other order: two s
 percent. Give the machine nothing else to do meanwhile.
 
   --kind NAME        ${KINDS.join(', ')} (default: typical)
+  --runs FILE        runs for the agent kinds, in place of generated ones: bodies of POST /api/v1/traces, one a line
   --rounds N         rounds of each of the two halves (default: ${ROUNDS})
   --seconds N        how long each measurement takes (default: ${SECONDS})
   --warm-up N        seconds of load on each new server before the first round (default: ${WARM_UP_SECONDS})
-  --connections N    connections of the load generator (default: 256, large 16)
+  --connections N    connections of the load generator (default: 256; large and agent kinds 16)
   --rate N           traces a second, to compare CPU under a given load (default: as many as it takes)
   --folder DIR       where the databases are put for the time (default: ${tmpdir()})
   --json             print one JSON value instead
@@ -67,6 +78,7 @@ export function readTreesOptions(parameters: readonly string[]): TreesOptions {
   return {
     trees,
     kind,
+    runs: values.runs,
     rounds: Math.ceil(positive('rounds') ?? ROUNDS),
     seconds: positive('seconds') ?? SECONDS,
     warmUpSeconds: positive('warm-up') ?? WARM_UP_SECONDS,
@@ -80,6 +92,7 @@ export function readTreesOptions(parameters: readonly string[]): TreesOptions {
 
 const FLAGS = {
   kind: text,
+  runs: text,
   rounds: text,
   seconds: text,
   'warm-up': text,

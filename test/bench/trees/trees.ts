@@ -40,7 +40,8 @@ export async function measureTrees(
     const measure = (tree: string, warmUpMs: number) =>
       measureLoad(benches.get(tree) as Bench, options.kind, {
         warmUpMs,
-        ...(options.rate !== undefined && { rate: options.rate })
+        ...(options.rate !== undefined && { rate: options.rate }),
+        ...(options.runs !== undefined && { runs: options.runs })
       })
     for (const tree of trees) {
       progress.step = `warming up ${tree}`
@@ -82,6 +83,7 @@ function divide(load: LoadFigures, by: LoadFigures): LoadFigures {
 
 const COLUMNS = [
   ['traces/s', 'tracesPerSecond'],
+  ['MB/s', 'bytesPerSecond'],
   ['node µs', 'nodeCpu'],
   ['main thread µs', 'mainThreadCpu'],
   ['PostgreSQL µs', 'postgresCpu'],
@@ -93,10 +95,10 @@ const COLUMNS = [
 
 /** A Markdown table: a row for each tree, and one for its ratios to the first. */
 export function renderTrees(results: readonly TreeResult[]): string {
-  const figures = (load: LoadFigures, show: (value: number) => string) => COLUMNS.map(([, name]) => show(load[name]))
   const rows = results.flatMap(({ tree, load, ratios }, i) => {
-    const row = [basename(tree), ...figures(load, round)]
-    return i === 0 ? [row] : [row, ['to the first', ...figures(ratios, value => `**${value.toFixed(2)}**`)]]
+    const shown = { ...load, bytesPerSecond: load.bytesPerSecond / 1e6 }
+    const row = [basename(tree), ...COLUMNS.map(([, name]) => round(shown[name]))]
+    return i === 0 ? [row] : [row, ['to the first', ...COLUMNS.map(([, name]) => `**${ratios[name].toFixed(2)}**`)]]
   })
   return `${table(['tree', ...COLUMNS.map(([title]) => title)], rows)}\n`
 }
