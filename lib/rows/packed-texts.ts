@@ -6,14 +6,15 @@
  * A block is compressed with Brotli (RFC 7932). For each span, the block contains five fields in COPY format
  * (lib/rows/copy-format.ts): id, input, output, attributes and events. The compressed bytes are split into slices of
  * equal length, one for the `packed` column of each span row. A slice begins with its number (2 bytes) and the first
- * span's id (8 bytes), which identifies the group.
+ * span's id (8 bytes), which identifies the group. A block holds at most LENGTH.most characters; the spans that follow
+ * begin another group.
  *
  * Splitting the block avoids long values, which PostgreSQL would store outside the row at the cost of CPU time
- * (test/bench/RESULTS.md, "Packed texts"). If even slices would be too long for a row, the block is stored as a single
- * slice.
+ * (test/bench/RESULTS.md, "Packed texts"). If even slices would be too long for a row, the first slice contains the
+ * whole block, and the others are empty. Versions up to 1.0.0-rc.1 stored null in place of an empty slice.
  */
 import { promisify } from 'node:util'
-import { brotliCompressSync, brotliDecompress, brotliDecompressSync, constants } from 'node:zlib'
+import { type BrotliOptions, brotliCompressSync, brotliDecompress, brotliDecompressSync, constants } from 'node:zlib'
 import type { PreparedSpan } from '../trace/prepared.ts'
 import { SPAN_ID_COLUMN, SPAN_TEXT_COLUMNS, type STORED_TEXT_COLUMNS, type Value } from './columns.ts'
 import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
@@ -33,15 +34,21 @@ export interface StoredTexts extends SpanTexts {
  * - Fewer than `least` in total are not packed, because packing would save little disk space.
  * - At `compressed` or more per span, PostgreSQL would compress the texts, which takes longer than packing. These texts
  *   are packed even if `hurries` is set.
- * - More than `most` in total are left to PostgreSQL. Packing would speed up recording but slow down reading, because
- *   PostgreSQL decompresses values in its own processes rather than in Node.
+ * - A block has at most `most`, so that a reader needs little memory for it. A single span with more is left to
+ *   PostgreSQL.
  */
-const LENGTH = { least: 2048, compressed: 4096, most: 262_144 }
+const LENGTH = { least: 2048, compressed: 4096, most: 8 * 1024 * 1024 }
 /**
- * Brotli's fastest setting. Higher qualities and deflate take much longer and save little more (test/bench/RESULTS.md,
- * "Packed texts"). Node has zstd only since 22.15.
+ * Brotli's settings, by the length of the block. In a long block, each step of an agent repeats the conversation so
+ * far: quality 1 and a window of 4 MiB compress real runs to 0.040 of their texts, in place of 0.056, in the same time.
+ * In a short block, quality 0 takes two thirds of the time and leaves the same. Quality 2 would take twice the time
+ * (test/bench/RESULTS.md, "Packed texts"). Node has zstd only since 22.15.
  */
-const COMPRESSION = { params: { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 18 } }
+const LONG_BYTES = 65_536
+const settings = (quality: number, window: number) => ({
+  params: { [constants.BROTLI_PARAM_QUALITY]: quality, [constants.BROTLI_PARAM_LGWIN]: window }
+})
+const COMPRESSION = { short: settings(0, 18), long: settings(1, 22) }
 /**
  * Maximum bytes per slice, unless the block has a single slice. Four rows of this size fit on a page, so PostgreSQL
  * keeps their values in the row.
@@ -52,15 +59,15 @@ const MAX_SLICE = 1800
 export const MAX_PACKED_LENGTH = LENGTH.most
 
 /**
- * Maximum compressed bytes that are unpacked on the main thread. Unpacking more would block the main thread for too
- * long, so another thread unpacks larger blocks.
+ * Maximum bytes, compressed and not, that are unpacked on the main thread. Unpacking more would block the main thread
+ * for too long, so another thread unpacks larger blocks.
  */
-const LARGE = 65_536
+const LARGE = { packed: 65_536, unpacked: 1024 * 1024 }
 /**
- * Output buffer for the usual unpacked size. Brotli's decoder takes a third longer if the output exceeds this buffer.
+ * Returns the size of the output buffer. Brotli's decoder takes up to a third longer if the output exceeds this buffer.
  */
-const UNPACKING = { chunkSize: 32_768 }
-const decompress = promisify(brotliDecompress)
+const bufferFor = (packed: Buffer): number => Math.max(32_768, Math.min(8 * packed.length, LARGE.unpacked))
+const decompress = promisify<Buffer, BrotliOptions, Buffer>(brotliDecompress)
 
 /** Offsets in a slice: its number, the first span's id, then the compressed bytes. */
 const GROUP_AT = 2
@@ -89,19 +96,40 @@ const writeTexts = fieldWriter(SPAN_TEXT_COLUMNS, textValues)
 export function packTexts(spans: readonly Span[], hurries: boolean): readonly StoredTexts[] {
   const length = lengthOf(spans)
   const least = hurries ? LENGTH.compressed * spans.length : LENGTH.least
-  if (spans.length === 0 || length < least || length > LENGTH.most) return spans
+  if (spans.length === 0 || length < least) return spans
   // Steps are not packed. If a step's row were removed later, the other rows of its group could no longer be unpacked.
   if (spans.some(({ callDetails }) => callDetails?.includes('"step"') === true)) return spans
+  if (length <= LENGTH.most) return packGroup(spans)
+  return groupsOf(spans).flatMap(group => (lengthOf(group) > LENGTH.most ? group : packGroup(group)))
+}
+
+/** Splits spans into groups of at most LENGTH.most characters. A single span with more is a group of its own. */
+function groupsOf(spans: readonly Span[]): Span[][] {
+  const groups: Span[][] = []
+  let length = Number.POSITIVE_INFINITY
+  for (const span of spans) {
+    const own = lengthOf([span])
+    if (length + own > LENGTH.most) {
+      groups.push([])
+      length = 0
+    }
+    groups.at(-1)?.push(span)
+    length += own
+  }
+  return groups
+}
+
+function packGroup(spans: readonly Span[]): StoredTexts[] {
   fields.reset()
   for (const span of spans) {
     writeId(fields, span)
     writeTexts(fields, span)
   }
-  const packed = brotliCompressSync(fields.bytes.subarray(0, fields.length), COMPRESSION)
-  const count = packed.length > MAX_SLICE * spans.length ? 1 : spans.length
-  const each = Math.ceil(packed.length / count)
+  const bytes = fields.bytes.subarray(0, fields.length)
+  const packed = brotliCompressSync(bytes, bytes.length > LONG_BYTES ? COMPRESSION.long : COMPRESSION.short)
+  const each = packed.length > MAX_SLICE * spans.length ? packed.length : Math.ceil(packed.length / spans.length)
   const group = (spans[0] as Span).id
-  return spans.map((_, i) => packedAs(i < count ? sliceOf(group, i, packed.subarray(i * each, (i + 1) * each)) : null))
+  return spans.map((_, i) => packedAs(sliceOf(group, i, packed.subarray(i * each, (i + 1) * each))))
 }
 
 /** Returns the text columns of a packed row. `packed` is the row's slice, or null if it has none. */
@@ -144,8 +172,23 @@ function joinSlices(slices: readonly Buffer[]): Buffer[] {
 /** Returns the texts in these slices, by span id. */
 export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, SpanTexts> {
   const texts = new Map<string, SpanTexts>()
-  for (const packed of joinSlices(slices)) readFields(brotliDecompressSync(packed, UNPACKING), texts)
+  for (const packed of joinSlices(slices)) {
+    readFields(brotliDecompressSync(packed, { chunkSize: bufferFor(packed) }), texts)
+  }
   return texts
+}
+
+/** Unpacks a block, on another thread if the block, or the `total` of compressed bytes, is large. */
+async function unpack(packed: Buffer, total: number): Promise<Buffer> {
+  const chunkSize = bufferFor(packed)
+  if (total <= LARGE.packed) {
+    try {
+      return brotliDecompressSync(packed, { chunkSize, maxOutputLength: LARGE.unpacked })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') throw error
+    }
+  }
+  return decompress(packed, { chunkSize })
 }
 
 /** Returns the texts of one group, by span id. `slices` must be all of the group's slices. */
@@ -154,7 +197,7 @@ export async function unpackGroup(
   encoding: TextEncoding = 'utf8'
 ): Promise<ReadonlyMap<string, SpanTexts>> {
   const texts = new Map<string, SpanTexts>()
-  for (const packed of joinSlices(slices)) readFields(await decompress(packed), texts, encoding)
+  for (const packed of joinSlices(slices)) readFields(await unpack(packed, packed.length), texts, encoding)
   return texts
 }
 
@@ -204,11 +247,11 @@ export async function unpackSpans<T extends StoredRow>(
 ): Promise<readonly T[]> {
   const slices = rows.flatMap(({ packed }) => (packed === null ? [] : [Buffer.from(packed, 'hex')]))
   if (slices.length === 0) return rows
-  const isLarge = slices.reduce((sum, slice) => sum + slice.length, 0) > LARGE
+  const total = slices.reduce((sum, slice) => sum + slice.length, 0)
   const texts = new Map<string, SpanTexts>()
   for (const packed of joinSlices(slices)) {
     await pause?.()
-    readFields(isLarge ? await decompress(packed) : brotliDecompressSync(packed, UNPACKING), texts, encoding, isWanted)
+    readFields(await unpack(packed, total), texts, encoding, isWanted)
   }
   return rows.map(row => ({ ...row, ...texts.get(row.id) }))
 }

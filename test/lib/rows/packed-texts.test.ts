@@ -19,6 +19,7 @@ function store(spans: readonly Span[], hurries = false) {
   })
 }
 const lengthsOf = (rows: ReturnType<typeof store>) => rows.map(({ packed }) => (packed?.length ?? 0) / 2)
+const MIB = 1024 * 1024
 const sum = (numbers: readonly number[]) => numbers.reduce((one, other) => one + other, 0)
 
 const json = fc.oneof(
@@ -58,9 +59,9 @@ t.test('a few words stay as they are, and so does what is left to PostgreSQL', a
     [[1000, 1048], false, true],
     [[1000, 7191], true, false],
     [[1000, 7192], true, true],
-    [[262_144], false, true],
-    [[62_144, 200_001], false, false],
-    [[62_144, 200_001], true, false]
+    [[8 * MIB], true, true],
+    [[8 * MIB + 1], false, false],
+    [[8 * MIB + 1], true, false]
   ] as const) {
     const spans = lengths.map(length => spanOf({ output: text(length) }))
     const stored = store(spans, hurries)
@@ -94,8 +95,28 @@ t.test('slices fill the rows evenly; where they would be large, one row has it a
   const even = lengthsOf(store(Array.from({ length: 6 }, () => spanOf({ output: digits(2000) }))))
   t.ok(Math.min(...even) > 0 && Math.max(...even) - Math.min(...even) < 20)
   const large = lengthsOf(store(Array.from({ length: 3 }, () => spanOf({ output: digits(9000) }))))
+  t.ok(large[0]! > 9000)
+  t.same(large.slice(1), [10, 10], 'the others name the group')
+})
+
+t.test('a long run is packed in blocks, each of which is read without the others', async t => {
+  const long = JSON.stringify(hexId(1500 * 1024))
+  const spans = Array.from({ length: 7 }, (_, i) => spanOf({ input: long, output: String(i) }))
+  const rows = store(spans)
+  const groups = [...new Set(rows.map(({ packed }) => packed!.slice(4, 20)))]
+  t.same(groups, [spans[0]!.id, spans[2]!.id, spans[4]!.id, spans[6]!.id])
+  for (const group of groups) {
+    const own = rows.filter(({ packed }) => packed!.slice(4, 20) === group)
+    const read = await unpackSpans(own)
+    for (const { id, input, output } of read) {
+      const sent = spans.find(span => span.id === id)!
+      t.ok(input === sent.input && output === sent.output)
+    }
+  }
+  const larger = store([spanOf({ input: JSON.stringify('x'.repeat(8 * MIB)) }), ...spans.slice(0, 2)])
   t.same(
-    large.map(length => length > 0),
-    [true, false, false]
+    larger.map(({ packed }) => packed !== null),
+    [false, true, true],
+    'a span that is too long by itself is left to PostgreSQL'
   )
 })
