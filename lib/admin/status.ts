@@ -13,7 +13,7 @@ import { causeOf } from '../failure-log.ts'
 import { findShortage } from '../health/lacks.ts'
 import { describeDenial, isDenial, nameObstacle } from '../health/obstacles.ts'
 import { type FoundServer, lookForServer, type RunningServer } from '../health/running-server.ts'
-import { countNews } from '../store/analytics/rollups/news.ts'
+import { countDeltas } from '../store/analytics/rollups/deltas.ts'
 import { countSessions } from '../store/people/sessions.ts'
 import { isOtherSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
 import { readSearchState, type SearchState } from '../store/search/state.ts'
@@ -129,7 +129,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   )
   const known = projects ?? []
   const nodes = (await ifUsable(() => readPlacement(sql), undefined)) ?? []
-  const news = await ifUsable(() => countNews(sql), 0)
+  const news = await ifUsable(() => countDeltas(sql), 0)
   const accounts = await ifUsable(() => listAccounts(sql), [])
   const hasTrials = accounts.some(account => account.kind === 'trial')
   const search = await allowed(() => readSearch(sql, known), [])

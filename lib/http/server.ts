@@ -9,8 +9,8 @@ import { Refusal } from '../errors.ts'
 import type { Readiness } from '../health/readiness.ts'
 import { Admission, type Admits } from '../limits/admission.ts'
 import { ARRIVAL, type ArrivalBounds } from '../limits/arrival.ts'
-import type { Places } from '../limits/places.ts'
 import { RequestsUnderWay } from '../limits/requests-under-way.ts'
+import type { Slots } from '../limits/slots.ts'
 import { listenError } from '../listen-error.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
@@ -91,7 +91,7 @@ export class HttpServer {
   readonly #messages = new Admission({ requests: Number.POSITIVE_INFINITY, bytes: 64 * 1024 * 1024 })
   readonly #reads = new RequestsUnderWay()
   readonly #arrival: ArrivalBounds
-  readonly #large: Places
+  readonly #large: Slots
   readonly #largeMemory = new LargeMemory()
   readonly #unsent = new UnsentAnswers()
   readonly #pipelining = new Pipelining(this.#unsent)
@@ -268,7 +268,7 @@ export class HttpServer {
 
   async #answerWithBody(exchange: Exchange, route: Route): Promise<Reply> {
     const { party } = exchange
-    const place = this.#large.of(party)
+    const slot = this.#large.of(party)
     const memory = this.#largeMemory.lease()
     try {
       const { headers } = exchange.request
@@ -276,11 +276,11 @@ export class HttpServer {
       const length = contentLength(headers, route.maxBodyBytes)
       // The length of the decoded body is not yet known.
       const weight = encoding === undefined ? length : route.maxBodyBytes
-      if (length !== undefined && length > LARGE_BODY_BYTES) await place.enter(weight)
-      return await this.#readAndAnswer(exchange, route, encoding, { length, party, place, memory })
+      if (length !== undefined && length > LARGE_BODY_BYTES) await slot.enter(weight)
+      return await this.#readAndAnswer(exchange, route, encoding, { length, party, slot, memory })
     } finally {
       memory.end()
-      place.leave()
+      slot.leave()
     }
   }
 
@@ -296,7 +296,7 @@ export class HttpServer {
     try {
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      const { length, party, place: large, memory } = expected
+      const { length, party, slot: large, memory } = expected
       const bounds = { limit: route.maxBodyBytes, length, large, memory, party }
       exchange.payload = await receiveBody(request, encoding, reservation, bounds)
       exchange.bytesIn = exchange.payload.length

@@ -137,7 +137,7 @@ export const TAG_BODY_COLUMNS = [
 export const TAG_COLUMNS: readonly Column[] = [...TAG_STAMP_COLUMNS, ...TAG_BODY_COLUMNS]
 
 /** Amounts that a trace adds to, or subtracts from, the sums over time (lib/rollups/amounts.ts). */
-export const NEWS_COLUMNS = [
+export const DELTA_COLUMNS = [
   fixed('project_id', 'int'),
   column('traces', 'int'),
   column('errors', 'int'),

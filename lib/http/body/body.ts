@@ -14,7 +14,7 @@ import {
 } from 'node:zlib'
 import { Refusal } from '../../errors.ts'
 import { FairGate } from '../../limits/fair-gate.ts'
-import type { Place } from '../../limits/places.ts'
+import type { Slot } from '../../limits/slots.ts'
 import { LARGE_BODY_BYTES, MAX_BODY_BYTES } from '../../schema/input.ts'
 import type { BodyReservation } from './body-reservation.ts'
 import type { LargeBytes, MemoryLease } from './large-memory.ts'
@@ -98,7 +98,7 @@ export interface BodyBounds {
   /** Announced length before decoding; undefined if the body is chunked. */
   readonly length?: number | undefined
   /** Slot and memory that a large body uses. */
-  readonly large: Place
+  readonly large: Slot
   readonly memory: MemoryLease
   /** The body's project. Projects take turns decoding bodies. */
   readonly party: number | undefined

@@ -6,7 +6,7 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
-import { dayOf, environmentKeyInSql } from './news.ts'
+import { dayOf, environmentKeyInSql } from './deltas.ts'
 
 const USER_AMOUNTS = AMOUNTS.filter(name => name !== 'latency')
 
