@@ -1,6 +1,6 @@
 /**
- * Lists every error that an API client can receive: code, status and meaning. Codes are stable. Most come from section
- * 7 of the specification; this service adds method_not_allowed, unsupported_encoding, too_many_requests and
+ * Lists every error that an API client can receive: code, status and meaning. Codes are stable. Most codes come from
+ * section 7 of the specification; this service adds method_not_allowed, unsupported_encoding, too_many_requests and
  * unavailable.
  */
 export const ERRORS = {

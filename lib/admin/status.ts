@@ -37,7 +37,7 @@ export interface InstanceStatus {
     readonly serverVersion: string | null
     readonly isStandby: boolean | null
     readonly bytes: number | null
-    /** The disk of an embedded database; null for an external one. */
+    /** The disk that holds an embedded database; null for an external database. */
     readonly disk: Disk | null
   }
   /** A cluster's nodes and their contents; empty for a single PostgreSQL server. */
@@ -51,7 +51,7 @@ export interface InstanceStatus {
   /** Log records and metrics that were received but not kept, by project, signal and name. */
   readonly unkept: readonly DescribedUnkept[]
   readonly totals: Totals
-  /** Number of rows not yet added to the sums over time. Charts add these rows at query time. */
+  /** Number of delta rows not yet folded into rollups. Charts add these rows at query time. */
   readonly news: number
   /** Numbers of dashboard users and of their sessions. */
   readonly people: { readonly users: number; readonly sessions: number }
@@ -105,8 +105,8 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   await requireOwnSession(database, sql)
   const denials: string[] = []
   /**
-   * Reads one part of the status. A privilege that the role lacks is reported as a problem, and the other parts are
-   * still read.
+   * Reads one part of the status. If the role lacks a privilege, reports a problem, so that the other parts can still
+   * be read.
    */
   const allowed = async <T>(read: () => Promise<T>, otherwise: T): Promise<T> => {
     try {

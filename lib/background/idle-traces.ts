@@ -34,8 +34,8 @@ const ROUNDS = 10
 export type Watched = ReadonlyMap<number, { readonly version: number; readonly since: number }>
 
 /**
- * Returns the traces to watch after a round has found the traces `running`, and those that have been idle for `afterMs`
- * milliseconds.
+ * Returns the traces to watch, and the traces that have been idle for `afterMs` milliseconds. `running` contains the
+ * traces that the current round found.
  */
 export function watch<T extends Pick<RunningTrace, 'seq' | 'version'>>(
   before: Watched,

@@ -56,7 +56,7 @@ export class Rounds {
     clearTimeout(this.#watch)
   }
 
-  /** Records that the current round has made progress. The next step may take `patienceMs`. */
+  /** Records that the current round has made progress. The next step may take up to `patienceMs`. */
   advance(patienceMs = this.#options.stuckMs ?? STUCK_MS): void {
     clearTimeout(this.#watch)
     if (this.#isStuck) this.#options.log.info(`${this.#options.what} makes progress again`)

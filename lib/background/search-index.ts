@@ -116,8 +116,8 @@ interface Mark extends WaitingWords {
 /**
  * Tracks how long writes wait to be indexed. Waiting writes have no timestamps, so each project's last waiting write is
  * marked with the time at which that write was first seen. Until the write is indexed, the mark's age is a lower bound
- * for the write's waiting time. Once the marked write is indexed, the project's then last waiting write is marked
- * instead.
+ * for the write's waiting time. Once the marked write is indexed, the mark moves to the write that is last in the
+ * project's backlog at that time.
  */
 export class Backlog {
   /** Number of waiting writes of all projects; undefined until the first check. */

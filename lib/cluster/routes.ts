@@ -4,10 +4,10 @@
  * the batch's shards, into the shards' own tables. A write costs as much as on a single PostgreSQL server. Writes
  * through the coordinator cost more and use two-phase commit (test/bench/RESULTS.md, "A cluster").
  *
- * States: unknown (the database has not been queried yet), one, spread. In the spread state, a project whose shard is
- * unknown or whose node is unreachable gets its own batches, which are written through the coordinator. Routes may be
- * outdated, so a batch locks its shards, and is rolled back if a shard has moved (lib/cluster/shards.ts). All routes
- * are then discarded and reread.
+ * The states are `unknown` (the database has not been queried yet), `one` and `spread`. In the `spread` state, a
+ * project whose shard is unknown or whose node is unreachable gets its own batches, which are written through the
+ * coordinator. Routes may be outdated, so a batch locks its shards, and is rolled back if a shard has moved
+ * (lib/cluster/shards.ts). All routes are then discarded and reread.
  */
 import type { Sql } from 'postgres'
 import type { Connections, Database } from '../database/database.ts'

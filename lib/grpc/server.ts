@@ -1,6 +1,6 @@
 /**
- * The gRPC server. It serves the routes that declare a gRPC method (`grpc` in lib/http/route.ts), using the same
- * handler as the route's protobuf requests over HTTP. A call is checked in this order: key (UNAUTHENTICATED), scope
+ * The gRPC server. It serves the routes that declare a gRPC method (`grpc` in lib/http/route.ts), through the handlers
+ * that also serve protobuf requests over HTTP. A call is checked in this order: key (UNAUTHENTICATED), scope
  * (PERMISSION_DENIED), message size (RESOURCE_EXHAUSTED, by the library), and then the handler's own checks.
  */
 import { readFileSync } from 'node:fs'
@@ -51,7 +51,8 @@ export interface GrpcOptions extends AuthoriseOptions {
 const ARRIVING = { total: 32, each: 8 }
 /**
  * Maximum time for a message to arrive once its turn has come. While other calls wait for a slot, the maximum is one
- * period of ArrivalBounds. The library does not report how much of a message has arrived, so its pace is unknown.
+ * period of ArrivalBounds. The library does not report how much of a message has arrived, so the message's pace is
+ * unknown.
  */
 const ARRIVAL_MS = 20_000
 /** Maximum number of calls in flight per connection. Further calls wait at the client. */
