@@ -74,7 +74,9 @@ export function abandon(lease: Lease): void {
   })
 }
 
-/** Closes the connection if it hangs, so that the driver rejects its queries. Must be called at each tick. */
+/**
+ * Closes the connection if it hangs, so that the driver rejects the connection's queries. Must be called at each tick.
+ */
 export async function giveUpIfHung(lease: Lease): Promise<void> {
   const active = lease.asked.find(query => query.active)
   // If no query is active, all queries have finished; otherwise, all queries before the active query have finished.
