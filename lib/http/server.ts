@@ -1,7 +1,8 @@
 /**
  * The HTTP server, which handles a request from socket to response. Checks run in a fixed order, and the first failure
  * decides the response: route (404, 405), key or person (401), scope or role (403), path ids (404), query (400),
- * encoding and size of the body (415, 413), and then the handler's own checks. Nothing is parsed before its check.
+ * encoding and size of the body (415, 413), and then the handler's own checks. No part of a request is parsed before
+ * that part is checked.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, BlockList, Socket } from 'node:net'
@@ -73,7 +74,7 @@ const STREAM_BYTES = 8 * 1024 * 1024
 /** Logged status if the client disconnected before the response. */
 const CLIENT_GONE = 499
 
-/** Code with which node's parser reports an HTTP/2 preface, as sent by gRPC exporters. */
+/** Code with which Node's parser reports an HTTP/2 preface, as sent by gRPC exporters. */
 const HTTP2_PREFACE = 'HPE_PAUSED_H2_UPGRADE'
 const NOT_HTTP = { status: 400, message: 'The request is not valid HTTP.' }
 const PARSER_REFUSALS: Readonly<Record<string, typeof NOT_HTTP>> = {
@@ -85,7 +86,7 @@ const PARSER_REFUSALS: Readonly<Record<string, typeof NOT_HTTP>> = {
 export class HttpServer {
   readonly #options: ServerOptions
   readonly #server: Server
-  /** Connections on which node's parser has reported an error. */
+  /** Connections on which Node's parser has reported an error. */
   readonly #broken = new WeakSet<Socket>()
   /** Capacity for bodies that bypass the write path's queue, such as MCP messages. */
   readonly #messages = new Admission({ requests: Number.POSITIVE_INFINITY, bytes: 64 * 1024 * 1024 })
@@ -119,11 +120,11 @@ export class HttpServer {
       keepAliveTimeout: KEEP_ALIVE_MS,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      // Node itself would reject a request without a Host header, but its response would lack this server's headers.
+      // Node itself would reject a request without a Host header, but Node's response would lack this server's headers.
       requireHostHeader: false
     })
-    // With a limit, node would drop headers beyond the limit, possibly including Content-Length. Node limits their
-    // total size anyway.
+    // With a limit, Node would drop headers beyond the limit, possibly including Content-Length. Node limits the total
+    // size of headers anyway.
     this.#server.maxHeadersCount = 0
     const serve = (request: IncomingMessage, response: ServerResponse) => this.#take(request, response, false)
     this.#server.on('request', serve)
@@ -250,7 +251,7 @@ export class HttpServer {
 
   /**
    * Counts the request as in flight until the client has taken the response or has disconnected. Throws
-   * `too_many_requests`.
+   * `too_many_requests` if the project has too many requests in flight.
    */
   #countRead({ party, response }: Exchange): void {
     if (party === undefined) return
@@ -344,7 +345,7 @@ export class HttpServer {
   }
 
   /**
-   * Answers a request that node's parser rejected because the request is not HTTP, or because its body was truncated or
+   * Answers a request that Node's parser rejected because the request is not HTTP, or because its body was truncated or
    * late. Earlier requests on the connection are answered first. Then the connection closes.
    */
   #refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
@@ -364,7 +365,7 @@ export class HttpServer {
     }
     newest.response.shouldKeepAlive = false
     sendRefusal(newest, new Refusal('invalid_request', message), status)
-    // Node emits no more events for an answered request, so a reader of its body would wait forever.
+    // Node emits no more events for an answered request, so a reader of the request's body would wait forever.
     this.#pipelining.afterAll(socket, () => newest.request.destroy())
   }
 

@@ -40,9 +40,9 @@ export class Queue<T extends Queued> {
   }
 
   /**
-   * Takes the next batch from the queue; empty if nothing is runnable. Its operations keep their traces locked until
-   * released. An operation larger than the bounds forms a batch by itself. If `groupOf` is set, the batch contains only
-   * operations of the first operation's group.
+   * Takes the next batch from the queue. The batch is empty if nothing is runnable. Its operations keep their traces
+   * locked until they are released. An operation larger than the bounds forms a batch by itself. If `groupOf` is set,
+   * the batch contains only operations of the first operation's group.
    */
   take(bounds: BatchBounds, groupOf?: (operation: T) => number): T[] {
     return groupOf === undefined ? this.#takeFirst(bounds) : this.#takeGroup(bounds, groupOf)

@@ -1,8 +1,9 @@
 /**
  * Implements the Model Context Protocol: Streamable HTTP, stateless, with JSON responses. Only this file uses the SDK,
- * which does most of the work. Each POST has its own server and transport, as the SDK requires without sessions. The
- * protocol has two eras. Since version 2026-07-28, each request names its client and version. In earlier versions, a
- * handshake (`initialize`) names the client and version. The SDK distinguishes the eras, and both have the same tools.
+ * which does most of the work. Each POST has its own server and transport, because the SDK requires this if there are
+ * no sessions. The protocol has two eras. Since version 2026-07-28, each request names its client and version. In
+ * earlier versions, a handshake (`initialize`) names the client and version. The SDK distinguishes the eras, and both
+ * have the same tools.
  */
 import {
   createMcpHandler,
@@ -61,7 +62,7 @@ export async function answerWithTools(message: unknown, headers: RequestHeaders,
 
 /**
  * Answers a single tool call without the SDK, in the form that the SDK's response would have. Most agent messages are
- * single calls, and the SDK uses about as much CPU for each as PostgreSQL and node together use for a page of a list.
+ * single calls, and the SDK uses about as much CPU for each as PostgreSQL and Node together use for a page of a list.
  * Resolves to undefined if the message is anything else or is invalid. The SDK then answers the message.
  */
 async function answerPlainCall(message: unknown, toolbox: Toolbox): Promise<Reply | undefined> {

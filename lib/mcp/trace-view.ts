@@ -127,7 +127,9 @@ class TracePartReader implements PartReader {
     }
   }
 
-  /** Returns the result. The reader knows only now which part is the last part, the one after the spans. */
+  /**
+   * Returns the result. Only now does the reader know that the latest part is the last part, which follows the spans.
+   */
   end(): string {
     const { field, spanIds, after } = this.#options
     const answer = `${this.#head}${this.#kept.join(',')}${this.#last}`

@@ -30,7 +30,10 @@ export interface Expected {
   readonly slot: Slot
 }
 
-/** Thrown if a body takes too long to arrive. The response matches the one that node's parser sends for a late head. */
+/**
+ * Thrown if a body takes too long to arrive. The response matches the response that Node's parser sends for a late
+ * request head.
+ */
 export class LateBody extends Refusal {
   constructor() {
     super('invalid_request', 'The request took too long to arrive.')

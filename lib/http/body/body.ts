@@ -47,7 +47,10 @@ const CHUNKED_DECODERS = {
 /** RFC 9110 tells recipients to treat `x-gzip` as `gzip`. */
 const withoutAlias = (name: string): string => (name === 'x-gzip' ? 'gzip' : name)
 
-/** Returns the body's encoding, or undefined if the body is not encoded. Throws `unsupported_encoding`. */
+/**
+ * Returns the body's encoding, or undefined if the body is not encoded. Throws `unsupported_encoding` for an unknown
+ * encoding.
+ */
 export function contentEncoding(headers: IncomingHttpHeaders): ContentCoding | undefined {
   const header = headers['content-encoding']
   if (header === undefined) return undefined
@@ -61,7 +64,10 @@ export function contentEncoding(headers: IncomingHttpHeaders): ContentCoding | u
   throw new Refusal('unsupported_encoding', 'Content-Encoding: must be one of gzip, deflate and br')
 }
 
-/** Returns the body's declared length, or undefined if the body is chunked. Throws `payload_too_large`. */
+/**
+ * Returns the body's declared length, or undefined if the body is chunked. Throws `payload_too_large` if the length
+ * exceeds the limit.
+ */
 export function contentLength(headers: IncomingHttpHeaders, limit = MAX_BODY_BYTES): number | undefined {
   const header = headers['content-length']
   if (header === undefined) return headers['transfer-encoding'] === undefined ? 0 : undefined

@@ -85,7 +85,7 @@ export class LargeBytes {
 
 /**
  * Capacity for one body of the maximum size and some smaller bodies, but not for two bodies of the maximum size,
- * because preparing a body needs several times the memory of the body itself. A project may hold one body of any size,
+ * because preparing a body needs several times the memory of the body itself. A project can hold one body of any size,
  * or several smaller bodies.
  */
 const ROOM = { total: MAX_EXPORT_BYTES + MAX_EXPORT_BYTES / 2, each: MAX_EXPORT_BYTES / 2 }
