@@ -128,7 +128,7 @@ export const tagValues: ValuesFor<typeof TAG_BODY_COLUMNS, TaggedTrace> = {
   tag: ({ tag }) => tag
 }
 
-/** A trace to add to, or subtract from, the sums over time. */
+/** A trace to add to, or subtract from, the rollups. */
 export interface Delta {
   readonly sign: 1 | -1
   readonly trace: CountedTrace
