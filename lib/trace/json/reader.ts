@@ -194,8 +194,8 @@ interface Field {
   /** Bit mask with only bit `index` set. */
   readonly bit: number
   /**
-   * The field that followed this one in the previous object. Clients send fields in a consistent order, so trying that
-   * field first saves a look-up.
+   * The field that followed this field in the previous object. Clients send fields in a consistent order, so trying
+   * that field first saves a look-up.
    */
   next: Field | undefined
 }
