@@ -9,8 +9,8 @@ import { addTotals, hasTotals, makeTotals } from '../write/totals.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 
 /**
- * Deletes a trace with its spans, scores and tags, corrects the project's totals and sums over time, and writes the
- * audit entry. Returns false if the trace does not exist.
+ * Deletes a trace with its spans, scores and tags, corrects the project's totals and rollups, and writes the audit
+ * entry. Returns false if the trace does not exist.
  *
  * The statement deletes the trace only if it still has the version that the statement found; every write changes the
  * version. A span or score that arrives concurrently is therefore never left behind. If the version has changed, the

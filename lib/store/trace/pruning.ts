@@ -56,8 +56,8 @@ const storedBytes = (table: string, columns: readonly string[]) =>
 
 /**
  * Deletes the selected traces among the next traces behind `after`, with all data belonging to the selected traces.
- * Totals and sums over time are corrected in the same transaction, so a batch is deleted completely or not at all. As
- * in lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that a
+ * Totals and rollups are corrected in the same transaction, so a batch is deleted completely or not at all. As in
+ * lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that a
  * concurrently arriving span is never left behind.
  *
  * `is true` makes PostgreSQL scan the index on startedAt. With an index on one of the conditions, every batch would

@@ -17,7 +17,10 @@ import { readSessionSums, type SessionGroupSums } from './sessions.ts'
 export const MOST_USERS_LOOKED_AT = 5000
 
 export interface UserQuery {
-  /** Prefix of the user id. A user whose id equals the prefix comes first, however old their last trace is. */
+  /**
+   * Prefix of the user id. A user whose id equals the prefix comes first, regardless of the age of the user's last
+   * trace.
+   */
   readonly prefix?: string | undefined
   /** If set, only traces in this environment determine the listed users, their positions and their sums. */
   readonly environment?: string | undefined

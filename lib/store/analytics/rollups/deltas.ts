@@ -1,6 +1,6 @@
 /**
- * The table rollup_news holds amounts that are not yet included in rollups, called deltas. New and changed traces add
- * rows to this table by COPY (lib/store/write/copy-batch.ts). Statements that delete or move traces return the
+ * The table rollup_news holds deltas, which are amounts that are not yet included in rollups. New and changed traces
+ * add rows to this table by COPY (lib/store/write/copy-batch.ts). Statements that delete or move traces return the
  * resulting amounts. A second statement in the same transaction writes these amounts, because
  * test/fixtures/statements/lint.ts forbids an insert alongside a deletion.
  */
