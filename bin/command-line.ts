@@ -200,7 +200,7 @@ function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void>
     isWatched = true
     return new Promise((resolve, reject) => {
       output.write(bytes, error => {
-        if (error) reject(new AdminError(`stdout does not take more (${error.message}): the output is not whole`))
+        if (error) reject(new AdminError(`stdout accepts no more data (${error.message}): the output is incomplete`))
         else resolve()
       })
     })

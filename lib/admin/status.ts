@@ -162,10 +162,10 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
       ...newsProblems(news),
       ...secret,
       ...(hasTrials && config.trialTraces === undefined
-        ? ['There are trial accounts, but TRIAL_TRACES is not set: they are not limited. Set it where the server runs.']
+        ? ['There are trial accounts, but TRIAL_TRACES is not set, so they are not limited. Set it for the server.']
         : []),
       ...findShortage(await readConnectionRoom(sql), config.processes, config.databaseConnections),
-      ...(isStandby ? ['PostgreSQL is a standby: reads are answered, writes are refused until it is promoted.'] : []),
+      ...(isStandby ? ['PostgreSQL is a standby: it accepts reads, and rejects writes until it is promoted.'] : []),
       ...careless.map(name => `PostgreSQL runs with ${name} = off: a crash may lose what was acknowledged. Turn it on.`)
     ]
   }
@@ -252,7 +252,7 @@ function runningProblems({ address, version, ready, reasons, lacks }: RunningSer
 function diskProblems({ dataDir }: Config, disk: Disk | null): string[] {
   if (disk === null || disk.freeBytes >= LITTLE_DISK_BYTES) return []
   const megabytes = Math.floor(disk.freeBytes / 1e6)
-  return [`The disk of ${dataDir} has ${megabytes} MB left: writes are refused when it is full. Make room.`]
+  return [`The disk of ${dataDir} has ${megabytes} MB left: writes are rejected when it is full. Free some space.`]
 }
 
 /** Charts add up all pending rows, so too many pending rows slow charts down. */
@@ -261,7 +261,7 @@ const MOST_NEWS = 100_000
 const newsProblems = (news: number): string[] =>
   news <= MOST_NEWS
     ? []
-    : [`${news} rows of news wait for charts: no server folds them, or none keeps up. Start one, or look at its log.`]
+    : [`${news} changes are waiting to be added to charts: no server is running, or it is too slow. See its log.`]
 
 const sumOf = (projects: readonly DescribedProject[]): Totals => ({
   traces: sum(projects.map(project => project.traceCount)),
@@ -282,7 +282,7 @@ async function totalsProblems(sql: Sql, projects: readonly DescribedProject[]): 
     if (recount.agree) continue
     const what = areSumsRight(recount)
       ? `Some traces of project ${slug} count spans or errors that are not stored`
-      : `The totals or charts of project ${slug} are not those of its traces`
+      : `The totals or charts of project ${slug} do not match its traces`
     problems.push(`${what}: \`spoor project recount ${slug} --apply\`.`)
   }
   return problems
@@ -318,6 +318,6 @@ function projectProblems(projects: readonly DescribedProject[]): string[] {
     .filter(({ storage }) => storage.level !== 'ok')
     .map(({ slug, storage }) => {
       const state = `is ${storage.level === 'critical' ? 'very close to, or over,' : 'close to'} its storage limit`
-      return `Project ${slug} ${state} (${storage.level}). Writes go on: make room by deleting traces, or raise the limit.`
+      return `Project ${slug} ${state} (${storage.level}). Writes continue: delete traces, or raise the limit.`
     })
 }

@@ -41,7 +41,7 @@ export class Rounds {
     const { what, log } = options
     this.#options = options
     this.#work = work
-    const texts = { failed: `${what} failed; it is tried again`, recovered: `${what} works again` }
+    const texts = { failed: `${what} failed; retrying`, recovered: `${what} works again` }
     this.#failures = new FailureLog(log, { ...texts, remindMs: REMIND_MS })
     this.#wait()
   }

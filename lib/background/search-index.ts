@@ -42,9 +42,9 @@ export class SearchIndex {
   constructor(options: SearchIndexOptions) {
     this.#options = options
     const { log, health, metrics } = options
-    const about = 'Writes whose words are not in the index of their project yet, at most 10,000 of each.'
+    const about = 'Writes whose words are not in the search index yet; at most 10,000 per project.'
     metrics.watch('spoor_search_waiting', about, () => this.#backlog.waiting, 'max')
-    const age = 'How long the oldest of these writes has waited at least, in seconds.'
+    const age = 'Lower bound for the waiting time of the oldest of these writes, in seconds.'
     metrics.watch('spoor_search_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')
     this.#rounds = new Rounds({ what: 'indexing for search', pauseMs: PAUSE_MS, log, health }, () => this.#round())
     const looking = { what: 'looking at what waits to be indexed', pauseMs: BACKLOG_PAUSE_MS, log, health }

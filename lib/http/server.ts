@@ -108,12 +108,12 @@ export class HttpServer {
     this.#large = largeBodies(this.#arrival.waitMs)
     options.metrics.watch(
       'spoor_unread_bytes',
-      'Bytes of answers that their clients have not taken yet, and of requests that wait behind them.',
+      'Bytes of responses that clients have not received yet, and of requests that wait for these responses.',
       () => this.#unsent.bytes
     )
     options.metrics.watch(
       'spoor_reads_under_way',
-      'Requests that read, of all projects, from their key to the end of their answer.',
+      'Reads in flight in all projects, from the key check to the end of the response.',
       () => this.#reads.count
     )
     this.#server = createServer({
@@ -319,7 +319,7 @@ export class HttpServer {
     const [other = ''] = allowed
     exchange.guardHeaders = this.#options.routes.find(other, url)?.endpoint.route.answerHeaders ?? {}
     const Allow = allowed.join(', ')
-    throw new Refusal('method_not_allowed', `This address knows only ${Allow}.`, { Allow })
+    throw new Refusal('method_not_allowed', `This address supports only ${Allow}.`, { Allow })
   }
 
   /** Sends an error response. `status` differs from the code's status only for malformed requests. */

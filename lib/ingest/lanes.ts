@@ -88,7 +88,7 @@ export class Lanes {
     const searched = new SearchedProjects()
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
-    const failures = new FailureLog(log, { failed: 'the database did not take a batch', remindMs: REMIND_MS })
+    const failures = new FailureLog(log, { failed: 'the database rejected a batch', remindMs: REMIND_MS })
     this.#writers = Array.from({ length: count }, (_, lane) => {
       const slot = 1 + ((first + lane) % SLOTS)
       return new Writer(this.pool, serverOf, { slot, routes, running, floors, searched, again, failures, log })

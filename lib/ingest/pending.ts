@@ -110,6 +110,6 @@ export function trialLimitReached({ limit }: TrialCharge): Decision {
 export function refusalMessage(pending: Pending): string {
   const unknown = pending.lostSince !== undefined && pending.attempts.length > 0
   return unknown
-    ? 'the database went away during the write; send the same request again to learn its outcome'
-    : 'the database refused the write; nothing was stored; retry later'
+    ? 'the connection to the database was lost during the write; resend the same request to learn its outcome'
+    : 'the database rejected the write; nothing was stored; retry later'
 }

@@ -397,7 +397,7 @@ export class Writer {
   #tryAgain(pending: Pending, pauseMs: number): void {
     pending.look = true
     if (++pending.tries > MAX_TRIES) {
-      pending.reject(new Refusal('quota_exhausted', 'the trace is being changed by too many others; retry later'))
+      pending.reject(new Refusal('quota_exhausted', 'too many other requests are changing the trace; retry later'))
       return
     }
     this.#again(pending, pauseMs)

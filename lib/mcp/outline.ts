@@ -20,14 +20,17 @@ type Span = Detail['spans'][number]
  */
 export const SHOWN_BYTES = 35_000
 
-const CUT = 'Where it is long, a string: the beginning of its JSON, and how much is left out.'
+const CUT = 'If the value is long, a string with the beginning of its JSON and the size of the rest.'
 const cuttable = (what: string) => Type.Unknown({ description: `${what} ${CUT}` })
-const Bytes = Type.Integer({ minimum: 0, description: 'Size of the whole span as JSON: what it takes to fetch it.' })
+const Bytes = Type.Integer({
+  minimum: 0,
+  description: 'Size of the whole span as JSON, which is the size of a response with this span.'
+})
 
 const OutlineSpan = named('OutlineSpan', {
   depth: Type.Integer({
     minimum: 0,
-    description: 'The parent is the nearest span above that is one less deep, perhaps in an earlier part.'
+    description: 'The parent is the nearest preceding span with a depth of one less, which may be in an earlier part.'
   }),
   id: SpanOutput.properties.id,
   name: Type.String(),

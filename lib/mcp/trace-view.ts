@@ -58,8 +58,8 @@ type Options = Static<typeof options>
 
 const ChosenSpans = named('ChosenSpans', {
   traceId: SpanOutput.properties.traceId,
-  spans: Type.Array(SpanOutput, { description: 'The spans asked for, whole, by `startedAt`, then id.' }),
-  missing: Type.Array(SpanOutput.properties.id, { description: 'Ids asked for that no span of the trace has.' })
+  spans: Type.Array(SpanOutput, { description: 'The requested spans in full, ordered by `startedAt`, then id.' }),
+  missing: Type.Array(SpanOutput.properties.id, { description: 'Requested ids that no span of the trace has.' })
 })
 
 const Offset = Type.Integer({ minimum: 0 })
@@ -146,7 +146,8 @@ class TracePartReader implements PartReader {
     if (this.#wanted !== undefined) {
       if (!this.#wanted.has(text.slice(ID_AT, ID_AT + ID_DIGITS))) return
       this.#keptBytes += text.length
-      if (this.#keptBytes > MOST_KEPT) refuseField('spanIds', 'name spans that are too long together; ask for fewer')
+      if (this.#keptBytes > MOST_KEPT)
+        refuseField('spanIds', 'name spans that are too long in total; request fewer spans')
       this.#kept.push(text)
       return
     }

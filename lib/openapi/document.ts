@@ -41,7 +41,8 @@ export function describeApi(routes: readonly Route[], { baseUrl, keyPrefix }: Do
           type: 'http',
           scheme: 'bearer',
           bearerFormat: `${keyPrefix}_live_<keyId>_<secret>`,
-          description: 'The API key decides which project a request acts on, and by its scopes what it may do there.'
+          description:
+            'The API key determines the project on which a request acts; its scopes determine the permitted actions.'
         }
       },
       ...components.toJSON()

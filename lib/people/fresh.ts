@@ -25,6 +25,6 @@ export const isJustProven = (authTime: number | undefined, nowMs: number): boole
 export function requireFresh({ session, provenAt }: Pick<Visitor, 'session' | 'provenAt'>, nowMs = Date.now()): void {
   if (session === null) return
   if (provenAt !== null && Date.parse(provenAt) + FRESH_MINUTES * 60_000 > nowMs) return
-  const message = `Sign in again to continue: this needs a sign-in of the last ${FRESH_MINUTES} minutes.`
+  const message = `Sign in again to continue: this requires a sign-in within the last ${FRESH_MINUTES} minutes.`
   throw new Refusal('fresh_sign_in_required', message)
 }

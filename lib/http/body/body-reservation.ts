@@ -129,4 +129,7 @@ export class BodyReservation {
 const reserved = (bytes: number): number => Math.min(bytes, LARGE_BODY_BYTES)
 
 const inTheWay = () =>
-  new Refusal('quota_exhausted', 'the body arrives too slowly while others wait; retry later, or send less at once')
+  new Refusal(
+    'quota_exhausted',
+    'the body arrives too slowly while other requests wait; retry later, or send less at once'
+  )

@@ -263,7 +263,7 @@ async function decodeLarge(bytes: Buffer, encoding: ContentCoding, limit: number
   return decoded.bytes
 }
 
-const notWhole = (encoding: ContentCoding) => new Refusal('invalid_json', `body: is not whole ${encoding} data`)
+const notWhole = (encoding: ContentCoding) => new Refusal('invalid_json', `body: is not complete ${encoding} data`)
 
 function tooLarge(limit: number): Refusal {
   return new Refusal('payload_too_large', `body: must have at most ${limit} bytes, decoded`)

@@ -29,7 +29,7 @@ export function findHeadFault(request: Pick<IncomingMessage, 'rawHeaders' | 'hea
   if (headers.host === undefined && httpVersion === '1.1') return fault(400, 'The request has no Host header.')
   const coding = headers['transfer-encoding']
   if (coding === undefined || coding.toLowerCase() === 'chunked') return undefined
-  return fault(400, 'Transfer-Encoding must be chunked alone: say in Content-Encoding how the body is compressed.')
+  return fault(400, 'Transfer-Encoding must be chunked only: use Content-Encoding if the body is compressed.')
 }
 
 const nameOf = { host: 'Host', authorization: 'Authorization' }

@@ -200,7 +200,7 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
   // A trace whose environment was never recorded counts as unassigned.
   const recorded = state.environment ?? 'unassigned'
   if (recorded === (environment ?? 'unassigned')) return undefined
-  return refused('forbidden', 'the trace was recorded in another environment than the one of this key')
+  return refused('forbidden', 'the trace was recorded in a different environment from the environment of this key')
 }
 
 /** Rejects an append to, or end of, an OpenTelemetry trace. A trace stays with the route that started it. */
