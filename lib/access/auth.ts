@@ -33,8 +33,8 @@ const TOUCH_INTERVAL_MS = 5 * 60_000
 const REMIND_MS = 60_000
 
 /**
- * An id that no key has. Malformed tokens are looked up under this id, so that a malformed token takes as long to
- * reject as a well-formed one.
+ * An id that no key has. Malformed tokens are looked up under this id, so that rejecting a malformed token takes as
+ * long as rejecting a well-formed token.
  */
 const NO_KEY_ID = ''
 const SECRET_LENGTH = 43

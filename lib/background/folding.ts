@@ -50,7 +50,7 @@ export class Folding {
   #round = 0
   /** Number of delta rows in all projects, as of the last round. */
   #waiting: number | undefined
-  /** Start of the last round that folded all rows waiting at that time, in milliseconds from performance.now(). */
+  /** Start of the last round that folded all rows waiting at that time, in ms of performance.now(). */
   #caughtUpAt = performance.now()
   /** Projects that may lack fortnights; undefined means all projects. */
   #changed: Set<number> | undefined

@@ -29,7 +29,7 @@ const LONGEST_PAUSE_MS = 60_000
 const ROUNDS = 10
 
 /**
- * Each running trace's version, and when this process first saw that version, in milliseconds from performance.now().
+ * Each running trace's version, and the time at which this process first saw that version, in ms of performance.now().
  */
 export type Watched = ReadonlyMap<number, { readonly version: number; readonly since: number }>
 

@@ -109,7 +109,7 @@ export class SearchIndex {
 }
 
 interface Mark extends WaitingWords {
-  /** In milliseconds from performance.now(). */
+  /** Time in ms of performance.now(). */
   readonly since: number
 }
 

@@ -66,14 +66,15 @@ export class Routes implements RouteNews {
   #state: 'unknown' | 'one' | 'spread' = 'unknown'
   #shards: ReadonlyMap<number, Shard> | undefined
   #nodes: readonly ShardNode[] = []
-  /** When to reread the shards, from performance.now(). */
+  /** Time at which to reread the shards, in ms of performance.now(). */
   #renewAt = 0
   /** Shard ids by project. Discarding the routes replaces the Map, because batches still hold the old Map. */
   #projects = new Map<number, number>()
   /** Projects whose shards are unknown and must be looked up. */
   readonly #strange = new Set<number>()
   /**
-   * For each node, `open` if the node accepts batches; otherwise when to try the node again, from performance.now().
+   * For each node, `open` if the node accepts batches; otherwise the time at which to try the node again, in ms of
+   * performance.now().
    */
   readonly #reached = new Map<string, 'open' | number>()
   readonly #told = new Set<string>()

@@ -35,7 +35,7 @@ export const SQLSTATE = {
   databaseDropped: '57P04',
   idleSessionTimeout: '57P05',
   divisionByZero: '22012',
-  /** The square root of a negative number. */
+  /** PostgreSQL reports this code for the square root of a negative number. */
   invalidPowerArgument: '2201F',
   uniqueViolation: '23505',
   internalError: 'XX000',

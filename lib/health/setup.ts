@@ -46,7 +46,7 @@ export class Setup {
   #looking = false
   #instance: string | undefined
   #schema: SchemaState | undefined
-  /** When this deployment became unable to serve, from performance.now(); undefined while it can serve. */
+  /** Time at which this deployment became unable to serve, in ms of performance.now(); undefined while it can serve. */
   #downSince: number | undefined
 
   /** `migrations` is a folder that replaces sql/ in tests. */
@@ -165,7 +165,7 @@ export class Setup {
     }
   }
 
-  /** Enters a state, and logs the state if it differs from the previous one. */
+  /** Enters a state, and logs the state if it differs from the previous state. */
   #enter(state: State): void {
     const before = this.#state
     this.#state = state

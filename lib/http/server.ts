@@ -176,7 +176,7 @@ export class HttpServer {
 
   /**
    * Accepts waiting connections, which the kernel would reset when the port closes. Node accepts one connection per
-   * turn of the event loop, so a turn without a connection means that none are left.
+   * turn of the event loop, so a turn without a connection means that no connection is waiting.
    */
   async #acceptWaiting(): Promise<void> {
     let accepted = 0

@@ -21,8 +21,8 @@ export interface Pending extends Queued {
   readonly environment: string | null
   readonly operation: Operation
   /**
-   * Set if a trace that the operation creates counts against a trial account's limit. The operation then forms a batch
-   * by itself.
+   * Set if a trace that the operation creates counts against a trial account's limit. The operation then forms a
+   * separate batch.
    */
   readonly charge: TrialCharge | undefined
   /** Whether the stored state must be read before the decision. */

@@ -255,7 +255,7 @@ export class Writer {
    * the rest.
    *
    * The trial account's usage is read first. If another process has just used up the account with this same trace, the
-   * later read then finds the trace. A charged operation is a batch by itself.
+   * later read then finds the trace. A charged operation is always a separate batch.
    */
   async #look(looking: readonly Pending[], read: typeof readTraceStates): Promise<Decided[]> {
     const usedUp = await this.#refuseCharge(looking[0] as Pending)

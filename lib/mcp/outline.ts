@@ -352,7 +352,7 @@ export function inTreeOrder<T extends Node>(spans: readonly T[]): Placed<T>[] {
     }
   }
   for (const span of spans) if (span.parentSpanId === null || !children.has(span.parentSpanId)) visit(span)
-  // A span that is not yet reached belongs to a cycle or is a descendant of one.
+  // A span that is not yet reached belongs to a cycle or is a descendant of a cycle.
   for (const span of spans) visit(span)
   return order
 }

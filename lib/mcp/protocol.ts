@@ -222,7 +222,8 @@ const requests = new Map(
 )
 
 /**
- * Returns the cached request if the headers are the usual ones: a known version, and an Accept header that allows JSON.
+ * Returns the cached request if the headers have their usual values: a known version, and an Accept header that allows
+ * JSON.
  */
 function keptRequest({ accept, 'mcp-protocol-version': version }: RequestHeaders): Request | undefined {
   return takesJson(accept) ? requests.get(version?.toString()) : undefined

@@ -1,5 +1,5 @@
 /**
- * Chooses the thread that prepares a body: the main thread for a small body, a dedicated thread for a large one, and a
+ * Chooses the thread that prepares a body: the main thread for a small body, a dedicated thread for a large body, and a
  * pool thread otherwise. Bodies that arrive together go to a thread in one message, because a message's cost hardly
  * depends on the number of bodies.
  */

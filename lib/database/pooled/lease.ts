@@ -14,7 +14,7 @@ export interface Lease {
   dead: boolean
   /** Queries of the current work, including parts of statements; newest last. */
   asked: Query[]
-  /** When the latest work ended, from performance.now(). */
+  /** Time at which the latest work ended, in ms of performance.now(). */
   idleSince: number
 }
 

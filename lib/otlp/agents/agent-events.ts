@@ -297,7 +297,9 @@ const READERS: readonly (readonly [prefix: string, read: Reader])[] = [
 /** Scopes whose event names lack the agent's prefix. */
 const SCOPES: Readonly<Record<string, string>> = { 'com.anthropic.claude_code.events': 'claude_code.' }
 
-/** Returns the name of an agent's event with its agent's prefix, or the record's name unchanged. */
+/**
+ * Returns the event name with the agent's prefix if the record comes from an agent; otherwise the record's own name.
+ */
 export function nameOfAgentEvent(record: LogRecord): string {
   const name = nameOfEvent(record)
   const prefix = SCOPES[record.origin.scopeName]

@@ -134,7 +134,7 @@ export class Provider {
     this.#asking ??= this.#discover(library).finally(() => {
       this.#asking = undefined
     })
-    // The previous configuration stays in use until the provider returns a new one.
+    // The previous configuration stays in use until the provider returns a new configuration.
     return known === undefined ? this.#asking : this.#asking.catch(() => known.configuration)
   }
 

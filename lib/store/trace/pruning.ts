@@ -1,5 +1,6 @@
 /**
- * Deletes many of a project's traces in batches. Only a command does this; the server never deletes traces by itself.
+ * Deletes many of a project's traces in batches. Only a command does this; the server never deletes traces
+ * automatically.
  */
 import type { Sql } from 'postgres'
 import { VACUUMED_TABLES } from '../../database/tables.ts'
@@ -31,7 +32,7 @@ export interface PrunePlace {
 }
 
 /**
- * Maximum number of traces in a batch, and of spans in these traces. A trace with more spans forms a batch of its own.
+ * Maximum number of traces in a batch, and of spans in these traces. A trace with more spans forms a separate batch.
  */
 export interface PruneBounds {
   readonly traces: number

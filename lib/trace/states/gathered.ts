@@ -159,7 +159,7 @@ function treeWithout(
   return new SpanTree([...spans].filter(({ id }) => !ids.has(id)))
 }
 
-/** Returns each field's best new claim if that claim is better than the one that supplied the stored value. */
+/** Returns each field's best new claim, unless the claim that supplied the stored value is better. */
 function settle(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): Claims {
   const best: Claims = new Map()
   const fixed = before?.patched === true ? Object.keys(JSON.parse(before.metadata ?? '{}')) : []

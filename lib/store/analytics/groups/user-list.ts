@@ -1,6 +1,6 @@
 /**
  * Lists a project's users, ordered by their last trace, newest first, with the sums of their traces over a period. A
- * user has the position of their last trace in the trace list. Sums are stored by day
+ * user's position in the list is the position of the user's last trace in the trace list. Sums are stored by day
  * (lib/store/analytics/rollups/users.ts), so the cost of reading a user's sums does not depend on the number of traces.
  * A page examines a limited number of traces, so a page may be short or empty even if more pages follow.
  */

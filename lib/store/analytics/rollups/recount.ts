@@ -23,7 +23,10 @@ const ENVIRONMENT_HOURS = arrayOf(hour.environment, hour.nameInEnvironment)
 const listed = AMOUNTS.join(', ')
 const taken = AMOUNTS.map(name => `-${name}`).join(', ')
 
-/** SQL for the amounts that rollups should contain: those of traces started in [$2, $3), minus those in rollup_news. */
+/**
+ * SQL for the amounts that rollups should contain: the amounts of traces started in [$2, $3), minus the amounts in
+ * rollup_news.
+ */
 const WANTED = `
   select t.project_id, ${deltaInSql('t', 1)} from traces t
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
