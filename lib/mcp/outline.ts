@@ -42,10 +42,10 @@ const OutlineSpan = named('OutlineSpan', {
   usage: Type.Optional(SpanOutput.properties.usage),
   costUsd: Type.Optional(SpanOutput.properties.costUsd),
   bytes: Bytes,
-  input: Type.Optional(cuttable('What the step was given.')),
-  output: Type.Optional(cuttable('What the step gave.')),
-  attributes: Type.Optional(cuttable('What else is known of the step.')),
-  events: Type.Optional(cuttable('Moments within the step.'))
+  input: Type.Optional(cuttable('The input of the step.')),
+  output: Type.Optional(cuttable('The output of the step.')),
+  attributes: Type.Optional(cuttable('Additional data about the step.')),
+  events: Type.Optional(cuttable('Events within the step.'))
 })
 type OutlineSpan = Static<typeof OutlineSpan>
 
@@ -53,14 +53,16 @@ const { input: _input, output: _output, metadata: _metadata, ...traceFields } = 
 
 export const TraceOutline = named('TraceOutline', {
   detail: Type.Literal('outline'),
-  note: Type.String({ description: 'What is left out, and how to get it.' }),
+  note: Type.String({ description: 'The omitted parts, and how to get them.' }),
   trace: closed({
     ...traceFields,
-    input: cuttable('What the run was given.'),
-    output: cuttable('What the run gave.'),
-    metadata: cuttable('What else is known of the run.')
+    input: cuttable('The input of the run.'),
+    output: cuttable('The output of the run.'),
+    metadata: cuttable('Additional data about the run.')
   }),
-  spans: Type.Array(OutlineSpan, { description: 'As a tree, depth first: each span is followed by its children.' }),
+  spans: Type.Array(OutlineSpan, {
+    description: 'The spans as a tree, depth first: each span is followed by its children.'
+  }),
   nextAfter: Type.Optional(
     Type.String({ description: 'Present if more spans follow: the value of `after` for the next part of the tree.' })
   ),
