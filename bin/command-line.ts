@@ -55,8 +55,8 @@ export async function runCommandLine(
 const VERSION_WORDS = ['--version', '-v', '-V', 'version']
 
 /**
- * Errors caused by the command line, the command's input or the environment, and not by the database's contents. Exit
- * code 2.
+ * Errors caused by the command line, the command's input or the environment, and not by the database's contents. The
+ * exit code is 2.
  */
 const WRONG = [UsageError, InputError, EnvironmentError]
 
@@ -200,7 +200,7 @@ function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void>
     isWatched = true
     return new Promise((resolve, reject) => {
       output.write(bytes, error => {
-        if (error) reject(new AdminError(`stdout does not take more (${error.message}): the output is not whole`))
+        if (error) reject(new AdminError(`stdout accepts no more data (${error.message}): the output is incomplete`))
         else resolve()
       })
     })

@@ -63,8 +63,7 @@ export class FailureLog {
 
   fail(error: unknown, fields: Readonly<Record<string, unknown>> = {}): void {
     const { cause, code, stack } = describeFailure(error)
-    // A cause is identified by its code if possible: there are few codes, but messages name files and rows and
-    // therefore vary endlessly.
+    // A cause is identified by its code if possible, because messages name files and rows and therefore vary endlessly.
     const times = this.#recurrence.fail(code ?? cause, performance.now())
     if (times === undefined) return
     const repeated = times > 1 && { times }

@@ -13,11 +13,11 @@ const RECOVERY_PATIENCE_MS = 2000
 const MOST_UNPRICED = 5
 
 export default command({
-  summary: 'Say what runs, what is stored, and what is amiss',
-  flags: { 'no-server': { type: 'boolean', about: 'no server should run here: that none does is not amiss' } },
+  summary: 'Show the state of the instance, and its problems',
+  flags: { 'no-server': { type: 'boolean', about: 'do not report a missing server as a problem' } },
   details: [
-    'The exit code is 1 where something is amiss, so that cron or a monitor notices: also where the server of this database',
-    'does not run, is not ready, or another program answers in its place.'
+    'The exit code is 1 if there is a problem, so that cron or a monitor notices. It is also 1 if the server of this',
+    'database is not running or not ready, or if another program responds at its address.'
   ].join('\n'),
   examples: ['status', 'status --json', 'status --no-server'],
   async run({ flags, env, print }) {

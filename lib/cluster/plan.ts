@@ -9,7 +9,7 @@ const LEAST_CITUS = 12
 export const DEFAULT_SHARDS = 32
 export const MOST_SHARDS = 1024
 
-/** Current state of a table that is to be distributed. */
+/** Current state of a table that the plan must distribute. */
 export interface FoundTable {
   readonly name: ProjectTable
   /** PostgreSQL's estimate; undefined if the table was never analyzed. */

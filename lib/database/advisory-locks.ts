@@ -16,8 +16,8 @@ export const ADVISORY_LOCK = {
   searchIndex: 5_700_103,
   /** Limits the number of concurrent restores to one. */
   restore: 0x726573,
-  /** With a project id: only one process at a time changes the project's rollups. */
+  /** With a project id, limits changes to the project's rollups to one process at a time. */
   rollups: 0x666f6c64,
-  /** With a project id: only one process at a time repairs the project's totals. */
+  /** With a project id, limits repairs of the project's totals to one process at a time. */
   totals: 0x726563
 } as const

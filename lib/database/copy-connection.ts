@@ -4,7 +4,7 @@
  * support waits before each statement and its rows, and the promise that the driver returns never settles if a row is
  * rejected (postgres 3.4.9, issue 1173).
  *
- * States: open; busy (a batch is in flight); dead (the socket has closed; a dead connection is never reused).
+ * A connection is open, busy (a batch is in flight) or dead (the socket has closed). A dead connection is never reused.
  */
 import type { Socket } from 'node:net'
 import type { ConnectOptions, Database } from './database.ts'

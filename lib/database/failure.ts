@@ -3,7 +3,7 @@ import { INTERMEDIATE_RESULT_NOT_FOUND, isNodeAway, isReplaced, isUniqueViolatio
 
 /**
  * - `lost`: the connection broke during the query. Whether the query was committed is unknown.
- * - `refused`: the database definitely did not run the query, but may do so later.
+ * - `refused`: the database definitely did not run the query, but may accept the query later.
  * - `retry`: the database rolled the query back because of another transaction. A retry will succeed.
  * - `bug`: any other error.
  */
@@ -35,7 +35,7 @@ export const SQLSTATE = {
   databaseDropped: '57P04',
   idleSessionTimeout: '57P05',
   divisionByZero: '22012',
-  /** The square root of a negative number. */
+  /** PostgreSQL reports this code for the square root of a negative number. */
   invalidPowerArgument: '2201F',
   uniqueViolation: '23505',
   internalError: 'XX000',

@@ -111,8 +111,9 @@ async function withAttempts<T>(attempts: number, failures: readonly string[], wo
   }
 }
 
-const REFUSED = 'The store refused the write; nothing was stored. Retry later.'
-const UNKNOWN = 'The database went away during the write; look whether it was done before you repeat it.'
+const REFUSED = 'The store rejected the write; nothing was stored. Retry later.'
+const UNKNOWN =
+  'The connection to the database was lost during the write; check whether the write succeeded before you retry.'
 
 function refuseRead(error: unknown): never {
   if (classifyFailure(error) === 'bug') throw error

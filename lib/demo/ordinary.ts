@@ -1,5 +1,5 @@
 /**
- * Generates ordinary traces for the 24 hours before a given time, so that lists look like those of a busy project.
+ * Generates ordinary traces for the 24 hours before a given time, so that lists look like the lists of a busy project.
  * Names, models, sizes, times, failures and scores vary.
  */
 import type { ScoreInput, SpanInput } from '../schema/input.ts'

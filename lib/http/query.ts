@@ -14,8 +14,8 @@ type Values = Readonly<Record<string, unknown>>
 
 /**
  * Returns a check that applies the reader's rules to values that are already parsed, such as a tool's arguments. The
- * check throws `invalid_request`. The `exact` argument holds the same values, but with the numbers as the client wrote
- * them.
+ * check throws `invalid_request` for invalid values. The `exact` argument holds the same values, but with the numbers
+ * as the client wrote them.
  */
 export function queryCheck(schema: TObject): (values: Values, exact?: Values) => void {
   const { check, explain } = checker(schema)
@@ -25,7 +25,7 @@ export function queryCheck(schema: TObject): (values: Values, exact?: Values) =>
   }
 }
 
-/** Returns a reader for a schema of strings and integers. The reader throws `invalid_request`. */
+/** Returns a reader for a schema of strings and integers. The reader throws `invalid_request` for an invalid query. */
 export function queryReader(schema: TObject): QueryReader {
   const checkAll = queryCheck(schema)
   const integers = new Set(

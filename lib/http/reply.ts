@@ -57,7 +57,7 @@ function asksForStatus({ route, request }: Exchange): boolean {
 }
 
 /**
- * Sends a response on a bare socket, and then closes the socket. If node's parser rejects a request, no response object
+ * Sends a response on a bare socket, and then closes the socket. If Node's parser rejects a request, no response object
  * exists.
  */
 export function sendRawRefusal(socket: Socket, status: number, message: string): void {
@@ -151,7 +151,7 @@ export async function sendStream(
   }
 }
 
-/** The client has stopped taking the response. */
+/** Thrown if the client has stopped taking the response. */
 class StreamCut extends Error {}
 
 /** Waits until the client has taken all data written so far, or has disconnected. */
@@ -267,7 +267,7 @@ function* cut(pieces: readonly (string | Uint8Array)[]): Generator<Uint8Array> {
 }
 
 /**
- * Returns whether the connection must close because the rest of the request may be too long to read. Otherwise, node
+ * Returns whether the connection must close because the rest of the request may be too long to read. Otherwise, Node
  * reads the rest, at most MAX_BODY_BYTES, and the connection stays open.
  */
 function mustHangUp({ request, awaitsContinue }: Exchange): boolean {

@@ -17,7 +17,7 @@ export interface Match {
 }
 
 /**
- * Exceeds the length of any path that node's parser accepts, so that the router imposes no limit. The path-id.ts module
+ * Exceeds the length of any path that Node's parser accepts, so that the router imposes no limit. The path-id.ts module
  * checks the length of ids.
  */
 const MAX_PARAM_LENGTH = 1 << 20

@@ -215,7 +215,7 @@ export class WritePath implements Ingest {
   /**
    * Stores a trace from an export file's line, including its scores and when and by whom it was recorded. No trial
    * account is charged. If the line is a later state of a stored trace, that trace advances to the line's state.
-   * `duplicate` means that the trace is already stored in the line's state or a later one.
+   * `duplicate` means that the trace is already stored in the line's state or a later state.
    */
   restore(projectId: number, line: Uint8Array): Promise<Restored> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }

@@ -20,14 +20,17 @@ type Span = Detail['spans'][number]
  */
 export const SHOWN_BYTES = 35_000
 
-const CUT = 'Where it is long, a string: the beginning of its JSON, and how much is left out.'
+const CUT = 'If the value is long, a string with the beginning of its JSON and the size of the rest.'
 const cuttable = (what: string) => Type.Unknown({ description: `${what} ${CUT}` })
-const Bytes = Type.Integer({ minimum: 0, description: 'Size of the whole span as JSON: what it takes to fetch it.' })
+const Bytes = Type.Integer({
+  minimum: 0,
+  description: 'Size of the whole span as JSON, which is the size of a response with this span.'
+})
 
 const OutlineSpan = named('OutlineSpan', {
   depth: Type.Integer({
     minimum: 0,
-    description: 'The parent is the nearest span above that is one less deep, perhaps in an earlier part.'
+    description: 'The parent is the nearest preceding span with a depth of one less, which may be in an earlier part.'
   }),
   id: SpanOutput.properties.id,
   name: Type.String(),
@@ -39,10 +42,10 @@ const OutlineSpan = named('OutlineSpan', {
   usage: Type.Optional(SpanOutput.properties.usage),
   costUsd: Type.Optional(SpanOutput.properties.costUsd),
   bytes: Bytes,
-  input: Type.Optional(cuttable('What the step was given.')),
-  output: Type.Optional(cuttable('What the step gave.')),
-  attributes: Type.Optional(cuttable('What else is known of the step.')),
-  events: Type.Optional(cuttable('Moments within the step.'))
+  input: Type.Optional(cuttable('The input of the step.')),
+  output: Type.Optional(cuttable('The output of the step.')),
+  attributes: Type.Optional(cuttable('Additional data about the step.')),
+  events: Type.Optional(cuttable('Events within the step.'))
 })
 type OutlineSpan = Static<typeof OutlineSpan>
 
@@ -50,14 +53,16 @@ const { input: _input, output: _output, metadata: _metadata, ...traceFields } = 
 
 export const TraceOutline = named('TraceOutline', {
   detail: Type.Literal('outline'),
-  note: Type.String({ description: 'What is left out, and how to get it.' }),
+  note: Type.String({ description: 'The omitted parts, and how to get them.' }),
   trace: closed({
     ...traceFields,
-    input: cuttable('What the run was given.'),
-    output: cuttable('What the run gave.'),
-    metadata: cuttable('What else is known of the run.')
+    input: cuttable('The input of the run.'),
+    output: cuttable('The output of the run.'),
+    metadata: cuttable('Additional data about the run.')
   }),
-  spans: Type.Array(OutlineSpan, { description: 'As a tree, depth first: each span is followed by its children.' }),
+  spans: Type.Array(OutlineSpan, {
+    description: 'The spans as a tree, depth first: each span is followed by its children.'
+  }),
   nextAfter: Type.Optional(
     Type.String({ description: 'Present if more spans follow: the value of `after` for the next part of the tree.' })
   ),
@@ -349,7 +354,7 @@ export function inTreeOrder<T extends Node>(spans: readonly T[]): Placed<T>[] {
     }
   }
   for (const span of spans) if (span.parentSpanId === null || !children.has(span.parentSpanId)) visit(span)
-  // A span that is not yet reached belongs to a cycle or is a descendant of one.
+  // A span that is not yet reached belongs to a cycle or is a descendant of a cycle.
   for (const span of spans) visit(span)
   return order
 }

@@ -192,7 +192,10 @@ function typeOf(field: TSchema): string {
   return typeof type === 'string' ? type : ''
 }
 
-/** Returns a check for arguments outside any route, which throws `invalid_request`. `exact` has numbers as written. */
+/**
+ * Returns a check for arguments that belong to no route. The check throws `invalid_request` for invalid arguments.
+ * `exact` contains the arguments with numbers as sent.
+ */
 export function argumentCheck(schema: TObject): (args: Arguments, exact?: Arguments) => void {
   const { check, explain } = checker(schema)
   return (args, exact = args) => {

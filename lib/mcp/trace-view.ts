@@ -28,38 +28,41 @@ const options = Type.Object({
     Type.Enum(['auto', 'outline', 'full'], {
       default: 'auto',
       description:
-        '`full`: everything, however long. `outline`: the tree of spans, with what they hold cut short. `auto`: full ' +
-        `where that is less than ${SHOWN_BYTES} bytes, otherwise the outline.`
+        '`full`: the whole trace. `outline`: the tree of spans with shortened values. `auto`: full if the trace has ' +
+        `less than ${SHOWN_BYTES} bytes, otherwise the outline.`
     })
   ),
   spanIds: Type.Optional(
     Type.Array(SpanId, {
       minItems: 1,
       maxItems: MAX_SPANS,
-      description: 'Only these spans, whole, whatever `detail` says. Take the ids from an outline.'
+      description: 'Returns only these spans, in full, regardless of `detail`. Take the ids from an outline.'
     })
   ),
   field: Type.Optional(
     Type.Enum(['input', 'output', 'metadata'], {
-      description: "Only this of the trace's own values, as JSON text in parts, whatever `detail` says."
+      description: 'Returns only this value of the trace, as JSON text in parts, regardless of `detail`.'
     })
   ),
   after: Type.Optional(
     Type.Unsafe<string>({
       ...SpanId,
-      description: 'With an outline: only the spans after this one in its tree, `nextAfter` of the outline before.'
+      description: 'With an outline: the part of the tree after this span. Use `nextAfter` of the previous outline.'
     })
   ),
   offset: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'With `field`: where the part begins, `nextOffset` of the one before.' })
+    Type.Integer({
+      minimum: 0,
+      description: 'With `field`: the start of the part. Use `nextOffset` of the previous part.'
+    })
   )
 })
 type Options = Static<typeof options>
 
 const ChosenSpans = named('ChosenSpans', {
   traceId: SpanOutput.properties.traceId,
-  spans: Type.Array(SpanOutput, { description: 'The spans asked for, whole, by `startedAt`, then id.' }),
-  missing: Type.Array(SpanOutput.properties.id, { description: 'Ids asked for that no span of the trace has.' })
+  spans: Type.Array(SpanOutput, { description: 'The requested spans in full, ordered by `startedAt`, then id.' }),
+  missing: Type.Array(SpanOutput.properties.id, { description: 'Requested ids that no span of the trace has.' })
 })
 
 const Offset = Type.Integer({ minimum: 0 })
@@ -68,8 +71,8 @@ const TracePart = named('TracePart', {
   field: Type.Enum(['input', 'output', 'metadata']),
   part: Type.String({ description: 'A part of the JSON text of the field. All parts, joined, are the JSON text.' }),
   offset: Offset,
-  length: Type.Integer({ minimum: 0, description: 'Of the whole JSON text; it is counted as offsets are.' }),
-  nextOffset: Type.Union([Offset, Type.Null()], { description: 'Null: this is the last part.' })
+  length: Type.Integer({ minimum: 0, description: 'The length of the whole JSON text, in the unit of the offsets.' }),
+  nextOffset: Type.Union([Offset, Type.Null()], { description: 'Null if this is the last part.' })
 })
 
 export const traceView: ToolView = {
@@ -127,7 +130,9 @@ class TracePartReader implements PartReader {
     }
   }
 
-  /** Returns the result. The reader knows only now which part is the last part, the one after the spans. */
+  /**
+   * Returns the result. Only now does the reader know that the latest part is the last part, which follows the spans.
+   */
   end(): string {
     const { field, spanIds, after } = this.#options
     const answer = `${this.#head}${this.#kept.join(',')}${this.#last}`
@@ -144,7 +149,8 @@ class TracePartReader implements PartReader {
     if (this.#wanted !== undefined) {
       if (!this.#wanted.has(text.slice(ID_AT, ID_AT + ID_DIGITS))) return
       this.#keptBytes += text.length
-      if (this.#keptBytes > MOST_KEPT) refuseField('spanIds', 'name spans that are too long together; ask for fewer')
+      if (this.#keptBytes > MOST_KEPT)
+        refuseField('spanIds', 'name spans that are too long in total; request fewer spans')
       this.#kept.push(text)
       return
     }

@@ -29,7 +29,7 @@ export async function* exportPages(
     const { last, isLong } = page
     const readNext = () => {
       next = fetchExportPage(sql, projectId, window, last)
-      // If the consumer stops early, nothing awaits this page.
+      // If the consumer stops early, nothing awaits the promise of this page.
       next.catch(() => {})
     }
     if (isLong) {

@@ -1,6 +1,6 @@
 /**
  * Implements `spoor import` for coding agents' transcripts: reads one file, or all transcripts in a folder, and sends
- * the finished steps as OpenTelemetry exports. Step ids are derived from the transcripts, so an import may be
+ * the finished steps as OpenTelemetry exports. Step ids are derived from the transcripts, so an import can be
  * interrupted and repeated. With `follow`, the import checks for new lines and new files every second.
  */
 import { createReadStream } from 'node:fs'

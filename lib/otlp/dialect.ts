@@ -40,7 +40,7 @@ export interface Dialect {
   readonly cost?: readonly string[]
   /** Parts of the cost, summed if the total cost is not stated. */
   readonly costParts?: readonly string[]
-  /** Attributes that hold token counts as a JSON object; `costDetails` lists those that hold costs. */
+  /** Attributes that hold token counts as a JSON object; `costDetails` lists attributes that hold costs. */
   readonly usageDetails?: readonly string[]
   readonly costDetails?: readonly string[]
   readonly input?: readonly AttributeSource[]
@@ -117,7 +117,7 @@ export function kindBy(name: string, form: TextForm = 'text'): (fields: Fields) 
 
 /**
  * Returns a source that rebuilds a list from attributes named `<prefix>.<index>.<path>`. If one name is a prefix of
- * another, whichever attribute is read second stays an attribute.
+ * another, the attribute that is read second stays an attribute.
  */
 export function indexed(prefix: string): AttributeSource {
   const beginning = `${prefix}.`

@@ -8,7 +8,7 @@ import { addCounts, type StatedCounts, wholesOf } from './token-counts.ts'
 export type Details = Readonly<Record<string, Json>>
 type CountOf = (value: Json) => number | undefined
 
-/** Names of the input and output totals, besides Langfuse's `input` and `output`. */
+/** Names of the input and output totals, in addition to Langfuse's `input` and `output`. */
 const INPUTS = ['prompt_tokens', 'input_tokens']
 const OUTPUTS = ['completion_tokens', 'output_tokens']
 /** Anthropic's names. Its `input_tokens` excludes these counts. */

@@ -40,7 +40,7 @@ const TOKENS = groupOf([
 const ANY_COST = groupOf([...COST_DETAILS, ...COSTS, ...COST_PARTS.flat()])
 const NO_TOKENS: SpanTokens = { usage: undefined, parts: {} }
 
-/** Reads token counts. An attribute also stays an attribute if the field's value differs from the attribute's. */
+/** Reads token counts. An attribute also stays an attribute if its value differs from the field's value. */
 export function readTokens(fields: Fields): SpanTokens {
   if (!fields.mentions(TOKENS)) return NO_TOKENS
   const details = readDetails(fields, USAGE_DETAILS)

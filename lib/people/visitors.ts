@@ -22,7 +22,10 @@ export interface VisitorsOptions {
 const MAX_BATCH = 500
 /** Minimum interval between writes of a session's last use. */
 const TOUCH_INTERVAL_MS = 5 * 60_000
-/** Minimum interval between log messages about failed writes, because every lookup retries a failed write. */
+/**
+ * Minimum interval between log messages about failed writes. Every lookup retries a failed write and would otherwise
+ * log the failure again.
+ */
 const REMIND_MS = 60_000
 
 interface Lookup extends LookupOf<Visit> {

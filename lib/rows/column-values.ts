@@ -13,10 +13,10 @@ import { durationMs } from '../trace/timestamp.ts'
 import type {
   ADVANCE_COLUMNS,
   APPEND_COLUMNS,
+  DELTA_COLUMNS,
   END_COLUMNS,
   GROWTH_COLUMNS,
   LIST_COLUMNS,
-  NEWS_COLUMNS,
   SCORE_BODY_COLUMNS,
   SPAN_HEAD_COLUMNS,
   TAG_BODY_COLUMNS,
@@ -128,15 +128,15 @@ export const tagValues: ValuesFor<typeof TAG_BODY_COLUMNS, TaggedTrace> = {
   tag: ({ tag }) => tag
 }
 
-/** A trace to add to, or subtract from, the sums over time. */
-export interface News {
+/** A trace to add to, or subtract from, the rollups. */
+export interface Delta {
   readonly sign: 1 | -1
   readonly trace: CountedTrace
   readonly lists: TraceLists
 }
 
 /** The project is filled in when the row is written. */
-export const newsValues: ValuesFor<typeof NEWS_COLUMNS, News> = {
+export const deltaValues: ValuesFor<typeof DELTA_COLUMNS, Delta> = {
   project_id: () => 0,
   traces: ({ sign }) => sign,
   errors: ({ sign, trace }) => (trace.status === 'error' ? sign : 0),

@@ -95,7 +95,7 @@ export const STORED_TEXT_COLUMNS = [...SPAN_TEXT_COLUMNS, column('packed', 'byte
 
 export const SPAN_ID_COLUMN = column('id', 'bytea')
 
-/** Span columns, besides the texts, that derive from the body. */
+/** Span columns, except the texts, that derive from the body. */
 export const SPAN_HEAD_COLUMNS = [
   SPAN_ID_COLUMN,
   column('parent_id', 'bytea'),
@@ -136,8 +136,8 @@ export const TAG_BODY_COLUMNS = [
 
 export const TAG_COLUMNS: readonly Column[] = [...TAG_STAMP_COLUMNS, ...TAG_BODY_COLUMNS]
 
-/** Amounts that a trace adds to, or subtracts from, the sums over time (lib/rollups/amounts.ts). */
-export const NEWS_COLUMNS = [
+/** Amounts that a trace adds to, or subtracts from, the rollups (lib/rollups/amounts.ts). */
+export const DELTA_COLUMNS = [
   fixed('project_id', 'int'),
   column('traces', 'int'),
   column('errors', 'int'),

@@ -89,7 +89,8 @@ export class CopyWriter {
 
   /** Writes a string as a field: its length in bytes, then UTF-8. */
   text(text: string): void {
-    // Read `length` only once: V8 has many kinds of strings, and a length look-up costs as much as writing ten bytes.
+    // Reads `length` only once, because V8 has many kinds of strings and a length look-up costs as much as writing ten
+    // bytes.
     const units = text.length
     this.makeRoom(4 + units * UNIT_BYTES)
     const from = this.length + 4

@@ -104,7 +104,7 @@ export function packTexts(spans: readonly Span[], hurries: boolean): readonly St
   return spans.map((_, i) => packedAs(i < count ? sliceOf(group, i, packed.subarray(i * each, (i + 1) * each)) : null))
 }
 
-/** Returns the text columns of a packed row. `packed` is the row's slice, or null if it has none. */
+/** Returns the text columns of a packed row. `packed` is the row's slice, or null if the row has no slice. */
 export const packedAs = (packed: Uint8Array | null): StoredTexts => ({
   input: null,
   output: null,

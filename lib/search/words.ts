@@ -1,6 +1,6 @@
 /**
  * Splits texts into words in any script. A word is a run of letters and digits, ignoring case and accents. In dense
- * scripts, each character and each pair of adjacent characters is indexed. Dense scripts are those written without
+ * scripts, each character and each pair of adjacent characters is indexed. Dense scripts are scripts written without
  * spaces (such as Chinese, Japanese and Thai), and Korean, because Korean particles attach to words.
  *
  * The index stores each word as a number, called its term. Two words may share a term, so every trace found is checked

@@ -1,5 +1,5 @@
 /**
- * Chooses the thread that prepares a body: the main thread for a small body, a dedicated thread for a large one, and a
+ * Chooses the thread that prepares a body: the main thread for a small body, a dedicated thread for a large body, and a
  * pool thread otherwise. Bodies that arrive together go to a thread in one message, because a message's cost hardly
  * depends on the number of bodies.
  */
@@ -78,7 +78,7 @@ export class BodyThreads {
       filename: new URL('../../workers/make-ready.js', import.meta.url).href,
       workerData: this.#heaps,
       resourceLimits: { maxOldGenerationSizeMb: heapMiB },
-      // Threads start on demand, because starting one costs much CPU time and many services never need a thread.
+      // Threads start on demand, because starting a thread costs much CPU time and many services never need a thread.
       minThreads: 0,
       // Request admission already bounds the queue.
       maxQueue: Number.POSITIVE_INFINITY,
@@ -88,7 +88,7 @@ export class BodyThreads {
       ...each,
       maxThreads: workers,
       idleTimeout: Number.POSITIVE_INFINITY,
-      // Each thread holds up to eight groups, because a busy main thread cannot hand out the next one immediately.
+      // Each thread holds up to eight groups, because a busy main thread cannot hand out the next group immediately.
       concurrentTasksPerWorker: 8
     })
     this.#alone = new Piscina({ ...each, maxThreads: 1, idleTimeout: ALONE_IDLE_MS, concurrentTasksPerWorker: 1 })

@@ -170,7 +170,7 @@ function prepareAndRender(task: ReadyTask, mayLoad: boolean): Ready {
   }
 }
 
-/** Prepares a body and adds those former hashes that differ from the current hashes. */
+/** Prepares a body and adds the former hashes that differ from the current hashes. */
 function withFormer<T extends Hashed>(prepare: () => T): T {
   const { made, former } = inBothForms(prepare)
   if (former === undefined) return made
@@ -262,7 +262,7 @@ function normaliseMapped(
 }
 
 /**
- * Computes the cost of a span that states none. The span's hash was computed earlier, and still covers the span as
+ * Computes the cost of a span that states no cost. The span's hash was computed earlier, and still covers the span as
  * sent.
  */
 function price(span: PreparedSpan, details: CallDetails, pricing: Pricing): Priced | null | undefined {
@@ -277,7 +277,7 @@ const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>
 
 /**
  * Decides the spans as if no trace were stored, because the queue needs the trace that the spans would create. A span
- * that gets no slot here would not get one in a stored trace either (lib/trace/states/kept-spans.ts).
+ * that gets no slot here would get no slot in a stored trace either (lib/trace/states/kept-spans.ts).
  */
 function readySpans(
   traceId: string,

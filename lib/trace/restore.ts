@@ -1,6 +1,6 @@
 /**
  * Prepares a line of an export for storage, under the same rules as recording and with the history that the line
- * contains. Pure; runs on any thread that prepares bodies.
+ * contains. The functions are pure, so any thread that prepares bodies can call them.
  */
 
 import { Refusal } from '../errors.ts'

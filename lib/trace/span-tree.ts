@@ -15,7 +15,10 @@ export class SpanTree<T extends Linked> implements Iterable<T> {
   readonly #ids = new Set<string>()
   readonly #own: T[] = []
   readonly #children = new Map<string, T[]>()
-  /** The spans of both trees, once they are needed: an array is iterated over much faster than a generator. */
+  /**
+   * The spans of both trees, collected when first needed, because iterating over an array is much faster than over a
+   * generator.
+   */
   #all: readonly T[] | undefined
 
   /** `below` must not change while this tree is in use. */

@@ -108,7 +108,7 @@ function walk(tree: SpanTree<SpanUsage>): Paths {
     spans.push(span)
     parents.push(parent)
   }
-  /** Enters the spans below those from this index on, the spans that it enters included. */
+  /** Enters the children of every span from this index on, including the children of the spans that it enters. */
   const follow = (from: number, isNew: (span: SpanUsage) => boolean) => {
     for (let i = from; i < spans.length; i++) {
       for (const child of tree.childrenOf((spans[i] as SpanUsage).id)) if (isNew(child)) enter(child, i)

@@ -45,7 +45,7 @@ t.test('a backup in a file is private, is verified, and is restored', async t =>
   t.equal((await stat(file)).mode & 0o777, 0o600)
   t.match(await jsonHere(['backup', file], env), { file, ...SIZE }, 'over the one before')
   t.match(await jsonHere(['backup', '--verify', file]), SIZE)
-  t.match(await runHere(['backup', '--verify', file]), { code: 0, out: /^a whole backup: 1 project, 40 traces/ })
+  t.match(await runHere(['backup', '--verify', file]), { code: 0, out: /^a complete backup: 1 project, 40 traces/ })
 
   const copy = configurationFor(await testDatabase(t))
   t.match(await runHere(['restore', file], copy), {
@@ -133,5 +133,5 @@ t.test('what is refused is one line on stderr', async t => {
     t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
   }
   t.notOk((await readdir(folder)).includes('none'), 'what is refused makes no database')
-  t.match(await runSpoor(['backup', '--help']), { code: 0, out: /Write everything of an instance/ })
+  t.match(await runSpoor(['backup', '--help']), { code: 0, out: /Write the complete contents of an instance/ })
 })

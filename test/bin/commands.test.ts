@@ -112,10 +112,10 @@ t.test('people read tables', async t => {
   const env = configurationFor(await testDatabase(t))
   const texts: [string[], RegExp][] = [
     [['account', 'list'], /^There are no accounts yet\.\n$/],
-    [['project', 'list'], /^There are no projects yet: make one with `spoor project create NAME`\.\n$/],
+    [['project', 'list'], /^There are no projects yet: create one with `spoor project create NAME`\.\n$/],
     [['key', 'list'], /^There are no keys: /],
     [['account', 'create', 'owner'], /^made owner account 1: owner\n$/],
-    [['project', 'create', 'Default'], /^made project default \(Default\): make a key with/],
+    [['project', 'create', 'Default'], /^created project default \(Default\): create a key with/],
     [['key', 'create', '--project', 'default', '--label', 'ci', '--expires', '30d'], /it expires in 30 days/],
     [['account', 'list'], /^ID +NAME +KIND +TRIAL TRACES +MADE\n1 +owner +owner +0 +now\n$/],
     [['project', 'list'], /^SLUG[\s\S]*\ndefault +Default +0 +0 +0 B of 10 GiB +ok +off +-\n$/],
@@ -190,8 +190,8 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
   const database = await testDatabase(t)
   const env = configurationFor(database)
   for (const [parameters, rule] of [
-    [['--apply'], /--apply goes with --distributed only/],
-    [['--shards', '4'], /--shards goes with --distributed only/],
+    [['--apply'], /--apply requires --distributed/],
+    [['--shards', '4'], /--shards requires --distributed/],
     [['--distributed', '--shards', '0'], /--shards takes a whole number from 1 to 1024, not "0"/]
   ] as const) {
     t.match(await runHere(['migrate', ...parameters], env), { code: 2, err: rule })

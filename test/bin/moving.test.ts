@@ -122,7 +122,7 @@ t.test('backfill counts, then changes when it is told to', async t => {
   t.same(await jsonHere(backfill('Production', '--tag', 'a'), env), { matched: 1, changing: 1, applied: false })
   t.match(await runHere(backfill('production'), env), {
     code: 0,
-    out: /^3 traces selected, of which 3 to change:\n {2}3 not recorded → production\nNothing has changed: give --apply to do it.\n$/
+    out: /^3 traces selected, of which 3 to change:\n {2}3 not recorded → production\nNothing was changed: add --apply/
   })
   t.same(await environments(database), [null, null, null])
   t.same(await jsonHere(backfill('production', '--tag', 'a', '--apply'), env), {
@@ -152,7 +152,7 @@ t.test('recount says what does not agree, and repairs it', async t => {
   await database.pool.run(sql => sql`update project_totals set spans = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
-    out: /\nThey do not agree: give --apply to repair/,
+    out: /\nThey do not agree: add --apply to repair/,
     err: /^spoor: the totals or charts of default do not agree with its traces: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {
@@ -163,7 +163,7 @@ t.test('recount says what does not agree, and repairs it', async t => {
   await database.pool.run(sql => sql`update traces set span_count = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
-    out: /\nThe counts of spans or errors are wrong in 1 trace: [0-9a-f]{32}\.\nThey do not agree: give --apply/,
+    out: /\nThe counts of spans or errors are wrong in 1 trace: [0-9a-f]{32}\.\nThey do not agree: add --apply/,
     err: /^spoor: traces of default do not agree with their spans: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {
@@ -208,7 +208,7 @@ t.test('an export that nobody reads to its end is not whole, and says so', async
   child.stderr.on('data', chunk => (err += chunk))
   child.stdout.destroy()
   const [code] = await once(child, 'close')
-  t.match({ code, err }, { code: 1, err: /^spoor: stdout does not take more .*: the output is not whole\n$/ })
+  t.match({ code, err }, { code: 1, err: /^spoor: stdout accepts no more data .*: the output is incomplete\n$/ })
 })
 
 t.test('Ctrl-C stops an import in good order, and it goes on when run again', async t => {

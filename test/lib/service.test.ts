@@ -98,7 +98,7 @@ t.test('a read-only database is not ready', async t => {
   await database.pool.run(
     sql => sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%writer'`
   )
-  await until(async () => (await call('GET', '/readyz')).body.reasons[0] === 'the database takes no writes')
+  await until(async () => (await call('GET', '/readyz')).body.reasons[0] === 'the database accepts no writes')
   t.equal((await call('GET', '/readyz')).status, 503)
 })
 

@@ -39,8 +39,8 @@ export async function applyProjectDeletion(
   const audit = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
   await keyStore.setKeysRevoked(sql, projectId, audit)
   const revokedAt = performance.now()
-  // The audit entry of the project's deletion is written last. Until then, this entry records the number of deleted
-  // traces.
+  // The audit entry for the project's deletion is written last. Until then, a `trace.prune` entry records the number of
+  // deleted traces.
   const detail = { slug: project, planned, traces: 0 }
   const pruning =
     planned === 0 ? undefined : await writeAudit(sql, { by: null, action: 'trace.prune', projectId, detail })

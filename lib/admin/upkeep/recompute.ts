@@ -30,7 +30,7 @@ export interface Recomputed {
   /** Numbers of traces and spans whose cost changes. */
   readonly traces: number
   readonly spans: number
-  /** Total cost, before and after the change, of the traces whose cost changes, in US dollars. */
+  /** Total cost in US dollars, before and after the change, of the traces whose cost changes. */
   readonly before: number
   readonly after: number
 }
@@ -54,7 +54,7 @@ interface Change extends TraceRepricing {
   readonly before: number | null
 }
 
-/** Finished batches stay committed. After an interruption, the same request changes the remaining traces. */
+/** Finished batches stay committed. After an interruption, repeating the request changes the remaining traces. */
 export async function recomputeCosts(
   sql: Sql,
   { project, apply, ...selection }: RecomputeRequest,

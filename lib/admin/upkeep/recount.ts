@@ -12,7 +12,7 @@ export interface Recount {
   readonly rows: Totals
   /** The counters before any repair. */
   readonly counters: Totals
-  /** Days (UTC) whose sums over time differed from their traces. */
+  /** Days (UTC) whose rollups did not match the day's traces. */
   readonly wrongDays: readonly string[]
   /** Number of traces whose stored span or error counts were wrong, and the ids of some of these traces. */
   readonly wrongTraces: { readonly count: number; readonly ids: readonly string[] }
@@ -28,9 +28,8 @@ const NAMED = 10
 const LOOKS = 5
 
 /**
- * Compares a project's totals, its sums over time, and its traces' span counts with the stored rows. With `apply`,
- * repairs wrong values and counts any uncounted days from before migration 6. Other writes may continue during the
- * recount.
+ * Compares a project's totals, its rollups, and its traces' span counts with the stored rows. With `apply`, repairs
+ * wrong values and counts any uncounted days from before migration 6. Other writes may continue during the recount.
  */
 export async function recountProject(sql: Sql, project: string, apply: boolean): Promise<Recount> {
   const projectId = await requireProject(sql, project)
@@ -43,7 +42,7 @@ export async function recountProject(sql: Sql, project: string, apply: boolean):
   return { project, rows, counters, wrongDays, wrongTraces, agree, applied: apply && !agree }
 }
 
-/** Whether the totals and the sums over time were correct. */
+/** Whether the totals and the rollups were correct. */
 export const areSumsRight = ({
   rows,
   counters,

@@ -4,7 +4,7 @@
  * to that socket. Within one PID namespace, process ids suffice (lock-file.ts), so socket names contain the namespace.
  *
  * Each process starts to listen before it checks for other processes. Therefore, if two processes start together, at
- * least one detects the other. Names are never reused: a socket without a listener is stale or a copy, and may be
+ * least one detects the other. Names are never reused, so a socket without a listener is stale or a copy, and can be
  * removed.
  */
 import { randomUUID } from 'node:crypto'

@@ -14,7 +14,7 @@ export interface Lease {
   dead: boolean
   /** Queries of the current work, including parts of statements; newest last. */
   asked: Query[]
-  /** When the latest work ended, from performance.now(). */
+  /** Time at which the latest work ended, in ms of performance.now(). */
   idleSince: number
 }
 
@@ -74,7 +74,9 @@ export function abandon(lease: Lease): void {
   })
 }
 
-/** Closes the connection if it hangs, so that the driver rejects its queries. Must be called at each tick. */
+/**
+ * Closes the connection if it hangs, so that the driver rejects the connection's queries. Must be called at each tick.
+ */
 export async function giveUpIfHung(lease: Lease): Promise<void> {
   const active = lease.asked.find(query => query.active)
   // If no query is active, all queries have finished; otherwise, all queries before the active query have finished.

@@ -13,7 +13,7 @@ export const isOtlpAddress = (url: string): boolean => ASKED.test(url)
 export function hintAtOtlp(url: string, baseUrl: string): string | undefined {
   if (!isOtlpAddress(url)) return undefined
   const endpoint = `${baseUrl}/api/v1/otlp`
-  return `OTLP is taken at ${endpoint}/v1/traces: set OTEL_EXPORTER_OTLP_ENDPOINT to ${endpoint}.`
+  return `OTLP is served at ${endpoint}/v1/traces: set OTEL_EXPORTER_OTLP_ENDPOINT to ${endpoint}.`
 }
 
 /**

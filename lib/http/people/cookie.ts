@@ -34,8 +34,8 @@ export class Cookie {
   }
 
   /**
-   * Returns the cookie's value from a Cookie header. If there are several values, returns the first one, because its
-   * path is the most specific.
+   * Returns the cookie's value from a Cookie header. If there are several values, returns the first, because browsers
+   * send the cookie with the most specific path first.
    */
   read(header: string | undefined): string | undefined {
     for (const pair of (header ?? '').split(';')) {

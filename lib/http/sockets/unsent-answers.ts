@@ -27,7 +27,7 @@ const LOOKS = 20
  */
 const STILL_LOOKS = 3
 
-/** Subset of node's http.ServerResponse. */
+/** Subset of Node's http.ServerResponse. */
 interface Answer {
   readonly closed: boolean
   readonly writableEnded: boolean

@@ -35,7 +35,9 @@ function tracesIn(value: Json): readonly Json[] {
   return isObject(value) && Array.isArray(value.data) ? value.data : [value]
 }
 
-/** Returns the trace as one object with its observations and scores, wherever the value holds them. */
+/**
+ * Returns the trace as one object that includes its observations and scores, regardless of where the value holds these.
+ */
 function wholeTrace(object: LangfuseObject): LangfuseObject {
   const { trace, observations, ...others } = object
   if (isObject(trace)) return { ...trace, ...others, ...(observations !== undefined && { observations }) }

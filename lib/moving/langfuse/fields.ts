@@ -64,7 +64,7 @@ export class LangfuseFields {
     this.#mapping = mapping
   }
 
-  /** Returns a field's value and leaves the field unread; undefined if the value is empty. */
+  /** Returns a field's value, or undefined if the value is empty. The field stays unread. */
   see(name: string): Json {
     return Object.hasOwn(this.#object, name) && !isEmpty(this.#object[name]) ? this.#object[name] : undefined
   }

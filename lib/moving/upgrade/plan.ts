@@ -22,8 +22,8 @@ export interface Plan {
 }
 
 /**
- * Space that a copy needs besides its rows: WAL (512 MiB, cluster-settings.ts), a new cluster's tables, and index
- * sorts.
+ * Space that a copy needs in addition to its rows: WAL (512 MiB, cluster-settings.ts), a new cluster's tables, and
+ * index sorts.
  */
 const BESIDE_BYTES = 1024 ** 3
 /**

@@ -32,7 +32,7 @@ export interface ClusterSecrets {
 
 /**
  * Runs the `work` callback on a home's PostgreSQL server, to which no other process can connect. First stops a
- * PostgreSQL server that was left running. Throws an AdminError if a process is using the server left running.
+ * PostgreSQL server that was left running. Throws an AdminError if a process is using that server.
  */
 export async function withPrivate<T>(
   runner: Runner,

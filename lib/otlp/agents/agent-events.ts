@@ -97,7 +97,7 @@ const sumOf = (...counts: readonly (number | undefined)[]): number | undefined =
 
 type Reader = (event: string, attributes: Attributes) => Omit<AgentEvent, 'taken'> | undefined
 
-/** Claude Code: https://docs.claude.com/en/docs/claude-code/monitoring-usage. Input tokens exclude cached ones. */
+/** Claude Code: https://docs.claude.com/en/docs/claude-code/monitoring-usage. Input tokens exclude cached tokens. */
 const claudeCode: Reader = (event, attributes) => {
   const session = attributes.text('session.id')
   if (session === undefined) return undefined
@@ -154,7 +154,7 @@ const claudeCode: Reader = (event, attributes) => {
 
 /**
  * Codex. Its records do not name a prompt, and its model request records do not name a trace. Input tokens include
- * cached ones.
+ * cached tokens.
  */
 const codex: Reader = (event, attributes) => {
   const session = attributes.text('conversation.id')
@@ -297,7 +297,9 @@ const READERS: readonly (readonly [prefix: string, read: Reader])[] = [
 /** Scopes whose event names lack the agent's prefix. */
 const SCOPES: Readonly<Record<string, string>> = { 'com.anthropic.claude_code.events': 'claude_code.' }
 
-/** Returns the name of an agent's event with its agent's prefix, or the record's name unchanged. */
+/**
+ * Returns the event name with the agent's prefix if the record comes from an agent; otherwise the record's own name.
+ */
 export function nameOfAgentEvent(record: LogRecord): string {
   const name = nameOfEvent(record)
   const prefix = SCOPES[record.origin.scopeName]

@@ -1,5 +1,5 @@
 /**
- * Coding agents that use their own names besides OpenTelemetry's: Claude Code, Codex and Gemini CLI. Goose has a
+ * Coding agents that use their own names in addition to OpenTelemetry's: Claude Code, Codex and Gemini CLI. Goose has a
  * separate table, because its names are so generic that every other convention takes precedence.
  */
 import type { Json } from '../../trace/json/exact-json.ts'

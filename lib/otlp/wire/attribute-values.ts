@@ -1,4 +1,6 @@
-/** Converts attribute values to free JSON. Simple values get the stored and canonical forms in a single step. */
+/**
+ * Converts attribute values to free JSON. Computes the stored and canonical forms of simple values in a single step.
+ */
 import { LosslessNumber } from 'lossless-json'
 import Type from 'typebox'
 import { CONTROL, inspectText, type Json, parseInexact } from '../../trace/json/exact-json.ts'

@@ -47,7 +47,7 @@ interface Run {
 }
 
 /**
- * Maximum number of spans per portion. A trace has fewer slots than that, so a trace's storable spans all share a
+ * Maximum number of spans per portion. A trace has fewer slots than a portion, so a trace's storable spans all share a
  * portion unless the spans are very large. Larger traces are ordered by priority for slots (lib/otlp/read-export.ts).
  */
 const PORTION_SPANS = 256

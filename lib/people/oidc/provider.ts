@@ -64,7 +64,7 @@ export class Provider {
 
   /**
    * Returns the provider's sign-in URL and the values that the sign-in must return. If `fresh` is set, requests new
-   * proof of identity even if the provider remembers the person. Throws an OidcError.
+   * proof of identity even if the provider remembers the person. Throws an OidcError on failure.
    */
   async startAttempt(fresh: boolean): Promise<{ readonly address: string; readonly attempt: SignInAttempt }> {
     return this.#ask(async library => {
@@ -87,7 +87,10 @@ export class Provider {
     })
   }
 
-  /** Exchanges the redirect's query (without `?`) for the provider's claims about the person. Throws an OidcError. */
+  /**
+   * Exchanges the redirect's query (without `?`) for the provider's claims about the person. Throws an OidcError on
+   * failure.
+   */
   async finish(query: string, { state, nonce, verifier }: SignInAttempt): Promise<SaidClaims> {
     return this.#ask(async library => {
       const configuration = await this.#configuration(library)
@@ -131,7 +134,7 @@ export class Provider {
     this.#asking ??= this.#discover(library).finally(() => {
       this.#asking = undefined
     })
-    // The previous configuration stays in use until the provider returns a new one.
+    // The previous configuration stays in use until the provider returns a new configuration.
     return known === undefined ? this.#asking : this.#asking.catch(() => known.configuration)
   }
 

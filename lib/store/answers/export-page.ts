@@ -54,7 +54,7 @@ export interface ExportPage {
 /** Maximum number of traces per page, and number of document bytes after which no trace is added to the page. */
 const PAGE_TRACES = 250
 const PAGE_BYTES = 4 * 1024 * 1024
-/** A trace with more bytes is long: its line is rendered in pieces of at least PIECE_BYTES. */
+/** A trace with more bytes is long, so its line is rendered in pieces of at least PIECE_BYTES. */
 const LONG_BYTES = 2 * PAGE_BYTES
 const PIECE_BYTES = 1024 * 1024
 

@@ -12,7 +12,7 @@ import { MAX_PACKED_LENGTH, MAX_SLICED_BYTES, type SpanTexts, unpackGroup } from
 import { type RawRow, RowReader } from './byte-rows.ts'
 import type { SpanRow } from './trace-json.ts'
 
-/** Maximum number of text bytes and of spans per page. A single span with more bytes gets a page of its own. */
+/** Maximum number of text bytes and of spans per page. A single span with more bytes gets a separate page. */
 const PAGE = { bytes: 512 * 1024, spans: 500 }
 /** Maximum number of unpacked groups in memory. */
 const MAX_GROUPS = 12

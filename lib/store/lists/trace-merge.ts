@@ -37,8 +37,8 @@ import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
 export const MOST_FAMILIES = 5000
 
 /**
- * Number of lists read to find the first bound. The lists are those of the most frequent families among the newest
- * SAMPLE traces.
+ * Number of lists read to find the first bound. The lists belong to the most frequent families among the newest SAMPLE
+ * traces.
  */
 const FREQUENT = 4
 const SAMPLE = 100

@@ -26,8 +26,8 @@ export interface Proven {
   /** Stored hash that the entered password was compared with. */
   readonly password: string
   /**
-   * Signing in clears all attempts counted for `own`. For `network`, it clears only this attempt, because other people
-   * on the same network may be guessing passwords.
+   * Signing in clears all attempts counted for `own`. For `network`, signing in clears only this attempt, because other
+   * people on the same network may be guessing passwords.
    */
   readonly own: string
   readonly network: string | undefined

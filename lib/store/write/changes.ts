@@ -11,11 +11,11 @@ import {
   advanceValues,
   appendValues,
   type Changed,
+  type Delta,
   type Done,
   endValues,
   growthValues,
-  type ListedTrace,
-  type News
+  type ListedTrace
 } from '../../rows/column-values.ts'
 import {
   ADVANCE_COLUMNS,
@@ -120,13 +120,13 @@ function listedAfter(traceId: string, state: TraceState, change: Ending | Growth
     return { lists, rows: renderListedRows({ ...after, tags: [] }, lists), removed: [] }
   }
   const listsBefore = listsOf(before, environment)
-  const news = [...newsOf(-1, before, listsBefore), ...newsOf(1, after, lists)]
-  if (isListedAlike) return { lists, rows: renderListedRows({ ...after, tags: [] }, lists, news), removed: [] }
-  return { lists, rows: renderListedRows(after, lists, news), removed: rowsOfTags(before, listsBefore) }
+  const deltas = [...deltasOf(-1, before, listsBefore), ...deltasOf(1, after, lists)]
+  if (isListedAlike) return { lists, rows: renderListedRows({ ...after, tags: [] }, lists, deltas), removed: [] }
+  return { lists, rows: renderListedRows(after, lists, deltas), removed: rowsOfTags(before, listsBefore) }
 }
 
 /** A trace is counted only after it has ended. */
-const newsOf = (sign: 1 | -1, trace: ListedTrace, lists: TraceLists): News[] =>
+const deltasOf = (sign: 1 | -1, trace: ListedTrace, lists: TraceLists): Delta[] =>
   trace.endedAt === null ? [] : [{ sign, trace, lists }]
 
 function rowsOfTags({ traceId, startedAt, tags }: ListedTrace, lists: TraceLists): RemovedTag[] {
@@ -139,7 +139,7 @@ const isSame = ({ tags, inputTokens: _, outputTokens: __, ...before }: ListedTra
   tags.every((tag, i) => tag === after.tags[i]) &&
   Object.entries(before).every(([name, value]) => after[name as keyof ListedTrace] === value)
 
-/** For a change that leaves the lists unchanged, whether the sums over time also stay unchanged. */
+/** For a change that leaves the lists unchanged, whether the rollups also stay unchanged. */
 const isCountedAlike = (before: ListedTrace, after: ListedTrace): boolean =>
   before.inputTokens === after.inputTokens && before.outputTokens === after.outputTokens
 

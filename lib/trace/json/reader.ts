@@ -194,16 +194,16 @@ interface Field {
   /** Bit mask with only bit `index` set. */
   readonly bit: number
   /**
-   * The field that followed this one in the previous object. Clients send fields in a consistent order, so trying that
-   * field first saves a look-up.
+   * The field that followed this field in the previous object. Clients send fields in a consistent order, so trying
+   * that field first saves a look-up.
    */
   next: Field | undefined
 }
 
 /**
  * Returns a function that builds an object with these fields from their values. Absent fields are undefined. V8
- * allocates such an object with its final shape, and accesses the fields faster than if they were assigned one by one
- * (test/bench/RESULTS.md, "Reading bodies").
+ * allocates such an object with its final shape, and accesses the fields faster than if the fields were assigned one by
+ * one (test/bench/RESULTS.md, "Reading bodies").
  */
 function makerOf(names: readonly string[]): (values: readonly unknown[]) => Record<string, unknown> {
   const members = names.map((name, i) => `${JSON.stringify(name)}:values[${i}]`)
@@ -211,7 +211,7 @@ function makerOf(names: readonly string[]): (values: readonly unknown[]) => Reco
 }
 
 /**
- * Reads an object with known fields. Every result has all fields, including those that were not sent, so that all
+ * Reads an object with known fields. Every result has all fields, including fields that were not sent, so that all
  * results share one V8 shape.
  */
 function fields({ properties = {}, required = [] }: Rules): Part {

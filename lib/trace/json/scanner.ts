@@ -12,7 +12,7 @@
 import { canonicalNumber } from './canonical-number.ts'
 import { Escapes } from './escapes.ts'
 
-/** Thrown if a text is not plain. The error is shared, because creating one costs more than reading a body. */
+/** Thrown if a text is not plain. The error is shared, because creating an error costs more than reading a body. */
 export const NOT_PLAIN = new Error('not plain JSON')
 
 const QUOTE = 34

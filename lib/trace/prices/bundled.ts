@@ -125,7 +125,7 @@ function match({ calcPrice }: Package, name: string, providerId?: string): Bundl
     const prices = readPrices(model)
     return prices === undefined ? null : { id: `${provider.id}/${model.id}`, prices }
   } catch {
-    // If the package throws for one of its own entries, the model counts as not listed. The export must not fail.
+    // If the package throws for an entry of its list, the model counts as not listed. The export must not fail.
     return null
   }
 }

@@ -126,7 +126,7 @@ export function decideRestore(state: CopiedState, line: RestoredHead): RestoreDe
 const isMoved = (comparisons: readonly Comparison[]): boolean =>
   comparisons.some(({ ahead, behind }) => ahead || behind)
 
-/** Returns why neither state is the later one, or undefined if one of them is. */
+/** Returns why neither state is later than the other, or undefined if one state is later. */
 function mixed(comparisons: readonly Comparison[]): string | undefined {
   const listed = (some: readonly Comparison[]) => [...new Set(some.map(({ what }) => what))].join(' and ')
   const ahead = listed(comparisons.filter(each => each.ahead))

@@ -1,6 +1,6 @@
 /**
  * Implements the state machine of specification 3.1: decides how an operation changes an absent, running or complete
- * trace. Pure, with no knowledge of SQL or HTTP. Each row of the specification's table is a branch below.
+ * trace. The functions are pure and know neither SQL nor HTTP. Each row of the specification's table is a branch below.
  */
 import type { ErrorCode } from '../../errors.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
@@ -68,7 +68,7 @@ export interface RecordOperation {
   readonly traceId: string
   readonly hash: string
   readonly formerHash?: string | undefined
-  /** Why one of the documents cannot be stored. Undefined if all can. */
+  /** Why one of the documents cannot be stored; undefined if all documents can be stored. */
   readonly oversize: string | undefined
   /** Set if the trace is restored rather than recorded. */
   readonly restored?: RestoredHead | undefined
@@ -153,7 +153,7 @@ function oversizeSpan(spans: readonly SpanHead[]): string | undefined {
   return span && tooLarge(`the document of span ${span.id}`, span.bytes)
 }
 
-/** Returns why a document of a new trace cannot be stored, or undefined if all can. */
+/** Returns why a document of a new trace cannot be stored, or undefined if all documents can be stored. */
 export function oversizeMessage(trace: Pick<PreparedTrace, 'bytes' | 'spans'>): string | undefined {
   if (trace.bytes > MAX_DOCUMENT_BYTES) return tooLarge('the trace document', trace.bytes)
   return oversizeSpan(trace.spans)
@@ -200,7 +200,7 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
   // A trace whose environment was never recorded counts as unassigned.
   const recorded = state.environment ?? 'unassigned'
   if (recorded === (environment ?? 'unassigned')) return undefined
-  return refused('forbidden', 'the trace was recorded in another environment than the one of this key')
+  return refused('forbidden', 'the trace was recorded in a different environment from the environment of this key')
 }
 
 /** Rejects an append to, or end of, an OpenTelemetry trace. A trace stays with the route that started it. */

@@ -66,7 +66,7 @@ interface Claim {
 }
 type Claims = Map<string, Claim>
 
-/** Grade of a value that a span states about the trace. Better than every level. */
+/** Grade of a value that a span states about the trace. This grade is better than every level. */
 const SAID = 0
 /**
  * Grades of provider and model. An llm span called its model. Other spans only mention a model, and often name their
@@ -75,9 +75,9 @@ const SAID = 0
 const CALLED = 0
 const ROOT_MENTIONS = 3
 const MENTIONS = 4
-/** Grade of a session or user id taken from a span's resource. Worse than every level. */
+/** Grade of a session or user id taken from a span's resource. This grade is worse than every level. */
 const OF_RESOURCE = 4
-/** Grade of an unreadable input or output. Worse than every level. */
+/** Grade of an unreadable input or output. This grade is worse than every level. */
 const UNREADABLE = 4
 /** Prefix of metadata keys in rank names. */
 const KEY = 'metadata.'
@@ -159,7 +159,7 @@ function treeWithout(
   return new SpanTree([...spans].filter(({ id }) => !ids.has(id)))
 }
 
-/** Returns each field's best new claim if that claim is better than the one that supplied the stored value. */
+/** Returns each field's best new claim, unless the claim that supplied the stored value is better. */
 function settle(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): Claims {
   const best: Claims = new Map()
   const fixed = before?.patched === true ? Object.keys(JSON.parse(before.metadata ?? '{}')) : []

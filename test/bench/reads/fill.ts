@@ -7,9 +7,9 @@
  * cut at the end, so what lies below their floors is found as it is where a server has recorded it; it stays in the indexes.
  */
 import type { Sql } from 'postgres'
-import { foldNews } from '../../../lib/store/analytics/rollups/fold.ts'
+import { countDeltas, DELTA_NAMES, deltaInSql, SUMS } from '../../../lib/store/analytics/rollups/deltas.ts'
+import { foldDeltas } from '../../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../../lib/store/analytics/rollups/fortnights.ts'
-import { countNews, NEWS, newsInSql, SUMS } from '../../../lib/store/analytics/rollups/news.ts'
 import { countOneDay } from '../../../lib/store/analytics/rollups/recount.ts'
 import { LISTS, TAG_LISTS } from '../../fixtures/database/lists.ts'
 import { cutRankings } from '../copy/tables.ts'
@@ -88,8 +88,8 @@ export async function fillSums(
   for (const each of connections) await each.unsafe(FILL_SETTINGS)
   const chunks = Array.from({ length: Math.ceil(traces / CHUNK) }, (_, i) => i * CHUNK)
   await share(connections, chunks, (sql, done) => {
-    onProgress(`news of ${(done / 1e6).toFixed(2)} of ${traces / 1e6} million traces`)
-    return sql.unsafe(insertNews(projectId, firstNumber, firstNumber + done, Math.min(CHUNK, traces - done), traces))
+    onProgress(`deltas of ${(done / 1e6).toFixed(2)} of ${traces / 1e6} million traces`)
+    return sql.unsafe(insertDeltas(projectId, firstNumber, firstNumber + done, Math.min(CHUNK, traces - done), traces))
   })
   await sql.unsafe(insertFamilies(projectId))
   await sql`vacuum (analyze) traces, trace_families`
@@ -100,15 +100,15 @@ export async function fillSums(
 /** As the server counts traces of before it kept rollups. */
 async function countDays(sql: Sql, projectId: number, onProgress: (what: string) => void): Promise<void> {
   await sql`insert into rollup_history (project_id, uncounted) values (${projectId}, 'infinity') on conflict do nothing`
-  while (await countOneDay(sql, projectId)) await foldNews(sql, projectId, 5 * FOLDED_AT_ONCE)
+  while (await countOneDay(sql, projectId)) await foldDeltas(sql, projectId, 5 * FOLDED_AT_ONCE)
   await finishSums(sql, projectId, onProgress)
 }
 
 /** Finishes the sums as the server does by itself. If the server folds at the same time, a fold here does nothing. */
 async function finishSums(sql: Sql, projectId: number, onProgress: (what: string) => void): Promise<void> {
-  for (let left = await countNews(sql); left > 0; left = await countNews(sql)) {
-    onProgress(`folding: ${left} rows of news`)
-    await foldNews(sql, projectId, FOLDED_AT_ONCE)
+  for (let left = await countDeltas(sql); left > 0; left = await countDeltas(sql)) {
+    onProgress(`folding: ${left} delta rows`)
+    await foldDeltas(sql, projectId, FOLDED_AT_ONCE)
   }
   while (await makeFortnight(sql, projectId)) {}
   await sql`vacuum (analyze) rollups, rollup_news`
@@ -178,20 +178,20 @@ async function dropIndexes(sql: Sql): Promise<DroppedIndex[]> {
 const insertTraces = (projectId: number, ...chunk: Chunk): string =>
   `${insertInto(projectId)} from (${madeTraces(...chunk)}) made`
 
-/** News of the traces of a chunk, added up by hour, family and name; and those of them that charts read themselves. */
-const insertNews = (projectId: number, ...chunk: Chunk): string => `
+/** Deltas of a chunk's traces, added up by hour, family and name; and those of them that charts read themselves. */
+const insertDeltas = (projectId: number, ...chunk: Chunk): string => `
   with made as materialized (${madeTraces(...chunk)}), kept as (
     ${insertInto(projectId)} from made where status = 'running' or at between
       to_timestamp(${CHARTS_END / 1000}) - interval '${CHART_HOURS} h' and to_timestamp(${CHARTS_END / 1000})
   )
-  insert into rollup_news (project_id, ${NEWS.join(', ')})
+  insert into rollup_news (project_id, ${DELTA_NAMES.join(', ')})
   select ${projectId}, started_at, family, name, user_id, ${SUMS} from (
-    select ${newsInSql('t', 1)} from (
+    select ${deltaInSql('t', 1)} from (
       select at as started_at, ${LISTS.family} as family, name, null as user_id, status, tokens as input_tokens,
         tokens / 3 as output_tokens, ${COST} as cost_usd, ms as duration_ms
       from made where status <> 'running'
     ) t
-  ) news group by started_at, family, name, user_id`
+  ) deltas group by started_at, family, name, user_id`
 
 const COST = 'case when costs then round(tokens * 0.0000031, 8)::float8 end'
 

@@ -23,7 +23,7 @@ t.test('the status has what the server, the database and the projects say', asyn
   t.notMatch(status.problems.join('\n'), /totals|not ready|lacks/)
 
   await database.pool.run(sql => sql`update project_totals set spans = spans + 1`)
-  t.match((await look()).problems.join('\n'), /totals or charts of project default are not those of its traces/)
+  t.match((await look()).problems.join('\n'), /totals or charts of project default do not match its traces/)
   await database.pool.run(sql => sql`update project_totals set spans = spans - 1`)
   await database.pool.run(sql => sql`update traces set span_count = 3`)
   t.match(

@@ -107,7 +107,7 @@ t.test('the document of the service', async t => {
       const { security, description, responses } = operationOf(route)
       t.same(security, route.access === 'public' ? [] : [{ apiKey: [] }], route.operation)
       if (route.access === 'public' || route.access === 'key') continue
-      t.match(description, `Needs the scope \`${route.access}\`.`, route.operation)
+      t.match(description, `Requires the scope \`${route.access}\`.`, route.operation)
       t.ok(responses[401] && responses[403], route.operation)
     }
   })

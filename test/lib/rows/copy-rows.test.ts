@@ -110,7 +110,7 @@ t.test('a row leaves room for what is known only when it is written', async t =>
   )
 })
 
-t.test('a trace has a row for each of its tags, its news, scores and spans, one behind the other', async t => {
+t.test('a trace has a row for each of its tags, its deltas, scores and spans, one behind the other', async t => {
   const spans = [span({ input: 'x' }), span(), span()]
   const trace = record({ tags: ['x', 'y'], userId: 'u', costUsd: 2, spans })
   const rows = renderTraceRows(trace, 'production', false)
@@ -126,8 +126,8 @@ t.test('a trace has a row for each of its tags, its news, scores and spans, one 
     t.equal(end, rows.tags[i + 1] ?? rows.tagsEnd)
   }
   t.strictSame(rows.keys, { durationMs: 1500, costUsd: 2 })
-  t.strictSame(rows.news, [rows.tagsEnd], 'a row of news, for it has ended')
-  t.strictSame([rows.scores, rows.scoresEnd], [[], rows.newsEnd])
+  t.strictSame(rows.deltas, [rows.tagsEnd], 'a delta row, because the trace has ended')
+  t.strictSame([rows.scores, rows.scoresEnd], [[], rows.deltasEnd])
   t.equal(rows.spans[0], rows.scoresEnd)
   t.strictSame(
     readSpanRows(rows).map(row => row.id?.toString('hex')),

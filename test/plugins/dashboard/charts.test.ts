@@ -1,7 +1,7 @@
 /** Compares the charts with their traces, which are added up here one by one. */
 import t from 'tap'
 import { periodBetween } from '../../../lib/rollups/period.ts'
-import { foldNews } from '../../../lib/store/analytics/rollups/fold.ts'
+import { foldDeltas } from '../../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../../lib/store/analytics/rollups/fortnights.ts'
 import { hasFewTraces } from '../../../lib/store/analytics/rollups/sums.ts'
 import { ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
@@ -49,9 +49,9 @@ t.before(async () => {
     const body = ingestBody({ ...trace, endedAt, ...(input !== undefined && { usage: { inputTokens: input } }) })
     const { status, text } = await call('POST', '/api/v1/traces', { key: keys.get(environment)!, body })
     if (status !== 201) throw new Error(text)
-    // Some are folded, of those that are older some in fortnights, and the others are news.
+    // Some are folded, of those that are older some in fortnights, and the others are deltas.
     if (i === 70) {
-      await database.pool.run(sql => foldNews(sql, 1, 1000))
+      await database.pool.run(sql => foldDeltas(sql, 1, 1000))
       while (await database.pool.run(sql => makeFortnight(sql, 1))) {}
     }
   }

@@ -46,7 +46,8 @@ t.test(
     const service = await startService(CONFIG, silent, there)
     t.teardown(() => service.close())
     const { key } = first
-    t.match(await ask(service, 'GET', '/readyz'), { status: 503, body: { reasons: ['the database takes no writes'] } })
+    const reasons = ['the database accepts no writes']
+    t.match(await ask(service, 'GET', '/readyz'), { status: 503, body: { reasons } })
     t.equal((await ask(service, 'GET', path, key)).status, 200)
     t.equal((await ask(service, 'GET', '/api/v1/traces', key)).status, 200)
     t.equal((await ask(service, 'GET', '/api/v1/key', key)).status, 200)
@@ -84,7 +85,7 @@ if (isLong) {
     t.teardown(() => service.close())
     t.match(await ask(service, 'GET', '/readyz'), { status: 503, body: { reasons: ['not configured'] } })
     t.match(await ask(service, 'GET', '/api/v1/key'), { status: 500, body: { error: { code: 'not_configured' } } })
-    t.match(lines.join(''), /no schema yet, but the database takes no writes/)
+    t.match(lines.join(''), /no schema yet, but the database accepts no writes/)
     await runOn(standby.target, 'select pg_promote()')
     await until(async () => (await ask(service, 'GET', '/readyz')).status === 200)
     t.equal((await ask(service, 'GET', '/api/v1/key')).status, 401)

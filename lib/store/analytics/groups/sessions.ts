@@ -1,9 +1,9 @@
 /**
- * Lists a project's sessions, ordered by their last trace, newest first. No table stores sessions. A session has the
- * position of its last trace in the trace list. The session's sums are computed from its traces, which are found by an
- * index. Recording a trace therefore costs nothing extra, and the list stays correct after any change or deletion. The
- * drawback is that a page examines a limited number of traces, so a page may be short or empty even if more pages
- * follow.
+ * Lists a project's sessions, ordered by their last trace, newest first. No table stores sessions. A session's position
+ * in the list is the position of its last trace in the trace list. The session's sums are computed from its traces,
+ * which are found by an index. Recording a trace therefore costs nothing extra, and the list stays correct after any
+ * change or deletion. The drawback is that a page examines a limited number of traces, so a page may be short or empty
+ * even if more pages follow.
  */
 import type { Sql } from 'postgres'
 import { list } from '../../answers/json-text.ts'

@@ -9,9 +9,9 @@ import { GROUPS, LEVELS, levelArray, type RollupGroup } from '../../../rollups/l
 import { findFull, findRoom, NAME_LEVELS, type RollupPart } from '../../../rollups/name-limits.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 import { inTransaction } from '../../transactions.ts'
+import { dayOf, environmentKeyInSql, held, hourOf, SUMS } from './deltas.ts'
 import { forgetFortnights } from './fortnights.ts'
 import { tryLockRollups } from './lock.ts'
-import { dayOf, environmentKeyInSql, held, hourOf, SUMS } from './news.ts'
 import { foldUsers } from './users.ts'
 
 /** Counts each project's rows of rollup_news. */
@@ -29,7 +29,7 @@ interface Addition extends RollupPart {
  * Folds at most `most` of a project's rows of rollup_news. Returns the number of folded rows; 0 if another transaction
  * holds the lock.
  */
-export async function foldNews(sql: Sql, projectId: number, most: number): Promise<number> {
+export async function foldDeltas(sql: Sql, projectId: number, most: number): Promise<number> {
   return inTransaction(sql, async () => {
     if (!(await tryLockRollups(sql, projectId))) return 0
     const [{ rowIds }] = await sql<[{ rowIds: string }]>`

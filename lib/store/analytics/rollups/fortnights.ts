@@ -7,8 +7,8 @@ import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { GROUPS, LEVELS, levelArray, levelsOf } from '../../../rollups/levels.ts'
 import { inTransaction } from '../../transactions.ts'
+import { held, ORIGIN } from './deltas.ts'
 import { lockRollups } from './lock.ts'
-import { held, ORIGIN } from './news.ts'
 
 /**
  * Returns SQL of type text for the fortnight level that sums the given level of days. Avoids `case level when`, which

@@ -11,9 +11,9 @@ import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { LEVELS, levelArray, levelsOf } from '../../../rollups/levels.ts'
 import { inTransaction } from '../../transactions.ts'
+import { ANYTHING, DELTA_NAMES, dayOf, deltaInSql, environmentKeyInSql, hourOf, SUMS } from './deltas.ts'
 import { DAY_LEVELS, forgetFortnights, fortnightLevelOf, fortnightOf } from './fortnights.ts'
 import { lockRollups } from './lock.ts'
-import { ANYTHING, dayOf, environmentKeyInSql, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
 import { forgetUsersOf } from './users.ts'
 
 const { hour, day } = LEVELS
@@ -23,9 +23,12 @@ const ENVIRONMENT_HOURS = arrayOf(hour.environment, hour.nameInEnvironment)
 const listed = AMOUNTS.join(', ')
 const taken = AMOUNTS.map(name => `-${name}`).join(', ')
 
-/** SQL for the amounts that rollups should contain: those of traces started in [$2, $3), minus those in rollup_news. */
+/**
+ * SQL for the amounts that rollups should contain: the amounts of traces started in [$2, $3), minus the amounts in
+ * rollup_news.
+ */
 const WANTED = `
-  select t.project_id, ${newsInSql('t', 1)} from traces t
+  select t.project_id, ${deltaInSql('t', 1)} from traces t
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
     and t.ended_at is not null
   union all
@@ -90,7 +93,7 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
  * statement (test/fixtures/statements/lint.ts).
  */
 const WRITE_DIFFERENCE = `
-  insert into rollup_news (project_id, ${NEWS.join(', ')})
+  insert into rollup_news (project_id, ${DELTA_NAMES.join(', ')})
   select project_id, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
   group by project_id, started_at, family, name, user_id having ${ANYTHING}`
 

@@ -8,7 +8,7 @@ import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
 import { LEVELS, type RollupGroup } from '../../../rollups/levels.ts'
 import { FORTNIGHT, hasUtcDays, type Period, type PeriodPiece, piecesOf } from '../../../rollups/period.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
-import { environmentKeyInSql } from './news.ts'
+import { environmentKeyInSql } from './deltas.ts'
 
 export interface ChartFilters {
   readonly status?: string | undefined
@@ -48,7 +48,7 @@ const amounts = (row: string) => AMOUNTS.map(name => `${row}.${name}`).join(', '
 /** Casts amounts from rollup_news and from traces to the column types of rollups. */
 const asBigint = (name: Amount, amount: string) => (name === 'latency' ? amount : `least(${amount}, ${MOST})::bigint`)
 const MOST = '9000000000000000000'
-const ofNews = AMOUNTS.map(name => asBigint(name, `n.${name}`)).join(', ')
+const ofDeltas = AMOUNTS.map(name => asBigint(name, `n.${name}`)).join(', ')
 const ofTrace = AMOUNTS.map(name => `${asBigint(name, amountsInSql('t', 1)[name])} as ${name}`).join(', ')
 
 export interface SumsAsked {
@@ -99,7 +99,7 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
       offset 0
     ) r
     union all
-    select n.started_at, n.name, f.status, f.environment, f.model, ${sql.unsafe(ofNews)}
+    select n.started_at, n.name, f.status, f.environment, f.model, ${sql.unsafe(ofDeltas)}
     from rollup_news n join (${families}) f on f.family = n.family
     where n.project_id = ${projectId} and ${between(sql, 'n.started_at', from, to)} ${named('n')}`
 }

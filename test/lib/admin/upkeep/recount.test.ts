@@ -1,6 +1,6 @@
 import t from 'tap'
 import { recountProject } from '../../../../lib/admin/upkeep/recount.ts'
-import { foldNews } from '../../../../lib/store/analytics/rollups/fold.ts'
+import { foldDeltas } from '../../../../lib/store/analytics/rollups/fold.ts'
 import { recountDay } from '../../../../lib/store/analytics/rollups/recount.ts'
 import { ingestBody, span, spansBody, startBody } from '../../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
@@ -45,7 +45,7 @@ t.test('compares the totals with the traces, and repairs them while others write
     }
   })
   const folds = Array.from({ length: 2 }, async () => {
-    while (isRecording) await service.database.pool.run(sql => foldNews(sql, 1, 5))
+    while (isRecording) await service.database.pool.run(sql => foldDeltas(sql, 1, 5))
   })
   const today = '2026-11-21T00:00:00.000Z'
   for (let i = 0; i < 3; i++) await service.database.pool.run(sql => recountDay(sql, 1, today))

@@ -100,11 +100,11 @@ t.test('a body that broke off before anybody wanted it is not waited for', async
   request.on('error', () => {})
   socket.destroy()
   await new Promise(resolve => request.once('close', resolve))
-  const place = largeBodies(1000).of(undefined)
-  const expected = { length: 9, party: undefined, place }
+  const slot = largeBodies(1000).of(undefined)
+  const expected = { length: 9, party: undefined, slot }
   const arrival = new BodyReservation(new Admission({ requests: 1e3, bytes: 1e6 }), expected, ARRIVAL)
   t.teardown(() => arrival.release())
-  const bounds = { large: place, memory: new LargeMemory().lease(), limit: LIMIT, party: undefined }
+  const bounds = { large: slot, memory: new LargeMemory().lease(), limit: LIMIT, party: undefined }
   const outcome = receiveBody(request, undefined, arrival, bounds).catch(error => error)
   t.type(await Promise.race([outcome, turn().then(() => turn('nothing'))]), ClientGone)
 })

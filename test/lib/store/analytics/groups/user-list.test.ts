@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { listTracedUsers, readUser } from '../../../../../lib/store/analytics/groups/user-list.ts'
-import { foldNews } from '../../../../../lib/store/analytics/rollups/fold.ts'
+import { foldDeltas } from '../../../../../lib/store/analytics/rollups/fold.ts'
 import type { Edge } from '../../../../../lib/store/lists/cursor.ts'
 import { testDatabase } from '../../../../fixtures/database/database.ts'
 import { freshId, type SeedTrace, seedProject, seedTraces } from '../../../../fixtures/database/seed.ts'
@@ -83,7 +83,7 @@ t.test('the list of users', async t => {
           async (traces, query, most, folded) => {
             const projectId = await seedProject(sql)
             await seedTraces(sql, projectId, traces)
-            if (folded > 0) await foldNews(sql, projectId, folded)
+            if (folded > 0) await foldDeltas(sql, projectId, folded)
             const made = traces as Made[]
             const asked = { ...query, from: FROM }
             assert.deepEqual(await walk(sql, projectId, asked, most), expected(made, asked))
