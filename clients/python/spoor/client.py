@@ -19,10 +19,10 @@ from .parents import Parent, is_export_to, parent_of_headers, parent_of_opentele
 from .reads import Reads, Scores, Traces
 from .recording.step import Score, Span, Step, current_step
 from .recording.trace import Trace
-from .sending import leaving
-from .sending.absent import AbsentSender
+from .sending import process_exit
 from .sending.connection import Server
 from .sending.delivery import PartKind
+from .sending.null_sender import NullSender
 from .sending.owner import Owner
 from .sending.result import Result
 from .sending.scores import is_trace_id, score_body
@@ -93,12 +93,12 @@ class Spoor:
         self._reads = Reads(server)
         self.traces = Traces(self._reads)
         self.scores = Scores(self._reads)
-        self._sender: Sender | AbsentSender
+        self._sender: Sender | NullSender
         self._joins_opentelemetry = (
             not isinstance(server, str) and is_export_to(server.url) if opentelemetry is None else opentelemetry
         )
         if isinstance(server, str):
-            self._sender = AbsentSender(server, on_problem)
+            self._sender = NullSender(server, on_problem)
         else:
             weak = weakref.ref(self)
             owner = Owner(server)
@@ -112,7 +112,7 @@ class Spoor:
                 tick=lambda: None if (client := weak()) is None else client._tick(),
                 max_memory_bytes=memory_bytes,
             )
-        leaving.register(self)
+        process_exit.register(self)
         self._sender.start()
 
     def _begin(self) -> None:
@@ -143,7 +143,7 @@ class Spoor:
         Begins a trace, to be used in a `with` (or `async with`), which ends it. `parent` is a span of elsewhere that it
         is part of (`from_headers`); `started_at` is when it began, if not now.
         """
-        leaving.prepare_process()
+        process_exit.prepare_process()
         return Trace(
             self,
             name,
@@ -227,7 +227,7 @@ class Spoor:
         span_id: str | None = None,
     ) -> None:
         """Gives a trace a score. It is sent as traces are: later, and until it is there."""
-        leaving.prepare_process()
+        process_exit.prepare_process()
         if is_trace_id(trace_id):
             self._put_score(trace_id.lower(), "score", Score(name, value, comment, span_id))
         else:

@@ -19,7 +19,7 @@ import {
   START_FIELDS,
   type Texts
 } from './render.ts'
-import { SpanRoom } from './span-room.ts'
+import { SpanBuffer } from './span-buffer.ts'
 import { type EndOptions, type ScoreOptions, type ScoreValue, Span, Step, type StepOptions } from './step.ts'
 import type { Redact } from './values.ts'
 
@@ -75,7 +75,7 @@ export class Trace extends Step {
    * This trace's span id. Set if the trace is part of a larger trace or if other services' spans may join the trace.
    */
   #rootId: string | undefined
-  readonly #spans = new SpanRoom()
+  readonly #spans = new SpanBuffer()
   readonly #open = new Set<Span>()
   #scores: TracePart[] = []
   #spanCuts = 0

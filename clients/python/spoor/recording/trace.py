@@ -22,7 +22,7 @@ from ..otlp import export_bodies, root_span
 from ..parents import Parent
 from ..sending.delivery import PartKind
 from ..values import Redact, describe_error, size_of, write
-from .span_room import SpanRoom
+from .span_buffer import SpanBuffer
 from .step import Score, Span, Step, harmless, new_id, time_or_now
 
 _METADATA_BUDGET = 200_000
@@ -96,7 +96,7 @@ class Trace(Step):
         self._metadata_text = "{}"
         # Reentrant: __del__ of a span, and handlers of signals, run wherever the thread happens to be.
         self._lock = threading.RLock()
-        self._spans = SpanRoom()
+        self._spans = SpanBuffer()
         self._open_spans = 0
         #: Those of the open spans that somebody still has.
         self._held_spans: weakref.WeakSet[Span] = weakref.WeakSet()
@@ -329,7 +329,7 @@ class Trace(Step):
         else:
             self._put_whole()
         self._put_scores()
-        self._spans = SpanRoom()
+        self._spans = SpanBuffer()
 
     def _put_scores(self) -> None:
         scores, self._scores = self._scores, []

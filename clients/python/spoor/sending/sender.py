@@ -20,7 +20,7 @@ from collections.abc import Callable
 from .answers import Answer, Do, NoAnswer, Verdict, judge, read_json
 from .connection import Connection, Server
 from .delivery import Delivery, Part, PartKind, Queue, path_of
-from .holding import Holding
+from .outbox import Outbox
 from .owner import Owner
 from .report import Report
 from .result import Result
@@ -71,7 +71,7 @@ class Sender:
         self._changed = threading.Condition(threading.RLock())
         self._queue = Queue()
         self._report = Report(self._on_problem)
-        self._holding = Holding(
+        self._outbox = Outbox(
             self._queue, self.spool, self._report, self._max_memory_bytes, is_always_spooled=self._is_always_spooled
         )
         self._threads = 0
@@ -105,7 +105,7 @@ class Sender:
             self._queue.set_parts(delivery, [*delivery.parts, Part(kind, body)])
             delivery.unfiled += 1
             delivery.is_file_behind = True
-            self._holding.make_room(delivery)
+            self._outbox.make_room(delivery)
             self._start_threads()
             self._changed.notify()
         self._report.say()
@@ -173,7 +173,7 @@ class Sender:
                 self.spool.release()
                 self.spool.owner.unregister(self.spool.folder)
                 # What comes now, since the application ends by and by, has nobody to wait for.
-                self._holding.is_always_spooled = True
+                self._outbox.is_always_spooled = True
         self._report.say()
 
     def _is_enough_at_the_end(self) -> bool:
@@ -182,7 +182,7 @@ class Sender:
     def keep(self) -> None:
         """Writes everything that waits to the spool. It stays in memory as well."""
         with self._changed:
-            self._holding.keep()
+            self._outbox.keep()
 
     # Threads.
 
@@ -271,7 +271,7 @@ class Sender:
     def _send_next(self, connection: Connection, delivery: Delivery) -> bool:
         """Sends the first part of a delivery. Returns whether there is another to be sent now."""
         with self._changed:
-            if delivery.is_unloaded and not self._holding.load(delivery):
+            if delivery.is_unloaded and not self._outbox.load(delivery):
                 return False
             if not delivery.parts:
                 self._forget(delivery)
@@ -373,7 +373,7 @@ class Sender:
             self._report.problem(f"the key is refused, and everything is kept: {verdict.reason}")
         if self._is_failing_long:
             self._report.problem(f"{self.server.url} takes nothing, and everything is kept: {verdict.reason}")
-            self._holding.empty_memory()
+            self._outbox.empty_memory()
 
     @property
     def _is_failing_long(self) -> bool:

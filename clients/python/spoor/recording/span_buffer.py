@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..document import MAX_SPANS, SpanText
 
 
-class SpanRoom:
+class SpanBuffer:
     def __init__(self, most: int = MAX_SPANS) -> None:
         self._most = most
         self._places: set[str] = set()

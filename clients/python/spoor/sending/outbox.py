@@ -15,7 +15,7 @@ from .spool import Spool, SpoolError
 _AGAIN_SECONDS = 10.0
 
 
-class Holding:
+class Outbox:
     def __init__(
         self, queue: Queue, spool: Spool | None, report: Report, max_memory_bytes: int, *, is_always_spooled: bool
     ) -> None:

@@ -9,7 +9,7 @@ from .report import Report
 from .result import Result
 
 
-class AbsentSender:
+class NullSender:
     def __init__(self, reason: str, on_problem: Callable[[str], None] | None = None) -> None:
         self.reason = reason
         self._report = Report(on_problem)
