@@ -18,7 +18,7 @@ const ALL_TAKEN = { status: 200, text: '{}' }
 
 const READ = { input: [{ role: 'user', content: 'hello' }], output: [{ role: 'assistant', content: 'hi', index: 0 }] }
 
-/** A model call whose messages come as log records. */
+/** Returns a model call whose messages arrive as log records. */
 function modelCall() {
   const ids = { traceId: freshId(32), spanId: freshId(16) }
   const span = (given: GivenSpan = {}) =>
@@ -214,7 +214,7 @@ t.test('a record that names a span becomes its event, whichever comes first', as
     [
       { name: 'own' },
       { name: 'cache.hit', attributes: { body: { key: 'k' } } },
-      { name: 'log records', attributes: { body: 'retrying', attempt: 2 } },
+      { name: 'unnamed', attributes: { body: 'retrying', attempt: 2 } },
       { name: 'dump', attributes: { text: /^long long.*… \[cut: 100000 characters in all\]$/ } }
     ]
   ])
