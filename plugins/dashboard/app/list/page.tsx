@@ -268,7 +268,7 @@ function Code({ text }: { text: string }) {
       <Button onClick={() => copy(text, 'Command')}>
         <Icon name="copy" /> Copy
       </Button>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
       <pre tabIndex={0}>{text}</pre>
     </div>
   )

@@ -8,7 +8,7 @@ import { Waiting } from '../ui/problem.tsx'
 import { destination, providerAddress, reasonOf, wantsProvider } from './sign-in.ts'
 
 interface SignInFormProps {
-  /** Page to open afterwards. If undefined, the form is in a dialog and the page stays. */
+  /** The page to open after the sign-in. If undefined, the form is in a dialog and the page stays. */
   readonly to?: string
   /** Whether a signed-in user must authenticate again. */
   readonly fresh?: boolean
