@@ -210,7 +210,7 @@ export class Trace extends Step {
     } else if (bytes > (this.#state === 'live' ? BATCH_BYTES : LIVE_BYTES)) this.#sendSpans()
     else if (this.#state === 'live') this.#timer ??= setTimeout(() => this.#sendSpans(), BATCH_MS).unref()
     if (this.endedAt === undefined) return
-    // The trace waited for this span, whose result was still being read.
+    // The trace waited for this span, because the span's result was still being read.
     this.endedAt = Math.max(this.endedAt, record.endedAt)
     this.#finishOnceRead()
   }

@@ -14,7 +14,7 @@ export interface Delivery {
   tries: number
   /** Earliest time of the next attempt, on the monotonic clock. */
   notBefore: number
-  /** Whether a part may be stored although its response did not arrive. */
+  /** Whether a part may be stored even though its response did not arrive. */
   isUnsure: boolean
   /** Number of times the first part's values were cut because the part was too large. */
   cuts: number
