@@ -1,4 +1,6 @@
-/** Which operations may share a batch, and where it is written; that it is written there, says test/cluster. */
+/**
+ * Tests which operations may share a batch, and where a batch is written. test/cluster tests that it is written there.
+ */
 import t from 'tap'
 import { Routes } from '../../../lib/cluster/routes.ts'
 import { createLog } from '../../../lib/log.ts'

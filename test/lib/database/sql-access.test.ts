@@ -22,7 +22,7 @@ function failing(attempts: number, fail: (sql: Sql) => Promise<unknown>) {
 }
 
 const raise = (state: string) => (sql: Sql) => sql.unsafe(`do $$ begin raise sqlstate '${state}'; end $$`)
-/** Its own backend ends while it works. */
+/** The statement's own backend is terminated while it runs. */
 const lose = (sql: Sql) => sql`select pg_terminate_backend(pg_backend_pid()), pg_sleep(1)`
 
 t.test('gives the result of reads and writes', async t => {

@@ -1,5 +1,5 @@
 /**
- * Compares every sum over a period, from whichever tables it is read, with the traces, which are added up here one by
+ * Compares every sum over a period, whichever tables it is read from, with the traces, which this file adds up one by
  * one.
  */
 import assert from 'node:assert/strict'
@@ -67,7 +67,7 @@ t.test('hours, days and fortnights, and news, are the sums of the traces, with a
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   await pool.run(sql => seedTraces(sql, project, given))
-  // A third of it stays news, so some fortnights go as the second fold changes their days.
+  // A third of the traces stays news, so some fortnights are removed when the second fold changes their days.
   await pool.run(async sql => {
     await foldNews(sql, project, 100)
     while (await makeFortnight(sql, project, Date.UTC(2026, 5, 1))) {}
