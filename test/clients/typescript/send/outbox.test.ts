@@ -1,4 +1,4 @@
-/** Bodies wait here while nobody can send them. */
+/** Deliveries wait here while sending is impossible. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
