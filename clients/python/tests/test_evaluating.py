@@ -64,7 +64,7 @@ def test_following_judges_what_comes_once_until_it_is_stopped(
         deadline = time.monotonic() + 20
         while len(asked) < wait and time.monotonic() < deadline:
             time.sleep(0.01)
-        # Others look again meanwhile, and find nothing new.
+        # Other evaluations check meanwhile, and find nothing new.
         time.sleep(0.1)
 
     def judge(detail: Any) -> bool | None:

@@ -1,4 +1,4 @@
-"""Of more spans than a trace holds, those that begin first are recorded, and late failures in place of others."""
+"""If a trace has too many spans, the earliest spans are recorded, and late failures replace some of them."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def test_parents_begin_before_their_children_and_stay() -> None:
     buffer.add(span("fine"))
     buffer.add(span("other"))
     buffer.add(span("root"))
-    # It takes the place of the newest that is neither a failure, nor the parent of another, nor its own.
+    # The late failure replaces the newest span that is not a failure, not a parent, and not its own parent.
     buffer.add(span("late", is_error=True, parent_id="other"))
     assert [each.id for each in buffer.take()] == ["child", "other", "root", "late"]
-    # What is handed on stays.
+    # Spans that were sent are not replaced.
     buffer.add(span("later", is_error=True))
     assert buffer.take() == []
     assert buffer.left_out == {"tool": 2}

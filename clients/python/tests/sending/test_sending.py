@@ -1,4 +1,4 @@
-"""Whatever goes wrong on the way: what was accepted is stored once, or the result names it with the reason."""
+"""Whatever goes wrong during sending, an accepted trace is stored once, or the result reports it with the reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.faults import Fault, FaultyWay
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits between attempts are short."""
+    """Shortens the delays between attempts."""
     monkeypatch.setattr(answers, "_FIRST_WAIT", 0.005)
 
 
@@ -223,7 +223,7 @@ def test_what_was_sent_in_smaller_requests_may_be_sent_again(
     (file,) = tmp_path.glob("*.spoor")
     kept = file.read_bytes()
     for _ in range(2):
-        # As after a process that was killed when all was sent, before the file was removed.
+        # This is the state after a process was killed between sending everything and removing the file.
         file.write_bytes(kept)
         again = Spoor(way.url, server.key, spool=tmp_path)
         deadline = time.monotonic() + 20
@@ -383,7 +383,7 @@ print(json.dumps(spoor.flush(10).sent)) if (json := __import__("json")) and not 
     for thread in threads:
         thread.join()
     sent = [json.loads(result.stdout) for result in results]
-    # Each trace was taken by one of them.
+    # Each trace was sent by one of the processes.
     assert sum(sent) == 160
     assert len(server.stored(tag)) == 160
     assert os.listdir(tmp_path / "shared") == []
