@@ -32,7 +32,7 @@ _MAX_HELD_BYTES = 2 * BODY_BUDGET
 _JOINED_BYTES = 1_000_000
 
 
-class Outbox(Protocol):
+class Recorder(Protocol):
     """What a trace needs of its client."""
 
     @property
@@ -64,7 +64,7 @@ class Outbox(Protocol):
 class Trace(Step):
     def __init__(
         self,
-        outbox: Outbox,
+        recorder: Recorder,
         name: str,
         *,
         session_id: str | None = None,
@@ -78,7 +78,7 @@ class Trace(Step):
     ) -> None:
         super().__init__()
         self.trace = self
-        self.outbox = outbox
+        self.recorder = recorder
         self.pid = os.getpid()
         self.id = new_id(16) if parent is None else parent.trace_id
         self._parent_span_id = None if parent is None else parent.span_id
@@ -114,7 +114,7 @@ class Trace(Step):
         if self.is_live:
             self._put_start(DOCUMENT_BUDGET // 2)
         self._is_started = True
-        outbox.started(self)
+        recorder.started(self)
 
     @harmless
     def add_tags(self, *tags: str) -> None:
@@ -136,7 +136,7 @@ class Trace(Step):
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Merges metadata. A new value replaces the previous value of the same name."""
         self._metadata.update(metadata)
-        written = write(self._metadata, _METADATA_BUDGET, self.outbox.redact, "metadata")
+        written = write(self._metadata, _METADATA_BUDGET, self.recorder.redact, "metadata")
         self._metadata_text = written.text
 
     @harmless
@@ -146,7 +146,7 @@ class Trace(Step):
 
     def _may_set(self, what: str) -> bool:
         if self.is_live and self._is_started:
-            self.outbox.problem(f"trace {self.name!r} is live, or large: its start is sent, so give it {what} before")
+            self.recorder.problem(f"trace {self.name!r} is live, or large: its start is sent, so give it {what} before")
             return False
         return True
 
@@ -162,13 +162,13 @@ class Trace(Step):
     def add_score(self, score: Score) -> None:
         """A score waits until its trace is sent, because the server then knows the trace."""
         if not self.is_of_this_process:
-            self.outbox.put_score(self, score)
+            self.recorder.put_score(self, score)
             return
         with self._lock:
             if not (self.is_finished or self.is_live):
                 self._scores.append(score)
                 return
-        self.outbox.put_score(self, score)
+        self.recorder.put_score(self, score)
 
     @property
     def traceparent(self) -> str:
@@ -176,20 +176,20 @@ class Trace(Step):
 
     def share(self, span_id: str | None) -> str:
         if self.is_live:
-            self.outbox.problem(f"trace {self.name!r} is live, or large: spans of other services cannot join it")
+            self.recorder.problem(f"trace {self.name!r} is live, or large: spans of other services cannot join it")
         elif self._root_id is None:
             self._root_id = new_id(8)
         return Parent(self.id, span_id or self._root_id or new_id(8)).traceparent
 
     @property
     def redact(self) -> Redact | None:
-        return self.outbox.redact
+        return self.recorder.redact
 
     def dropped(self, step: Step) -> None:
-        self.outbox.dropped(step)
+        self.recorder.dropped(step)
 
     def problem(self, text: str) -> None:
-        self.outbox.problem(text)
+        self.recorder.problem(text)
 
     # Methods for spans.
 
@@ -222,7 +222,7 @@ class Trace(Step):
             self._open_spans -= 1
             self._held_spans.discard(span)
             if self.is_finished:
-                self.outbox.problem(f"span {span.name!r} ended after its trace {self.id} was sent")
+                self.recorder.problem(f"span {span.name!r} ended after its trace {self.id} was sent")
                 return
             self._add_below(span)
             self._notes.cut += span.cuts
@@ -233,7 +233,7 @@ class Trace(Step):
                     self.finish()
                     return
             if self.is_live:
-                self.outbox.has_spans(self, self._spans.size)
+                self.recorder.has_spans(self, self._spans.size)
             elif self._root_id is not None:
                 if self._spans.size > _JOINED_BYTES:
                     self.put_spans()
@@ -286,8 +286,8 @@ class Trace(Step):
             if self._open_spans == 0:
                 self.finish()
             else:
-                self.outbox.waits_for_spans(self)
-        self.outbox.ended(self)
+                self.recorder.waits_for_spans(self)
+        self.recorder.ended(self)
 
     def end_like(self, span: Span, error: BaseException | None) -> None:
         """Ends a trace that was started for a span, with the span's input and output."""
@@ -336,7 +336,7 @@ class Trace(Step):
     def _put_scores(self) -> None:
         scores, self._scores = self._scores, []
         for score in scores:
-            self.outbox.put_score(self, score)
+            self.recorder.put_score(self, score)
 
     def _fields(self) -> dict[str, Any]:
         usage, cost = self.usage
@@ -369,7 +369,7 @@ class Trace(Step):
             self._put_end(DOCUMENT_BUDGET)
         else:
             body = document.trace_body(head, self._values, self._metadata_noted, self._spans.take())
-            self.outbox.put(self, "record", body)
+            self.recorder.put(self, "record", body)
 
     def _put_joined(self, root_id: str) -> None:
         """The trace accepts spans from several senders, so it is sent as OTLP."""
@@ -377,7 +377,7 @@ class Trace(Step):
         self._fit(0)
         root = root_span(self.id, root_id, self._parent_span_id, fields, self._values, self._metadata_noted)
         for body in export_bodies(self.id, root_id, self._spans.take(), BODY_BUDGET, root):
-            self.outbox.put(self, "otlp", body)
+            self.recorder.put(self, "otlp", body)
 
     def _fit(self, head: int) -> None:
         """Cuts input and output to the budget of a trace without its spans."""
@@ -395,7 +395,7 @@ class Trace(Step):
         head = fields_text({"id": self.id, **self._identity(), "tags": self._tags or None})
         values = {"input": self._values["input"]} if "input" in self._values else {}
         self._notes.cut += document.fit(values, budget)
-        self.outbox.put(self, "start", document.trace_body(head, values, self._metadata_text, []))
+        self.recorder.put(self, "start", document.trace_body(head, values, self._metadata_text, []))
 
     def put_spans(self) -> None:
         """Sends the spans that have ended so far."""
@@ -410,10 +410,10 @@ class Trace(Step):
         spans = self._spans.take()
         if self._root_id is None:
             for portion in portions(spans, BODY_BUDGET):
-                self.outbox.put(self, "spans", document.spans_body(portion))
+                self.recorder.put(self, "spans", document.spans_body(portion))
         else:
             for body in export_bodies(self.id, self._root_id, spans, BODY_BUDGET):
-                self.outbox.put(self, "otlp", body)
+                self.recorder.put(self, "otlp", body)
 
     def _put_end(self, budget: int) -> None:
         values = {"output": self._values["output"]} if "output" in self._values else {}
@@ -422,11 +422,11 @@ class Trace(Step):
         if self._spans.size + DOCUMENT_BUDGET > BODY_BUDGET:
             self._put_spans()
         body = document.end_body(head, values, self._metadata_noted, self._spans.take())
-        self.outbox.put(self, "end", body)
+        self.recorder.put(self, "end", body)
 
     def __del__(self) -> None:
         if not getattr(self, "is_finished", True):
-            self.outbox.dropped(self)
+            self.recorder.dropped(self)
 
     def drop(self) -> None:
         self.give_up()
