@@ -148,7 +148,7 @@ export class Spoor {
     this.#running.set(trace.key, trace)
     if (this.#running.size > MOST_OPEN) {
       const [oldest] = this.#running.values()
-      this.#outbox.problem(`more than ${MOST_OPEN} traces run: the oldest, ${oldest!.name}, is recorded as it is`)
+      this.#outbox.problem(`more than ${MOST_OPEN} traces run: the oldest, ${oldest!.name}, is recorded now`)
       oldest!.abandon()
     }
     return trace
@@ -247,7 +247,7 @@ export class Spoor {
       if (isAgain) setTimeout(() => void this.adopt(), SETTLED_MS).unref()
       return taken
     } catch (error) {
-      this.problem(`the spool is not looked at: ${messageOf(error)}`)
+      this.problem(`the spool cannot be checked: ${messageOf(error)}`)
       return 0
     }
   }

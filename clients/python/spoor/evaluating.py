@@ -131,7 +131,7 @@ def evaluate(
             except SpoorError as error:
                 if not follow or not _may_pass(error):
                     raise
-                client.problem(f"evaluate looks again later: {error}")
+                client.problem(f"evaluate tries again later: {error}")
             if not follow:
                 break
             stopped.wait(max(_PAUSE_SECONDS, _PAUSE_FACTOR * (time.monotonic() - began)))

@@ -173,7 +173,7 @@ def _payload(side: str, text: str | None) -> list[dict[str, Any]]:
 def _nanoseconds(timestamp: str) -> str:
     matched = _TIME.fullmatch(timestamp)
     if matched is None:
-        raise ValueError(f"{timestamp} is no time with microseconds in UTC")
+        raise ValueError(f"{timestamp} is not a UTC time with microseconds")
     year, month, day, hour, minute, second, micro = map(int, matched.groups())
     micros = calendar.timegm((year, month, day, hour, minute, second)) * 1_000_000 + micro
     return str(min(max(micros, 1), _MAX_MICROSECONDS) * 1_000)

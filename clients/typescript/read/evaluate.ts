@@ -95,7 +95,7 @@ export async function evaluate(
       // The service is unreachable or busy, which may be temporary.
       const mayPass = status !== undefined && (status === 0 || status === 429 || status >= 500)
       if (!follow || !mayPass) throw error
-      spoor.problem(`evaluate looks again later: ${messageOf(error)}`)
+      spoor.problem(`evaluate tries again later: ${messageOf(error)}`)
     }
     if (!follow) break
     const pause = Math.max(PAUSE_MS, PAUSE_FACTOR * (performance.now() - began))

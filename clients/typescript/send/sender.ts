@@ -65,7 +65,7 @@ export class Sender {
       } else {
         outbox.inFlight.add(delivery)
         // A client bug must not make the application fail.
-        this.#deliver(delivery).catch(error => outbox.giveUp(delivery, `a fault of the client: ${messageOf(error)}`))
+        this.#deliver(delivery).catch(error => outbox.giveUp(delivery, `a bug in the client: ${messageOf(error)}`))
       }
     }
     if (next < Number.POSITIVE_INFINITY) this.#wake(next)

@@ -146,7 +146,7 @@ class Trace(Step):
 
     def _may_set(self, what: str) -> bool:
         if self.is_live and self._is_started:
-            self.recorder.problem(f"trace {self.name!r} is live, or large: its start is sent, so give it {what} before")
+            self.recorder.problem(f"trace {self.name!r} is live or large: set {what} before its start is sent")
             return False
         return True
 
@@ -176,7 +176,7 @@ class Trace(Step):
 
     def share(self, span_id: str | None) -> str:
         if self.is_live:
-            self.recorder.problem(f"trace {self.name!r} is live, or large: spans of other services cannot join it")
+            self.recorder.problem(f"trace {self.name!r} is live or large, so spans of other services cannot join it")
         elif self._root_id is None:
             self._root_id = new_id(8)
         return Parent(self.id, span_id or self._root_id or new_id(8)).traceparent

@@ -38,7 +38,7 @@ class Do(enum.Enum):
     DONE = "it is stored"
     WAIT = "send nothing for a while, then this again"
     LATER = "send this again later, and other traces meanwhile"
-    STOP = "the key is refused: keep everything"
+    STOP = "the key is rejected: keep everything"
     DIVIDE = "it is too large: send it in smaller parts"
     DOUBT = "the trace had ended before: its end tells whether it is this very trace"
     DROP = "it will never be taken"
@@ -84,7 +84,7 @@ def _judge_success(kind: PartKind, answer: Answer, failures: int) -> Verdict:
     body = read_json(answer.body)
     # A page of a proxy or captive portal can also have the status 200.
     if body is None or (kind != "otlp" and body.get("ok") is not True):
-        return Verdict(Do.WAIT, f"{answer.status} that is no answer of spoor", backoff(failures))
+        return Verdict(Do.WAIT, f"HTTP {answer.status} that is not from spoor", backoff(failures))
     rejected = body.get("partialSuccess") if kind == "otlp" else None
     if isinstance(rejected, dict) and int(rejected.get("rejectedSpans") or 0) > 0:
         return Verdict(Do.DROP, f"{rejected['rejectedSpans']} spans are refused: {rejected.get('errorMessage')}")

@@ -36,10 +36,10 @@ class Server:
         except ValueError:
             is_address = False
         if not is_address or not self.url.isprintable():
-            return f"{self.url!r} is no address such as https://spoor.example.com"
+            return f"{self.url!r} is not an address such as https://spoor.example.com"
         if not self.key:
             return "no key is given, and SPOOR_API_KEY is not set"
-        return None if self.key.isascii() and self.key.isprintable() else "the key has characters that no key has"
+        return None if self.key.isascii() and self.key.isprintable() else "the key has invalid characters"
 
 
 class Connection:

@@ -98,7 +98,7 @@ def _part_of(trace_id: str, line: bytes) -> Part:
     if name == "joined":
         return Part("otlp", joined_body(trace_id, body), is_unsure=True)
     if name not in _KINDS:
-        raise ValueError(f"{name} is no part of a trace")
+        raise ValueError(f"{name} is not a part of a trace")
     return Part(name, body, is_unsure=True)  # type: ignore[arg-type]
 
 

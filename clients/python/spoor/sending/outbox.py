@@ -80,7 +80,7 @@ class Outbox:
         delivery.is_unloaded = False
         if parts is None:
             self._report.problem(
-                f"a file of the spool is gone: it was not whole, or another process has taken it ({delivery.file})"
+                f"a spool file is gone: it was incomplete, or another process has taken it ({delivery.file})"
             )
             delivery.file = None
             delivery.unfiled = len(delivery.parts)

@@ -171,7 +171,7 @@ class Sender:
                     self._report.lose(delivery.trace_id, delivery.name, "the process ended, and it could not be kept")
             if self.spool is not None:
                 if kept:
-                    self._report.problem(f"{len(kept):,} traces that are not sent are kept in {self.spool.folder}")
+                    self._report.problem(f"{len(kept):,} unsent traces are kept in {self.spool.folder}")
                 self.spool.release()
                 self.spool.owner.unregister(self.spool.folder)
                 # A later delivery, recorded while the application ends, goes to the spool at once.
@@ -209,7 +209,7 @@ class Sender:
             try:
                 wait = self._step(connection, number == 0)
             except Exception as error:  # A bug of this client must not end the sending.
-                self.problem(f"a fault of this client: {error!r}")
+                self.problem(f"a bug in this client: {error!r}")
                 wait = 1.0
             if wait is None:
                 idle_since = time.monotonic()
@@ -313,13 +313,13 @@ class Sender:
             part.tries += 1
             delivery.not_before = time.monotonic() + verdict.wait
             if part.tries == 3:
-                self._report.problem(f"{part.kind} of trace {delivery.trace_id} is not taken: {verdict.reason}")
+                self._report.problem(f"{part.kind} of trace {delivery.trace_id} was not accepted: {verdict.reason}")
             return False
         instead: list[Part] = []
         if verdict.do is Do.DOUBT:
             delivery.doubt = verdict.reason
         elif verdict.do is Do.DIVIDE and (instead := smaller(part)):
-            self._report.problem("a request was refused as too large, and is sent in smaller ones")
+            self._report.problem("a request was rejected as too large, and is sent in smaller ones")
         elif verdict.do is not Do.DONE:
             self._drop(delivery, part, verdict.reason)
         elif isinstance(outcome, Answer):
@@ -372,9 +372,9 @@ class Sender:
             self._pause_until = now + verdict.wait
         self._failing_since = now if self._failing_since is None else self._failing_since
         if verdict.do is Do.STOP:
-            self._report.problem(f"the key is refused, and everything is kept: {verdict.reason}")
+            self._report.problem(f"the key is rejected, and everything is kept: {verdict.reason}")
         if self._is_failing_long:
-            self._report.problem(f"{self.server.url} takes nothing, and everything is kept: {verdict.reason}")
+            self._report.problem(f"{self.server.url} accepts nothing, and everything is kept: {verdict.reason}")
             self._outbox.empty_memory()
 
     @property

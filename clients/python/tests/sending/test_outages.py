@@ -71,7 +71,7 @@ def test_a_server_that_is_away_for_a_minute(server: Server, client: Spoor, tag: 
         ids += record(client, tag, 100)
         result = client.flush(1)
         assert result.lost_count == 0 and result.kept >= 400
-        assert any("takes nothing, and everything is kept" in problem for problem in result.problems)
+        assert any("accepts nothing, and everything is kept" in problem for problem in result.problems)
         time.sleep(15)
     finally:
         server.start()

@@ -100,7 +100,7 @@ def test_a_process_that_ends_while_the_server_is_away(
     assert time.monotonic() - started < 4
     assert result.returncode == CODES.get(end, 0)
     assert len(list((tmp_path / ".spoor").glob("*.spoor"))) == 10
-    assert "10 traces that are not sent are kept in" in result.stderr
+    assert "10 unsent traces are kept in" in result.stderr
     # The next process sends them without being told to.
     assert run(RECORD + "record('t', 1); time.sleep(0.5)", tag).returncode == 0
     assert names(server, tag) == ["t"] * 11
