@@ -5,7 +5,7 @@ import { chatsUsed } from '../senders/used.ts'
 import { COLUMNS, type Column, type Expected } from './row.ts'
 
 /** The details of the traces that a library's program has left in its project, as the API returns them. */
-// biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members of responses.
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
 export type Detail = any
 
 export interface Cell {

@@ -13,7 +13,7 @@ export interface Spoor {
   /** Makes a project, and returns a key of it. */
   makeKey(project: string): Promise<string>
   /** Runs a command against the same database, with --json. Returns what it prints. */
-  // biome-ignore lint/suspicious/noExplicitAny: each command has its own result.
+  // biome-ignore lint/suspicious/noExplicitAny: each command has an answer of its own.
   run(args: readonly string[]): Promise<any>
   /** Stops the server, or kills it; resume starts it again, under the same addresses. */
   pause(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
