@@ -136,7 +136,7 @@ export async function measureLoad(bench: Bench, kind: LoadKind, settings: LoadSe
   }
 }
 
-/** Reads the rows to copy. The server first records them. */
+/** Records the bodies through the server, and reads back the rows to copy. */
 export async function prepareRows({ service }: Bench, kind: BodyKind): Promise<KindRows> {
   await emptyTables(service.sql)
   return readCopyRows(kind, service.sql, async body => {

@@ -1,6 +1,6 @@
 /**
- * Provides the programs of a PostgreSQL with Citus. They come from an installation that includes Citus, or from a copy
- * of a PostgreSQL to which Citus is added, built from source. The build is kept in node_modules/.cache, and nothing is
+ * Provides the programs of a PostgreSQL with Citus. The programs come from an installation that includes Citus, or from
+ * a copy of PostgreSQL with a Citus built from source. The build is kept in node_modules/.cache, and nothing is
  * installed.
  */
 import { type SpawnOptions, spawn, spawnSync } from 'node:child_process'

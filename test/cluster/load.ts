@@ -1,4 +1,4 @@
-/** A client for each of several projects. It records traces and reads continuously, and remembers the responses. */
+/** A client for each of several projects, which records and reads traces continuously and remembers the responses. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
 import type { PlacedProject } from './projects.ts'

@@ -1,6 +1,6 @@
 /**
- * Moves shards between nodes in both ways that Citus offers, and gives a project its own shard, while batches are
- * written directly into the tables of shards. No answered write is lost, and no write is rejected permanently.
+ * Moves shards between nodes by both methods of Citus, and gives a project its own shard, while batches are written
+ * directly into the tables of shards. No answered write is lost, and no write is rejected permanently.
  */
 import { strict as assert } from 'node:assert'
 import { isolateProject } from '../../lib/cluster/shards.ts'

@@ -48,7 +48,7 @@ export async function placeOf(sql: Sql, projectId: number): Promise<Pick<PlacedP
   return place
 }
 
-/** Takes at most `onEach` of these projects from each node. */
+/** Selects at most `onEach` of these projects per node. */
 export function spreadEvenly(projects: readonly PlacedProject[], onEach: number): PlacedProject[] {
   const nodes = [...new Set(projects.map(({ node }) => node))]
   return nodes.flatMap(name => projects.filter(({ node }) => node === name).slice(0, onEach))

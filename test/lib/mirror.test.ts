@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 /** Files with at most this many lines are tested through the code that uses them. */
 const MAX_LINES = 180
 
-/** Files that contain only data, and what ensures that the data is correct. */
+/** Files that contain only data, each with the code that checks the data. */
 const DATA: Readonly<Record<string, string>> = {
   'lib/schema/input.ts':
     'schemas: test/lib/schema/check.test.ts and test/lib/trace/prepare.test.ts try each rule of theirs',

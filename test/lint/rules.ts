@@ -1,4 +1,4 @@
-/** The rules of `npm run lint` that biome lacks. Each returns what breaks the rule in the text of one file. */
+/** The rules of `npm run lint` that biome lacks. Each rule returns its violations in the text of one file. */
 
 export interface Finding {
   readonly path: string

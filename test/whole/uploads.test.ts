@@ -1,4 +1,4 @@
-/** A project's uploads, however slow, do not keep out those of another. */
+/** A project's uploads, however slow, do not block the uploads of another project. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
@@ -66,8 +66,8 @@ async function setUp(t: Test, options: TestServiceOptions = {}) {
       await sendRaw(service.port, Buffer.concat([Buffer.from(head(key, path, `Connection: close\r\n${more}`)), body]))
     )
   /**
-   * Sends a body that the service holds. It is large only when decoded, and occupies as much capacity as the largest
-   * body.
+   * Sends a body that the service holds. The body is large only when decoded, and occupies as much capacity as the
+   * largest body.
    */
   const sendHeld = (key: string) => send(key, PACKED, `${announce(PACKED.length)}\r\nContent-Encoding: gzip`, HELD)
   return { ...service, keys: { a, b, c, d, e }, open, send, sendHeld, arrived, answer: () => answer() }

@@ -51,7 +51,9 @@ export interface TraceRecorder {
   send(trace: { readonly traceId: string; readonly name: string }, part: TracePart): void
   /** Called when the trace sends nothing more except scores. */
   over(trace: Trace): void
-  /** Adds `bytes` (may be negative) to the total held by running traces. Returns whether the total is too large. */
+  /**
+   * Adds `bytes`, which may be negative, to the total of all running traces. Returns whether the total is too large.
+   */
   hold(bytes: number): boolean
 }
 

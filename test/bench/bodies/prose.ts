@@ -1,6 +1,6 @@
 /**
- * Text that reads and compresses like what language models receive and write: common English words, a long tail of
- * rarer ones, figures, line breaks and, on request, characters beyond ASCII. The same seed gives the same text.
+ * Text that reads and compresses like the input and output of language models: common English words, a long tail of
+ * rarer words, numbers, line breaks and, on request, non-ASCII characters. The same seed gives the same text.
  */
 
 /** Returns numbers in [0, 1). The same seed gives the same numbers (mulberry32). */

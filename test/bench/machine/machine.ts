@@ -16,7 +16,7 @@ export interface Machine {
   readonly postgres: string
   /** PostgreSQL settings that determine the durability of a commit. */
   readonly durability: string
-  /** Median time of an fsync after 8 kB, in µs. It exposes a disk that does not really write. */
+  /** Median time of an fsync after 8 kB, in µs. The time exposes a disk that does not really write. */
   readonly fsyncMicros: number
 }
 
@@ -44,10 +44,7 @@ export async function readMachine(sql: Sql, folder: string): Promise<Machine> {
 /** Other settings that affect PostgreSQL's speed. Settings that a version lacks are left out. */
 const MORE_SETTINGS = ['server_version', 'data_checksums', 'wal_segment_size', 'io_method', 'huge_pages_status', 'jit']
 
-/**
- * Returns the settings that differ between two servers: of those that the embedded PostgreSQL sets, and of
- * MORE_SETTINGS.
- */
+/** Returns the settings that differ between two servers, among the embedded PostgreSQL's settings and MORE_SETTINGS. */
 export async function compareSettings(one: Sql, other: Sql): Promise<Record<string, [string, string]>> {
   const names = [...Object.keys(chooseSettings()).filter(name => !/^(log_|TimeZone)/.test(name)), ...MORE_SETTINGS]
   const [ours, theirs] = await Promise.all([one, other].map(sql => readSettings(sql, names)))

@@ -46,7 +46,7 @@ const STOP_TIMEOUT_MS = 30_000
 export interface Place {
   /** The folder in which a new temporary folder is created. */
   readonly folder: string
-  /** A folder to use instead of a temporary folder. It is created if missing, and kept. */
+  /** A folder to use instead of a temporary folder. The folder is created if missing, and kept. */
   readonly kept?: string | undefined
   /** The folder for the server's CPU profiles; undefined if no profiles are written. */
   readonly profile: string | undefined

@@ -25,8 +25,8 @@ const FILL_SETTINGS = `set synchronous_commit = off; set wal_compression = off; 
 export const BYTES_PER_TRACE = 2_000
 
 /**
- * The charts' periods end at this time. It is the middle of a day and nearly the end of a fortnight, so that charts
- * must add hours and many days to the sums over longer steps.
+ * The charts' periods end at this time, in the middle of a day and near the end of a fortnight, so that charts must add
+ * hours and many days to the sums over longer steps.
  */
 export const CHARTS_END = Date.UTC(2026, 9, 30, 12)
 /** Number of hours for which charts read the traces themselves. */
@@ -99,7 +99,7 @@ export async function fillSums(
   await addTotals(sql, plan)
 }
 
-/** Counts days in the way in which the server counts traces from before it kept rollups. */
+/** Counts days like the server does for traces from before it kept rollups. */
 async function countDays(sql: Sql, projectId: number, onProgress: (what: string) => void): Promise<void> {
   await sql`insert into rollup_history (project_id, uncounted) values (${projectId}, 'infinity') on conflict do nothing`
   while (await countOneDay(sql, projectId)) await foldNews(sql, projectId, 5 * FOLDED_AT_ONCE)

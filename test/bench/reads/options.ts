@@ -7,7 +7,7 @@ export interface ReadsOptions {
   readonly stored: readonly number[]
   /** Number of requests for each case and number of connections. */
   readonly requests: number
-  /** Parts of the names of the cases to measure. */
+  /** Substrings of case names. Only matching cases are measured. */
   readonly only: readonly string[]
   /** Whether only numbers over time are measured, for which the traces themselves need not be filled. */
   readonly isOfSums: boolean

@@ -10,8 +10,8 @@ import t from 'tap'
 const ENTRY = fileURLToPath(new URL('../../../../clients/typescript/index.ts', import.meta.url))
 
 /**
- * Returns the compressed size of the code that an application loads at startup together with the files `besides`, or of
- * all code if `besides` is undefined.
+ * Returns the compressed size of the code that an application loads at startup, including the files named in `besides`.
+ * If `besides` is undefined, returns the size of all code.
  */
 async function sizeWith(besides: readonly string[] | undefined): Promise<number> {
   const apart: Plugin = {

@@ -1,5 +1,6 @@
 /**
- * Tests which operations may share a batch, and where a batch is written. test/cluster tests that it is written there.
+ * Tests which operations may share a batch, and the table to which a batch is written. test/cluster tests the writing
+ * itself.
  */
 import t from 'tap'
 import { Routes } from '../../../lib/cluster/routes.ts'

@@ -11,7 +11,7 @@ const { sqlAccess } = database
 const admin = database.connect({ applicationName: 'admin' })
 t.teardown(() => admin.end({ timeout: 1 }))
 
-/** Runs `select 1` after failing in the given way at each of the first attempts. */
+/** Runs `select 1`. Each of the first `attempts` attempts fails in the given way. */
 function failing(attempts: number, fail: (sql: Sql) => Promise<unknown>) {
   let calls = 0
   const work = async (sql: Sql) => {

@@ -166,7 +166,7 @@ t.test('a server that drains tells its connections to end, answers what is under
     'content-type': 'application/grpc'
   }
   const open = session.request(headers)
-  // The headers have arrived once the server has responded to what was sent after them.
+  // The headers have arrived once the server has responded to later data.
   await once(session, 'remoteSettings')
   await new Promise(resolve => session.ping(resolve))
   const told = once(session, 'goaway')

@@ -26,7 +26,7 @@ const AHEAD = isLong ? 400 : 50
 /** The size of a response. */
 const LARGE_BYTES = 1_800_000
 /**
- * How long a connection may accept no bytes of a response, and the maximum number of unsent bytes of all connections.
+ * Maximum time for which a connection may accept no bytes of a response, and maximum number of unsent bytes in total.
  */
 const UNREAD_MS = 20_000
 const UNREAD_MIB = 128

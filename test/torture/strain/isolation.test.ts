@@ -14,7 +14,7 @@ const SPANS = 36
 const SPAN_BYTES = 45_000
 /** Pause between two small reads. */
 const PAUSE_MS = 20
-/** The small list may take this many times as long as on an idle server, or this long, whichever is more. */
+/** Limit for the small list: this multiple of the time on an idle server, or this time, whichever is longer. */
 const MOST_TIMES = 5
 const MOST_MS = 25
 

@@ -78,7 +78,7 @@ async function explain(sql: Sql, { text, values }: Statement, options: string): 
 
 type Asked = Omit<TraceQuery, 'limit' | 'sort'> & { readonly sort?: TraceQuery['sort'] }
 
-/** Queries for the list. Their values are those of the benchmark's traces. */
+/** Queries for the list. Their values exist in the benchmark's traces. */
 const QUERIES: readonly Asked[] = [
   {},
   { sort: 'slowest' },

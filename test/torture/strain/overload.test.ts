@@ -203,7 +203,7 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   t.ok(most < MOST_MIB, `${most} MiB`)
   // Times mean something only on a machine without other load.
   if (!isLong) return
-  // The server writes the maximum that it can hold within this time, after it has arrived.
+  // After the held data has arrived, the server writes the maximum that it can hold within this time.
   const held = SHARE * Math.min(MOST_PENDING, MOST_PENDING_BYTES / SHAPES[plan.kind].bytes)
   const bound = 3 * Math.min(1, held / report.stored.length) * SECONDS * 1000
   t.ok(at(report.storedMs, 0.99) < bound, `${at(report.storedMs, 0.99)} of ${bound} ms`)

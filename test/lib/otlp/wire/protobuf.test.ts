@@ -1,6 +1,6 @@
 /**
- * Compares messages that are encoded by hand, byte by byte as the protobuf documentation describes, with what is read
- * from them.
+ * Compares messages that are encoded by hand, byte by byte according to the protobuf documentation, with the decoded
+ * values.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'

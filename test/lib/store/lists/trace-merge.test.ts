@@ -16,7 +16,7 @@ const someTrace = fc.record({
   durationMs: fc.constantFrom(null, 0, 1, 70),
   costUsd: fc.constantFrom(null, 0, 0.3),
   name: fc.constantFrom('a', 'b'),
-  // There are more families than are read to find a bound.
+  // There are more families than the server reads to find a bound.
   model: fc.constantFrom(null, 'm', 'n', 'o', 'p', 'q'),
   environment: fc.constantFrom('production', 'unassigned'),
   tags: fc.constantFrom(null, ['x'], ['x', 'y']),

@@ -17,7 +17,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   const seen = (selector: string) =>
     page.evaluate(`[...document.querySelectorAll('${selector}')].map(each => each.textContent)`) as Promise<string[]>
 
-  // From the list: the older trace is A, whichever was selected first.
+  // From the list: the older trace is A, regardless of the order of selection.
   await page.open(`${pages}/traces`)
   for (const id of [again.id, agent.id]) {
     await page.until(`!!document.getElementById('t-${id}')`)

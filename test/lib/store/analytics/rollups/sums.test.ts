@@ -1,6 +1,6 @@
 /**
- * Compares every sum over a period, whichever tables it is read from, with the traces, which this file adds up one by
- * one.
+ * Compares every sum over a period, from all tables that can supply the sum, with the traces, which this file adds up
+ * one by one.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
