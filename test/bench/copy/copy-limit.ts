@@ -20,7 +20,7 @@ export interface CopyPlan {
   /** Rows that are copied in turn. */
   readonly rows: readonly CopyRows[]
   readonly projectId: number
-  /** The numbers from here on are free for traces.seq. */
+  /** The first number that is free for traces.seq. */
   readonly firstNumber: number
   /** Number of connections, each of which copies one batch after another. */
   readonly connections: number

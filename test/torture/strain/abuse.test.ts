@@ -30,7 +30,7 @@ const LARGE_BYTES = 1_800_000
  */
 const UNREAD_MS = 20_000
 const UNREAD_MIB = 128
-/** The memory of six responses in preparation, and of garbage. */
+/** Memory for six responses in preparation, and for garbage. */
 const MAKING_MIB = 256
 /** Number of passwords tried at the same moment, and number checked per network within a quarter of an hour. */
 const PASSWORDS = 1000

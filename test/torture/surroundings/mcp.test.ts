@@ -18,7 +18,7 @@ const SCENARIOS = {
   '2026-07-28': ['tools-list', 'http-header-validation', 'server-sse-multiple-streams', 'dns-rebinding-protection']
 }
 
-/** Scenarios that an endpoint without sessions that responds in JSON cannot serve, or has no reason to serve. */
+/** Scenarios that our endpoint cannot or need not serve, because it has no sessions and responds in JSON. */
 const NOT_SERVED = {
   '2025-11-25': [
     // Messages sent before the response.
