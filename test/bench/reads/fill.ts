@@ -35,7 +35,7 @@ const CHART_HOURS = 7
 export interface FillPlan {
   readonly projectId: number
   readonly traces: number
-  /** The numbers from here on are free for traces.seq. */
+  /** The first number that is free for traces.seq. */
   readonly firstNumber: number
 }
 
