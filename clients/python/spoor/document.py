@@ -139,7 +139,7 @@ class SpanText:
         return sum(size_of(event) + 1 for event in self.events)
 
     def shrink(self, budget: int) -> int:
-        """Cuts values, and omits the oldest events, which cannot be cut. Returns the number of cuts and omitted events."""
+        """Cuts values, and omits the oldest events, which cannot be cut. Returns the number of both."""
         cuts = 0
         while self.events and self.events_size > budget // 4:
             self.events.pop(0)

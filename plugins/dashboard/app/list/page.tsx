@@ -277,9 +277,9 @@ function Code({ text }: { text: string }) {
 function NoneLeft({ clear }: { clear(): void }) {
   return (
     <div class="empty">
-      <h2>No trace is like this</h2>
+      <h2>No traces match</h2>
       <p>
-        <Button onClick={clear}>Clear the filters</Button>
+        <Button onClick={clear}>Clear filters</Button>
       </p>
     </div>
   )

@@ -44,7 +44,7 @@ export function TraceTable(props: Props) {
             <th class="box" scope="col">
               <input
                 type="checkbox"
-                aria-label="Select all of this page"
+                aria-label="Select all on this page"
                 checked={all}
                 onChange={event => selectAll(event.currentTarget.checked)}
               />

@@ -64,7 +64,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
           Sign in with your organisation’s account
         </a>
       )}
-      {ways?.oidc && fresh && <p class="soft">You come back to this page, but what you typed is lost.</p>}
+      {ways?.oidc && fresh && <p class="soft">You will return to this page, but your input will be lost.</p>}
       {(ways?.password || ways?.oidc) && <p class="or">or</p>}
       <Form
         submit="Use the link"

@@ -144,7 +144,7 @@ t.test('in a browser', async t => {
     await page.untilText('Red', 'td a')
     await page.click('td button', 'Delete')
     await page.click('dialog button', 'Delete')
-    await page.untilText('No view is saved yet.')
+    await page.untilText('No saved views yet.')
   })
 
   t.test('no error, and no violation of the policy', async t => {

@@ -41,7 +41,7 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
   return [
     ['p/default/traces', 'support-agent'],
     ['p/default/traces?status=error', '[U+202E]evil'],
-    ['p/default/traces?name=none', 'No trace is like this'],
+    ['p/default/traces?name=none', 'No traces match'],
     ['p/default/traces?q=ORDER&status=ok', 'Where is my order?'],
     [trace, 'Where is my order?'],
     [`${trace}?span=${agent.spans[3]}`, 'as in chat one'],
