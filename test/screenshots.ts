@@ -23,7 +23,7 @@ interface Picture {
   readonly height: number
   /** The page's path after the project's path; the list if omitted. */
   readonly page?: string
-  /** The name of the trace to open from the list, which is the newest of that name; none if omitted. */
+  /** The name of the trace to open from the list; none if omitted. The newest trace of that name is opened. */
   readonly trace?: string
   /** Whether the trace is compared with the previous trace of the same name. */
   readonly compared?: boolean

@@ -14,7 +14,7 @@ const SOURCES = fileURLToPath(new URL('../../test', import.meta.url))
 const TEST_FILE = /\.test\.js$/
 /**
  * Returns whether a path in the folder of built tests is a current test. A test that has moved leaves its old build
- * behind, which must not run.
+ * behind, and that build must not run.
  */
 export const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES, name.replace(/js$/, 'ts')))
 

@@ -81,7 +81,7 @@ export interface LatencyResult {
   /** Traces per second: half of the top rate, or the rate that a single client reaches. */
   readonly rate: number
   readonly load: LoadFigures
-  /** The bare HTTP server at the same rate, in turns, which shows how much of the latency is due to the machine. */
+  /** The bare HTTP server at the same rate, in turns. Its latency is the machine's share. */
   readonly bare: { readonly p50: number; readonly p99: number }
 }
 

@@ -72,7 +72,7 @@ const PARALLEL_COPIES = 2
 const WARM_UP_MS = 6_000
 const COPY_WARM_UP_MS = 500
 
-/** Starts a second server with its own database, which is embedded or on the PostgreSQL at `url`. */
+/** Starts a second server with its own database, embedded or on the PostgreSQL at `url`. */
 export type StartAnother = (url?: string) => Promise<Service>
 
 export interface Bench {
@@ -150,7 +150,7 @@ export async function prepareRows({ service }: Bench, kind: BodyKind): Promise<K
   })
 }
 
-/** Copies rows over one connection, which gives the limit, and then over several connections. */
+/** Copies rows over one connection, to measure the limit, and then over several connections. */
 export async function measureLimit(bench: Bench, rows: readonly CopyRows[]): Promise<CopyFigures> {
   const one = await measureCopyWith(bench, rows, 1)
   const several = await measureCopyWith(bench, rows, PARALLEL_COPIES)

@@ -36,7 +36,7 @@ const DURABLE = {
   shared_buffers: '256MB',
   max_wal_size: '4GB'
 }
-/** The default of Citus. The tests recover more often, which would affect the figures. */
+/** The default of Citus. The tests use a shorter interval, but more frequent recoveries would affect the figures. */
 const RECOVERY = { 'citus.recover_2pc_interval': '1min' }
 const SHARDS = 32
 const PROJECTS = [1, 64] as const

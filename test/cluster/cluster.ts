@@ -1,13 +1,13 @@
 /**
  * `npm run cluster [-- --source PATH --pg-config PATH] [FILES]`: runs the tests that use the database against three
  * nodes of Citus on this machine, a coordinator and two workers. FILES may name a suite (`lib`, `plugins`, `whole`); by
- * default, all three suites run. `--source` (or CITUS_SOURCE) names the source of Citus, which is built once; without
- * it, PostgreSQL must include Citus. `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL. `--hold` runs no
- * tests: it creates a database, prints its address, and waits for Ctrl-C. `--outage` tests that a worker can be killed
- * and restarted (outage.ts). `--torture [PARTS] [--minutes N]` runs the long tests: `crashes` (crashes.ts), `isolation`
- * and `lists` (test/torture). `--grow` adds a node under load (grow.ts). `--reads [--traces N]` compares reads with one
- * PostgreSQL (reads.ts). `--move` moves shards under load (moves.ts). `--bench [--rounds N] [--kind NAME]` compares the
- * cost of batches with one PostgreSQL (bench.ts).
+ * default, all three suites run. `--source` (or CITUS_SOURCE) names the source of Citus. Citus is built once. Without
+ * `--source`, PostgreSQL must include Citus. `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL. `--hold` runs
+ * no tests: it creates a database, prints its address, and waits for Ctrl-C. `--outage` tests that a worker can be
+ * killed and restarted (outage.ts). `--torture [PARTS] [--minutes N]` runs the long tests: `crashes` (crashes.ts),
+ * `isolation` and `lists` (test/torture). `--grow` adds a node under load (grow.ts). `--reads [--traces N]` compares
+ * reads with one PostgreSQL (reads.ts). `--move` moves shards under load (moves.ts). `--bench [--rounds N] [--kind
+ * NAME]` compares the cost of batches with one PostgreSQL (bench.ts).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

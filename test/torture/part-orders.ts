@@ -1,6 +1,6 @@
 /**
- * Orders from `npm run torture` to the tests that it runs. They are separate from orders.ts, which imports tap, because
- * tap would end a process that only starts tests after 30 s.
+ * Orders from `npm run torture` to the tests that it runs. They are not in orders.ts, because orders.ts imports tap,
+ * and after 30 s tap would end a process that only starts tests.
  */
 
 /** `npm run torture` writes the orders to this variable as JSON. */

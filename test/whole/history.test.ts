@@ -24,7 +24,7 @@ const score = fc
   )
   .map(([name, value, over]) => ({ name, ...value, ...over }))
 
-/** One request of a history, which is sent to the service and applied to the model. */
+/** One request of a history. It is sent to the service and applied to the model. */
 interface Step {
   readonly id: string
   send(service: TestService, model: Model): Promise<Answer>

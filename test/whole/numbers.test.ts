@@ -101,7 +101,7 @@ t.test('numbers keep their text', async t => {
     ]
     t.match(await sendAll(), [{ duplicate: false }, { added: 1 }, { duplicate: false }, {}])
 
-    // Computes hashes like 1.0.0-rc.1, whose canonical form kept the notation of such numbers.
+    // Computes hashes like version 1.0.0-rc.1. That version's canonical form kept the notation of such numbers.
     const spelled = (detail: string) =>
       (parse(detail) as { spans: Record<string, unknown>[] }).spans.map(({ traceId: _, durationMs: __, ...span }) => {
         const absent = ['usage', 'costUsd', 'provider', 'model'].filter(name => span[name] === null)

@@ -21,7 +21,7 @@ const ERROR_MEMBERS = ['name', 'message', 'stack', 'cause']
 
 /**
  * Returns undefined for a value that is not recorded: undefined, a function or a symbol. The JSON has at most `bytes`
- * bytes in UTF-8, not counting closing brackets and cut marks, which may add a few kilobytes.
+ * bytes in UTF-8, not counting closing brackets and cut marks; these may add a few kilobytes.
  */
 export function writeValue(name: string, value: unknown, limits: { bytes: number; redact?: Redact | undefined }) {
   const { bytes, redact } = limits

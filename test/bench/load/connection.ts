@@ -16,7 +16,7 @@ export interface ConnectionEvents {
 export class Connection {
   readonly #port: number
   readonly #events: ConnectionEvents
-  /** Undefined if the server closed the connection while it was idle, which is allowed. */
+  /** Undefined if the server closed the idle connection, which it may do. */
   #socket: Socket | undefined
   #isResting = true
   /** The start of a response head whose end has not arrived. */

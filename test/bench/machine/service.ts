@@ -107,8 +107,8 @@ async function readIdentity(sql: Sql): Promise<Pick<Service, 'postmasterPid' | '
 }
 
 /**
- * Returns the postmaster's process id, which PostgreSQL reveals to superusers, if that process is a postgres on this
- * machine.
+ * Returns the postmaster's process id if that process is a postgres on this machine. PostgreSQL reveals the id to
+ * superusers.
  */
 async function findPostmaster(sql: Sql): Promise<number | undefined> {
   const question = sql<{ pid: number }[]>`select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid`
@@ -129,7 +129,7 @@ async function startServer(
   const log = await open(logFile, 'w')
   const child = spawn(process.execPath, [...NODE_FLAGS, ...profileFlags(profile), PROGRAM, 'serve', '--json'], {
     env: { ...env, ...variables, HOST: '127.0.0.1', PORT: '0' },
-    // Detached, so that the terminal's Ctrl-C reaches only this process, which stops the server after the load.
+    // Detached, so that the terminal's Ctrl-C reaches only this process. This process stops the server after the load.
     detached: true,
     stdio: ['ignore', 'pipe', log.fd]
   })

@@ -78,7 +78,7 @@ export async function fillProject(
 
 /**
  * Fills a project with only the data that numbers over time need: the sums of the same traces, folded as the server
- * folds them, and the traces that ran or started in a few hours, which charts read themselves. There are no users.
+ * folds them, and the traces that ran or started in the few hours in which charts read traces. There are no users.
  */
 export async function fillSums(
   connections: readonly Sql[],

@@ -36,7 +36,7 @@ function readRow(rows: Uint8Array, from: number, columns: readonly Column[]): { 
   return { row, end: at }
 }
 
-/** Returns the rows of spans, which must be contiguous up to the end. */
+/** Returns the rows of spans. The rows must be contiguous up to the end. */
 function readSpanRows({ bytes, spans }: SpanRows): Row[] {
   return spans.map((from, i) => {
     const { row, end } = readRow(bytes, from, SPAN_COLUMNS)

@@ -84,7 +84,7 @@ t.test('tells what a double holds, what is an integer, and on which side of a bo
     fc.constantFrom(0, 1, -1, 2 ** 53 - 1, 5e-324),
     fc.double({ noNaN: true, noDefaultInfinity: true })
   )
-  /** Numbers close to the bound, which differ from it in a digit far to the right. */
+  /** Numbers close to the bound. They differ from it in a digit far to the right. */
   const near = fc.tuple(bound, fc.constantFrom(-1n, 0n, 1n), fc.nat(30)).map(([bound, step, far]) => {
     const { coefficient, exponent } = ofDouble(bound)
     const value = { coefficient: coefficient * 10n ** BigInt(far) + step, exponent: exponent - far }

@@ -129,7 +129,7 @@ t.test('functions that are frozen when they have answered', async t => {
 
 const environment = { ...process.env, SPOOR_URL: url, SPOOR_API_KEY: key, SPOOR_SPOOL: t.testdirName }
 
-/** Writes an example without its types to a folder in this package, whose name the example imports. */
+/** Writes an example without its types to a folder in this package, because the example imports the package by name. */
 function write(t: Test, name: string): string {
   const program = name.replace(/ts$/, 'js')
   const folder = t.testdir({ [program]: transformSync(sourceOf(name), { loader: 'ts' }).code })

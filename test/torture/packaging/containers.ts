@@ -1,7 +1,7 @@
 /**
- * Runs containers for tests, with Debian's packages buildah, podman and runc, which need no daemon. A Dockerfile's base
- * images come from their registry. If the registry is unreachable, the images are built from Debian packages
- * (debootstrap), and from node and npm as distributed on npm.
+ * Runs containers for tests. Debian's packages buildah, podman and runc need no daemon. A Dockerfile's base images come
+ * from their registry. If the registry is unreachable, the images are built from Debian packages (debootstrap), and
+ * from node and npm as distributed on npm.
  */
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ export interface Containers {
   shell(name: string, script: string): Promise<string>
 }
 
-/** Opens a store for containers, which is removed after the test. */
+/** Opens a store for containers. The store is removed after the test. */
 export async function openContainers(t: Test): Promise<Containers> {
   const folder = await testFolder(t)
   const places = ['--root', join(folder, 'store'), '--runroot', join(folder, 'run')]
@@ -66,7 +66,7 @@ export async function openContainers(t: Test): Promise<Containers> {
     }
     await writeFile(join(parts, 'Debian'), 'FROM scratch\nADD debian.tar /\n')
     await build(`${DEBIAN}:${debian}-slim`, join(parts, 'Debian'), parts)
-    // The certificates of this machine, which it needs to reach registries.
+    // The certificates with which this machine reaches registries.
     await copyFile(CERTIFICATES, join(parts, 'certificates'))
     const lines = [
       `FROM ${DEBIAN}:${debian}-slim`,

@@ -5,7 +5,7 @@ import { until } from '../../fixtures/until.ts'
 import { checkLoad, startLoad } from '../load/load.ts'
 import { figure, longTest, minutes } from '../orders.ts'
 
-/** Duration of the full load, which measures the server's top rate, before half that rate is sent. */
+/** Duration of the full load, which measures the server's top rate. Then half of that rate is sent. */
 const FULL_MS = 20_000
 const HALF_MS = minutes * 60_000
 const SAMPLE_MS = 1000
@@ -15,8 +15,8 @@ const SAMPLE_MS = 1000
  */
 const QUARTERS = 4
 /**
- * Maximum growth until the last quarter: of resident memory, of live objects, and of connections, which pools may still
- * open.
+ * Maximum growth until the last quarter: of resident memory, of live objects, and of connections (pools may still open
+ * some).
  */
 const MOST_GROWTH = 1.1
 const MOST_RESIDENT_MIB = 32

@@ -1,6 +1,6 @@
 /**
- * Tests spoor's MCP endpoint with real coding agents. They come from npm and run as they do for people, except that
- * their model is the provider of test/provider, which calls spoor's tools and keeps the results.
+ * Tests spoor's MCP endpoint with real coding agents. The agents come from npm and run as they do for people, except
+ * for their model: the provider of test/provider calls spoor's tools and keeps the results.
  */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'

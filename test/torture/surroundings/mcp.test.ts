@@ -24,13 +24,13 @@ const NOT_SERVED = {
     // Messages sent before the response.
     'tools-call-with-logging',
     'tools-call-with-progress',
-    // Requests from the server to the client, whose responses would have to reach the call.
+    // Requests from the server to the client. Their responses would have to reach the call.
     'tools-call-sampling',
     'tools-call-elicitation',
     'elicitation-sep1034-defaults',
     'elicitation-sep1330-enums',
-    // This scenario tests only servers with sessions. For other servers it warns, which passes when it runs alone but
-    // counts as a failure in a list of expected failures.
+    // This scenario tests only servers with sessions. For other servers, it warns. A warning passes if the scenario
+    // runs alone, but counts as a failure in a list of expected failures.
     'server-sse-multiple-streams'
   ],
   '2026-07-28': [
@@ -48,7 +48,7 @@ const NOT_SERVED = {
     'input-required-result-result-type',
     'input-required-result-tampered-state',
     'input-required-result-capability-check',
-    // This scenario only warns, which counts as a failure in a list of expected failures.
+    // This scenario only warns. A warning counts as a failure in a list of expected failures.
     'input-required-result-missing-input-response',
     'input-required-result-ignore-extra-params'
   ]

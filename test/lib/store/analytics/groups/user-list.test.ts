@@ -100,7 +100,7 @@ t.test('the list of users', async t => {
             )
           }
         )
-        // An earlier trace in another environment, which has not been folded.
+        // An earlier trace in another environment. It has not been folded.
         const own = { userId: 'ada', status: 'ok', model: 'm1', costUsd: null, durationMs: 10 } as const
         const elsewhere = [
           { ...own, environment: 'staging' as const, startedAt: timeOf(0), id: freshId(32) },
