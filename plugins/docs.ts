@@ -1,6 +1,6 @@
 /**
- * Serves the docs page: a guide with runnable examples, followed by the API reference, which swagger-ui renders from
- * the OpenAPI document. The page loads nothing from other servers.
+ * Serves the docs page: a guide with runnable examples, followed by the API reference. swagger-ui renders the reference
+ * from the OpenAPI document. The page loads nothing from other servers.
  */
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'

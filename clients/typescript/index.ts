@@ -19,7 +19,7 @@ export type { RecordedUsage, SpanKind, Status } from './record/fields.ts'
 export type { Parent } from './record/parents.ts'
 export type { EndOptions, ScoreOptions, ScoreValue, Span, SpanOptions, Step, StepOptions } from './record/step.ts'
 export type { Trace, TraceOptions } from './record/trace.ts'
-export type { FlushOptions } from './send/holding.ts'
+export type { FlushOptions } from './send/outbox.ts'
 export type { Flushed, Loss } from './send/outcome.ts'
 export { type ObserveOptions, Spoor } from './spoor.ts'
 

@@ -81,5 +81,5 @@ const hostOf = (url: string) => new URL(url).host.replace(/^(127\.0\.0\.1|\[::1\
 
 function keyObstacle(key: string): string | undefined {
   if (key === '') return 'there is no key: set SPOOR_API_KEY'
-  return /^[\x21-\x7e]+$/.test(key) ? undefined : 'the key has characters that no key has'
+  return /^[\x21-\x7e]+$/.test(key) ? undefined : 'the key has invalid characters'
 }

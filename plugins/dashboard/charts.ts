@@ -1,4 +1,4 @@
-/** Routes for charts and facets, which count only traces that have ended. */
+/** Routes for charts and facets. Both count only traces that have ended. */
 import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'

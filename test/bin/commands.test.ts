@@ -5,7 +5,7 @@ import { EMPTY, isOnCluster, runOn, testDatabase } from '../fixtures/database/da
 import { testFolder } from '../fixtures/folder.ts'
 import { configurationFor, jsonHere, runForJson, runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
-/** A key as it might be pasted where only its id belongs. */
+/** A whole key, as somebody might paste it instead of its id. */
 const WHOLE = `spoor_live_4fT0qLm2XbC8vNwZ_${'Secret9'.repeat(6)}x`
 
 t.test('accounts, projects and keys from scripts, in JSON', async t => {
@@ -45,7 +45,7 @@ t.test('texts that others made up stay on their line, and control no terminal', 
   await jsonHere(['project', 'create', 'Default'], env)
   await jsonHere(['key', 'create', '--project', 'default'], env)
   await jsonHere(['user', 'add', 'ada@example.com'], env)
-  // Versions up to 1.0.0-rc.1 took such names and labels.
+  // Versions up to 1.0.0-rc.1 accepted such names and labels.
   const hostile = '\u001b]0;x\u0007\u001b[2J\nFAKE\r\u009b31m\u061c\u200f\u202eevil\u2066\u2028'
   await database.pool.run(async sql => {
     for (const table of ['accounts', 'projects', 'users']) await sql`update ${sql(table)} set name = ${hostile}`
@@ -238,7 +238,7 @@ t.test('a secret that is not that of the keys is refused, and may be replaced', 
   await jsonHere(['account', 'create', 'owner'], env)
   await jsonHere(['project', 'create', 'Default'], env)
   const { keyId } = await jsonHere(create, env)
-  // The exit code is 1 in any case, since the tests risk their data.
+  // The exit code is 1 in any case, because the tests disable durability.
   t.notMatch((await runHere(['status', '--json'], env)).out, /KEY_DIGEST_SECRET/)
   t.match((await runHere(['status', '--json'], other)).out, /not the one that the keys.*key replace-secret/)
   for (const args of [create, ['key', 'rotate', keyId]]) {

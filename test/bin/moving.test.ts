@@ -22,7 +22,7 @@ const line = (over: object = {}) => {
   return JSON.stringify({ trace, spans })
 }
 
-/** A command that takes seconds reports its progress. */
+/** Matches the output of a command that reports its progress because it takes seconds. */
 const ONLY_PROGRESS = /^(\d+ traces?, .*\n)*$/
 
 /** Imports lines into the project `default`. */

@@ -1,4 +1,4 @@
-/** Uses the service through the client that @hey-api/openapi-ts makes of the document. */
+/** Uses the service through the client that @hey-api/openapi-ts generates from the document. */
 import assert from 'node:assert/strict'
 import { client } from './generated/hey-api/client.gen.js'
 import * as api from './generated/hey-api/index.js'
@@ -6,7 +6,7 @@ import * as api from './generated/hey-api/index.js'
 const { SPOOR_URL: baseUrl = '', SPOOR_API_KEY: key = '' } = process.env
 client.setConfig({ baseUrl, auth: key })
 
-// Fields with a default are optional, and free objects take anything.
+// Fields with a default are optional, and free-form objects accept any member.
 const span: api.SpanInput = {
   id: 'c'.repeat(16),
   name: 'step',

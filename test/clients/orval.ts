@@ -1,14 +1,14 @@
-/** Uses the service through the functions that orval makes of the document. */
+/** Uses the service through the functions that orval generates from the document. */
 import assert from 'node:assert/strict'
 import * as api from './generated/orval.js'
 
 const { SPOOR_URL: baseUrl = '', SPOOR_API_KEY: key } = process.env
 const { fetch } = globalThis
-// Addresses in what orval makes are paths: who uses it says where they lead.
+// The generated code contains paths only; its user supplies the address of the server.
 globalThis.fetch = (path, options) => fetch(`${baseUrl}${path}`, options)
 const options = { headers: { Authorization: `Bearer ${key}` } }
 
-// Fields with a default are optional, and free objects take anything.
+// Fields with a default are optional, and free-form objects accept any member.
 const span: api.SpanInput = {
   id: 'c'.repeat(16),
   name: 'step',

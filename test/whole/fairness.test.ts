@@ -1,6 +1,6 @@
 /**
- * One project's heavy bodies wait behind each other, and another project's write not behind all of them. Its reads, however
- * many and however slow, leave connections to others.
+ * One project's heavy bodies wait for each other, but another project's write does not wait for all of them. One
+ * project's reads, however many and slow, leave connections for other projects.
  */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
@@ -20,7 +20,7 @@ t.test('a project that sends much at once does not keep another one waiting for 
   const done: string[] = []
   const record = async (name: string, key: string, length: number) => {
     const input = Array.from({ length }, () => ({ [name]: 1 }))
-    // Compressed, a heavy body arrives at once.
+    // A compressed heavy body arrives at once.
     const body = gzipSync(JSON.stringify(ingestBody({ input })), { level: 1 })
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
     const { status } = await call('POST', '/api/v1/traces', { key, body, headers })
@@ -29,7 +29,8 @@ t.test('a project that sends much at once does not keep another one waiting for 
   }
   const heavy = Array.from({ length: HEAVY }, () => record('a', key, 80_000))
   await Promise.all([...heavy, record('b', other.key, 10_000)])
-  // Without turns it would be the last. How many are done before it has arrived depends on what else the machine does.
+  // Without turns, this write would be the last. The number of bodies processed before it arrives depends on the
+  // machine's load.
   t.ok(done.indexOf('b') < HEAVY - 4, `not behind all of them: ${done.join('')}`)
 })
 
@@ -71,13 +72,13 @@ t.test('while all that one project reads is stuck, others read', async t => {
   t.equal((await call('GET', `/api/v1/traces/${id}`, { key })).status, 200)
 })
 
-/** How many requests that read are under way. */
+/** Returns the number of reads in flight. */
 async function countUnderWay({ call }: TestService): Promise<number> {
   const { text } = await call('GET', '/metrics')
   return Number(/^spoor_reads_under_way (\d+)$/m.exec(text)?.[1])
 }
 
-/** How many backends of the test's database wait for a lock. */
+/** Returns the number of backends of the test's database that wait for a lock. */
 async function countBlocked({ pool }: TestDatabase): Promise<number> {
   const [row] = await pool.run(
     sql => sql<[{ count: number }]>`

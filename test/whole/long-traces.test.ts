@@ -1,4 +1,4 @@
-/** A trace of 10,000 spans goes through everything that reads, moves or deletes traces. */
+/** A trace of 10,000 spans passes through all code that reads, moves or deletes traces. */
 import t from 'tap'
 import { evaluateTraces } from '../../lib/admin/evaluation.ts'
 import { recountProject } from '../../lib/admin/upkeep/recount.ts'

@@ -1,4 +1,4 @@
-"""Reads follow cursors, and errors are told as the server tells them."""
+"""Reads follow cursors, and errors contain what the server reports."""
 
 from __future__ import annotations
 

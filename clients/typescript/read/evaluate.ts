@@ -92,10 +92,10 @@ export async function evaluate(
       await look()
     } catch (error) {
       const status = (error as { readonly status?: number } | undefined)?.status
-      // The service is unreachable or busy, which may be temporary.
+      // The service is unreachable or busy. Both may be temporary.
       const mayPass = status !== undefined && (status === 0 || status === 429 || status >= 500)
       if (!follow || !mayPass) throw error
-      spoor.problem(`evaluate looks again later: ${messageOf(error)}`)
+      spoor.problem(`evaluate tries again later: ${messageOf(error)}`)
     }
     if (!follow) break
     const pause = Math.max(PAUSE_MS, PAUSE_FACTOR * (performance.now() - began))

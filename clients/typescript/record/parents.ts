@@ -14,7 +14,7 @@ const TRACEPARENT = /^[0-9a-f]{2}-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]{16})-[0
 
 /** Returns OpenTelemetry's current span, if it is sampled. */
 export function currentOtelSpan(): Parent | undefined {
-  // biome-ignore lint/suspicious/noExplicitAny: the state of several versions of @opentelemetry/api.
+  // biome-ignore lint/suspicious/noExplicitAny: the state differs between versions of @opentelemetry/api.
   const api = (globalThis as any)[API]
   const { traceId, spanId, traceFlags = 0 } = api?.context?.active?.().getValue(SPAN)?.spanContext?.() ?? {}
   return parentOf(`00-${traceId}-${spanId}-0${traceFlags & 1}`)

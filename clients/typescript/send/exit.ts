@@ -5,7 +5,7 @@
  */
 
 export interface ProcessEnding {
-  /** Ends the running traces, because the application can no longer do so. */
+  /** Ends the running traces, because the application will not end them anymore. */
   endAll(): void
   /** Writes all unsent deliveries to disk. Synchronous. */
   save(): void

@@ -14,7 +14,7 @@ const MOST_CUTS = 8
 const JSON_TEXTS = ['input.value', 'output.value', 'metadata']
 const FIELDS = ['input', 'output', 'metadata', 'attributes'] as const
 
-// biome-ignore lint/suspicious/noExplicitAny: bodies of several forms, which the client has made itself.
+// biome-ignore lint/suspicious/noExplicitAny: the client wrote these bodies, in several forms.
 type Document = any
 
 /** Returns undefined if nothing is left to cut. `cuts` is the number of earlier cuts. */

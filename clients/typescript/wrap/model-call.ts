@@ -10,7 +10,7 @@ import type { Trace } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
 import type { Spoor } from '../spoor.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: requests and answers of several versions of a client.
+// biome-ignore lint/suspicious/noExplicitAny: requests and responses differ between client versions.
 export type CallBody = any
 
 export interface CallMethod {

@@ -62,8 +62,8 @@ export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
   return { messages, events, steps: encoded, unplaced, others, unkept }
 }
 
-/** Returns the name of a record's event, or else of the record's logger. */
-const nameOfRecord = (record: LogRecord): string => nameOfAgentEvent(record) || record.origin.scopeName || 'log records'
+/** Returns the name of a record's event, or else of the record's logger, or else `unnamed`. */
+const nameOfRecord = (record: LogRecord): string => nameOfAgentEvent(record) || record.origin.scopeName || 'unnamed'
 
 function count(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1)

@@ -1,7 +1,7 @@
 /**
- * The bodies that the benchmark records: runs of an assistant that plans, searches, calls tools and answers. They are
- * the same in every run of the benchmark; what must differ from trace to trace (template.ts) stands in them as
- * placeholders of fixed width.
+ * The bodies that the benchmark records: runs of an assistant that plans, searches, calls tools and answers. The bodies
+ * are the same in every run of the benchmark. Values that must differ between traces are placeholders of fixed width
+ * (template.ts).
  */
 import type { EndBody, IngestBody, SpanInput, SpansBody, TraceInput } from '../../../lib/schema/input.ts'
 import { createProse, type Prose } from './prose.ts'
@@ -11,7 +11,7 @@ export interface BodyShape {
   readonly spans: number
   /** Exact length of a body in UTF-8. */
   readonly bytes: number
-  /** How many different bodies there are. */
+  /** Number of different bodies. */
   readonly variants: number
 }
 
@@ -24,7 +24,7 @@ export const SHAPES = {
 } as const satisfies Record<string, BodyShape>
 export type BodyKind = keyof typeof SHAPES
 
-/** A typical trace in the pieces in which it is streamed. */
+/** A typical trace, in the pieces in which it is streamed. */
 export interface StreamedBodies {
   readonly start: IngestBody
   readonly appends: readonly SpansBody[]
@@ -49,17 +49,17 @@ const APPENDS = 4
 /** All times of a trace are within one minute, so that moving them means replacing the minute. */
 const LAST_MS = 59_000
 
-/** The trace of one kind and variant, as an object; always the same for the same arguments. */
+/** Returns the trace of one kind and variant as an object, always the same object for the same arguments. */
 export function ingestBody(kind: BodyKind, variant: number): IngestBody {
   const shape = SHAPES[kind]
   const build = (textLength: number): IngestBody => {
     const seed = variant + shape.spans * 1_000
-    // Texts are drawn by themselves, so that a stored trace differs from the typical one in nothing else: it stands in the
-    // same lists, at the same places.
+    // Texts have their own random numbers, so that a stored trace differs from the typical trace in nothing but its
+    // texts. Both are at the same positions of the same lists.
     const texts = createProse(seed, variant % 4 === 3)
     return { schemaVersion: 1, trace: buildTrace({ ...createProse(seed), text: texts.text }, shape.spans, textLength) }
   }
-  // The text per span is corrected until a short answer can make up the rest.
+  // The text length per span is adjusted until a short answer can fill the rest.
   const mostRest = 100 + shape.bytes / 100
   let textLength = shape.bytes / shape.spans / 2
   let body: IngestBody
@@ -77,7 +77,7 @@ export function ingestBody(kind: BodyKind, variant: number): IngestBody {
   return body
 }
 
-/** The typical trace of a variant as start, four appends of two spans, and end. */
+/** Returns the typical trace of a variant as a start, four appends of two spans, and an end. */
 export function streamedBodies(variant: number): StreamedBodies {
   const { trace } = ingestBody('typical', variant)
   const { status, endedAt, output, usage, costUsd, spans, ...start } = trace
@@ -147,7 +147,7 @@ function buildSpans(prose: Prose, count: number, textLength: number, provider: n
 
 type Step = Omit<SpanInput, 'id' | 'startedAt' | 'endedAt'>
 
-/** Builds the fields that differ from kind to kind; `textLength` is roughly the length of its strings together. */
+/** Builds the fields that differ between kinds. `textLength` is the approximate total length of its strings. */
 function buildStep(
   prose: Prose,
   kind: (typeof STEPS)[number] | 'agent',
@@ -226,7 +226,7 @@ function modelCall(prose: Prose, share: (part: number) => string): Partial<Step>
         {
           role: 'assistant',
           content: null,
-          // As models write them: JSON within a string.
+          // Models write tool calls as a JSON string within JSON.
           tool_calls: [
             { id: callId, function: { name: prose.pick(TOOLS), arguments: JSON.stringify({ query: share(0.1) }) } }
           ]

@@ -1,4 +1,4 @@
-/** The requests of a trace as bytes that are ready to send: the head and the body, with places for what changes. */
+/** The requests of a trace as prepared bytes: head and body, with placeholders for the values that change. */
 import type { IngestBody } from '../../../lib/schema/input.ts'
 import { type BodyKind, ingestBody, SHAPES, streamedBodies } from '../bodies/bodies.ts'
 import { encodeExport, encodeJsonExport } from '../bodies/export.ts'
@@ -7,16 +7,16 @@ import type { LoadKind } from './load.ts'
 
 export interface Script {
   readonly requests: readonly Template[]
-  /** Bytes of the bodies alone. */
+  /** Bytes of the bodies only. */
   readonly bodyBytes: number
 }
 
-/** How many scripts of a kind there are. */
+/** Returns the number of scripts of a kind. */
 export const variantsOf = (kind: LoadKind): number => SHAPES[bodyKindOf(kind)].variants
-/** The kind of trace that a load records, in whichever pieces. */
+/** Returns the kind of trace that a load records, whether or not the load is streamed. */
 export const bodyKindOf = (kind: LoadKind): BodyKind => (kind in SHAPES ? (kind as BodyKind) : 'typical')
 
-/** The requests that record one trace of a variant, in order. */
+/** Returns the requests that record one trace of a variant, in order. */
 export function buildScript(kind: LoadKind, variant: number, port: number, key: string): Script {
   let bodyBytes = 0
   const requests = partsOf(kind, variant).map(({ path, type = 'application/json', body }) => {
@@ -44,7 +44,7 @@ interface Part {
 const TRACES = '/api/v1/traces'
 const OTLP = '/api/v1/otlp/v1/traces'
 const MINUTE = '2026-06-01T12:00'
-/** Large bodies take longer to make than to record. */
+/** Large bodies take longer to build than to record, so they are kept. */
 const made = new Map<string, readonly Part[]>()
 
 function partsOf(kind: LoadKind, variant: number): readonly Part[] {

@@ -17,7 +17,7 @@ t.test('classifies what the server says', async t => {
     ['53200', 'refused'],
     ['53300', 'refused'],
     ['57P03', 'refused'],
-    // An error that ends no session is one of a cluster's worker, which the coordinator passes on.
+    // An error that does not end the session comes from a cluster's worker, and the coordinator passes the error on.
     ['57P01', 'lost'],
     ['57P02', 'lost'],
     ['25006', 'refused'],
@@ -122,7 +122,7 @@ t.test('takes a server that cannot be reached as a refusal', async t => {
     ...(typeof target === 'string'
       ? []
       : [
-          // Nodes of a cluster ask each other for no password, and nobody else.
+          // The nodes of a cluster require no password.
           ...(isOnCluster() ? [] : [{ ...target, password: 'wrong' }]),
           { ...target, database: 'nonexistent' }
         ])

@@ -27,7 +27,7 @@ async function readPid(sql: Sql): Promise<number> {
   return row?.pid
 }
 
-/** Ends a backend, and resolves when it has gone. */
+/** Terminates a backend. Resolves when it has ended. */
 async function terminate(pid: number): Promise<void> {
   await admin`select pg_terminate_backend(${pid}::int, 10000)`
 }
@@ -104,7 +104,7 @@ t.test('replaces a connection that was killed while idle', async t => {
   const pool = makePool(t, 1)
   const pid = await pool.run(readPid)
   await terminate(pid)
-  // The news may come after the question; a question is never answered by the error of another.
+  // The notice may arrive after the query. A query never receives the error of another query.
   const outcome = await pool.run(addNote(1)).then(() => 'stored', classifyFailure)
   t.ok(['stored', 'lost'].includes(outcome), outcome)
   t.not(await pool.run(readPid), pid)
@@ -197,7 +197,7 @@ t.test('loses a transaction whole when its backend is killed', async t => {
         await addNote(2)(sql)
       })
       .catch(classifyFailure)
-    // Waits for the same connection, on which its note must not become part of the transaction, nor of its loss.
+    // This call waits for the same connection. Its note must not become part of the transaction, nor be lost with it.
     const next = pool.run(addNote(3))
     t.equal(await outcome, 'lost', name)
     await next
@@ -226,7 +226,7 @@ t.test('loses nothing that was answered while backends are killed under many wri
     }
   }
   const writers = Promise.all(Array.from({ length: 8 }, write))
-  // Until both have been seen: work that was done in spite of it, and work that was lost.
+  // Repeats until both outcomes have occurred: work that was done without an answer, and work that was lost.
   for (let round = 0; round < 10 || answered.length === 0 || unanswered === 0; round++) {
     const rows = await admin`
       select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`

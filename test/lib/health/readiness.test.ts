@@ -47,7 +47,7 @@ t.test('a service that starts while the database recovers says so, and is ready 
   await until(async () => (await ready()).status === 200)
 })
 
-/** The SQLSTATE with which a connection is refused. */
+/** Returns the SQLSTATE with which a connection is rejected. */
 async function refusal(sql: Sql): Promise<unknown> {
   try {
     await sql`select`

@@ -1,4 +1,4 @@
-/** Deviations of single libraries from the conventions they follow, as `npm run otlp-libraries` saw them. */
+/** Tests deviations of single libraries from the conventions that they follow, as found by `npm run otlp-libraries`. */
 import t from 'tap'
 import { mapAttributes } from './mapped.ts'
 

@@ -25,7 +25,7 @@ import type { Ending } from '../../../lib/trace/states/decide.ts'
 import type { Growth } from '../../../lib/trace/states/gathered.ts'
 import { AT, ingestBody, LATER, span, startBody } from '../../fixtures/bodies/bodies.ts'
 
-/** The value of each column of an item. */
+/** Returns the value of each column for an item. */
 const rowOf = <T>(columns: readonly { readonly name: string }[], values: object, item: T) =>
   Object.fromEntries(columns.map(({ name }) => [name, (values as Record<string, (item: T) => Value>)[name]!(item)]))
 

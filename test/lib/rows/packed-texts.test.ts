@@ -9,7 +9,7 @@ const NONE: SpanTexts = { input: null, output: null, attributes: null, events: n
 const spanOf = (over: Partial<SpanTexts> = {}) => ({ id: hexId(8), ...NONE, ...over })
 type Span = ReturnType<typeof spanOf>
 
-/** Packs the spans and returns their rows as a reader has them. */
+/** Packs the spans and returns their rows as a reader gets them. */
 function store(spans: readonly Span[], hurries = false) {
   const stored = packTexts(spans, hurries)
   assert.equal(stored.length, spans.length)

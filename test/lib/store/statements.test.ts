@@ -1,4 +1,6 @@
-/** The statements of maintenance have the form that a cluster needs; those of routes are looked at in test/whole/tenants.test.ts. */
+/**
+ * Maintenance statements have the form that a cluster needs. test/whole/tenants.test.ts checks the routes' statements.
+ */
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { setPrice } from '../../../lib/admin/prices.ts'
@@ -28,7 +30,7 @@ import { lintAll } from '../../fixtures/statements/lint-all.ts'
 import { Recording, recorded } from '../../fixtures/statements/record.ts'
 import { routingFaults } from '../../fixtures/statements/routing.ts'
 
-/** Runs every statement that keeps an index of words or searches in it. */
+/** Runs every statement that maintains the search index or searches in it. */
 async function searchProject(sql: Sql, projectId: number): Promise<void> {
   const rest = async () => {}
   await setSearch(sql, projectId, true, { by: null, action: 'project.update', projectId })

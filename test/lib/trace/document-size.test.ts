@@ -1,4 +1,4 @@
-/** A trace that was started and ended has as many bytes in its document as the same trace recorded whole. */
+/** The document of a trace that was started and ended has the same size as that of the same trace recorded whole. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'

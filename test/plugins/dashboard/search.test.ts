@@ -1,4 +1,4 @@
-/** The dashboard's search by words: what it answers, and who may turn it on. */
+/** Tests the dashboard's full-text search: its responses, and who may turn it on. */
 import t from 'tap'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { signedIn } from '../../fixtures/service/people.ts'

@@ -1,4 +1,4 @@
-/** The chapter about clients names a test for each promise. Its examples are run in guide.test.ts. */
+/** The chapter about clients names a test for each promise. guide.test.ts runs its examples. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

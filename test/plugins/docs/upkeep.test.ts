@@ -1,4 +1,4 @@
-/** The commands of the guide's chapter for years, as an operator types them, one after the other. */
+/** Runs the commands of the guide's chapter on long-term operation in order, as an operator would type them. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,7 @@
-/** A rejected exporter gets errors that it can read, and the right address. It may send its key in several forms. */
+/**
+ * A rejected exporter gets errors that it can read, and the right address. An exporter may send its key in several
+ * forms.
+ */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'

@@ -1,33 +1,38 @@
 /**
- * Coding agents that people give spoor's MCP endpoint to: how each is installed, configured and started. All of them run
- * without a person, allow every tool, and send neither telemetry nor questions about updates.
+ * The coding agents for which spoor's MCP endpoint is tested: how each is installed, configured and started. All of
+ * them run unattended, allow every tool, and send neither telemetry nor requests for updates.
  *
- * Install scripts don't run, so each program is the one that its package, or the package for this platform, ships.
+ * Install scripts do not run, so each program is the one in its package or in the package for this platform.
  */
 import { join } from 'node:path'
 
 export interface CodingAgent {
   readonly name: string
-  /** Its npm package, and the version that is tried. */
+  /** The npm package and its version. */
   readonly npm: string
   readonly version: string
-  /** How the agent names a tool of the server `spoor` to its model. A namespace, where it has one, stands before the name. */
+  /**
+   * Returns the name under which the agent shows a tool of the server `spoor` to its model, after a namespace if it has
+   * one.
+   */
   readonly toolName: (tool: string) => string
-  /** The part of a tool's result that it gives to its model. `both` where they differ, once where they don't. */
+  /**
+   * The part of a tool's result that the agent gives to its model. `both`: both parts if they differ, otherwise one.
+   */
   readonly reads: 'text' | 'structuredContent' | 'both'
-  /** It gives its model the first 500 characters of an outline, and a file that holds the rest. */
+  /** Whether the agent gives its model the first 500 characters of an outline, and a file with the rest. */
   readonly previews?: true
-  /** The format of its transcripts, and their folder below the home folder, if spoor can import them. */
+  /** The format of the agent's transcripts, and their folder below the home folder, if spoor can import them. */
   readonly transcripts?: readonly [format: string, folder: string]
-  /** The command line, of which a program that ends with `.js` is started with node. */
+  /** Returns the command line. A program that ends with `.js` is started with node. */
   readonly command: (given: Given) => readonly [string, ...string[]]
   readonly env: (given: Given) => Readonly<Record<string, string>>
-  /** Files of configuration, by their paths below the home folder. */
+  /** Returns configuration files by their paths below the home folder. */
   readonly files: (given: Given) => Readonly<Record<string, string | object>>
 }
 
 export interface Given {
-  /** The folder with the packages, and the agent's home, which is its working folder as well. */
+  /** The folder with the packages, and the agent's home, which is also its working folder. */
   readonly modules: string
   readonly home: string
   /** The address of the model provider. */
@@ -61,7 +66,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
       DISABLE_TELEMETRY: '1',
-      // Otherwise the model gets a tool that finds tools, and theirs only after it has called that.
+      // Otherwise the model gets a tool that searches for tools, and sees the server's tools only after calling it.
       ENABLE_TOOL_SEARCH: 'false'
     }),
     files: ({ mcp, key }) => ({
@@ -83,7 +88,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     files: ({ provider, mcp }) => ({
       '.codex/config.toml': [
         'model = "gpt-5"',
-        // The limit of the models that it knows. It gives the others 10 kB of a result.
+        // The limit for models that the agent knows. Other models get 10 kB of a result.
         'tool_output_token_limit = 10000',
         'model_provider = "loopback"',
         'check_for_update_on_startup = false',

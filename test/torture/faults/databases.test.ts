@@ -1,4 +1,4 @@
-/** Databases that are not one plain server: a standby, a failover to it, PgBouncer. */
+/** Tests databases that are not one plain server: a standby, a failover to it, and PgBouncer. */
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { prepareFirstStart } from '../../../lib/admin/first-start.ts'
@@ -20,14 +20,14 @@ import { figure, isLong } from '../orders.ts'
 const silent = createLog('silent')
 const CONFIG = readConfig({ PORT: '0', WORKERS: '1' })
 
-/** Sends a request to a service that runs as a process of its own. */
+/** Sends a request to a service in a separate process. */
 async function ask({ url }: Service, method: string, path: string, key?: string, body?: object) {
   const response = await request(url + path, {
     method: method as 'GET',
     headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
     body: body === undefined ? null : JSON.stringify(body)
   })
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members of responses.
   return { status: response.statusCode, body: (await response.body.json()) as any }
 }
 

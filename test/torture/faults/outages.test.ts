@@ -1,4 +1,4 @@
-/** Reports to the operator about a database or a server that fails. */
+/** Tests reports to the operator about a database or a server that fails. */
 import { type AddressInfo, createServer } from 'node:net'
 import { createLog } from '../../../lib/log.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'

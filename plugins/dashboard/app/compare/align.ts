@@ -2,7 +2,8 @@
  * Aligns the spans of two traces in one list of rows. A span's path consists of the names from the root to the span,
  * each numbered among siblings of the same name: `agent run/chat#2`. Names exclude models, so that `chat gpt-5` in one
  * trace matches `chat gpt-5-mini` in the other. The rows keep the order of both trees and pair the maximum number of
- * equal paths. Ties are resolved by the number of pairs with equal unnumbered paths, then with equal names.
+ * equal paths. Ties are resolved by the number of pairs with equal unnumbered paths, then by the number of pairs with
+ * equal names.
  */
 
 import { growTree, type Node, visibleRows } from '../content/span-tree.ts'

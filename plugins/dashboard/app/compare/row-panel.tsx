@@ -63,7 +63,7 @@ export function RowPanel({ slug, a, b, row }: Props) {
           <ModelChange spans={sides.map(({ span }) => span)} />
         </p>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
       <div class="panel-body" id="compared" key={key} tabIndex={0}>
         {error !== undefined ? (
           <Problem error={error} again={again} />

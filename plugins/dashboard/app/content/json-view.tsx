@@ -133,7 +133,7 @@ function Row({ id, text, row, isActive, toggle, choose, more }: RowProps) {
         style={`--depth: ${depth}`}
         onFocus={choose}
       >
-        {/* biome-ignore lint/a11y/useKeyWithClickEvents: arrows fold and unfold. */}
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: arrow keys fold and unfold items. */}
         {/* biome-ignore lint/a11y/noStaticElementInteractions: the item itself has the role. */}
         <div
           class="json-line"

@@ -209,9 +209,9 @@ function Empty({ query, list, longest, clear }: EmptyProps) {
     <div class="empty">
       <h2>No trace{isFiltered && ' like this'} ended in this time</h2>
       <p class="buttons">
-        {query.range !== '1y' && <Button onClick={longest}>Look at a year</Button>}
-        {isFiltered && <Button onClick={clear}>Clear the filters</Button>}
-        <ButtonLink href={list}>To the traces</ButtonLink>
+        {query.range !== '1y' && <Button onClick={longest}>Show a year</Button>}
+        {isFiltered && <Button onClick={clear}>Clear filters</Button>}
+        <ButtonLink href={list}>Go to the traces</ButtonLink>
       </p>
     </div>
   )

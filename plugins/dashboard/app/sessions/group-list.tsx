@@ -191,7 +191,7 @@ const NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': 'year'
 export function RangeChoice({ range = USUAL, set }: { range?: string | undefined; set(range: string): void }) {
   return (
     <label class={`filter ${range === USUAL ? '' : 'is-set'}`}>
-      <span>Added up over the last</span>
+      <span>Totals for the last</span>
       <select value={range} onChange={event => set(event.currentTarget.value)}>
         {DAY_RANGE_CHOICES.map(each => (
           <option key={each} value={each}>

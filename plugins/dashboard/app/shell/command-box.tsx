@@ -130,7 +130,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
         </label>
         <div class="entries" id={list} role="listbox" aria-label="Entries" ref={box} tabIndex={-1}>
           {entries.map((entry, i) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the keys.
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles the keys.
             <div
               key={JSON.stringify(entry.target)}
               id={`${list}-${i}`}

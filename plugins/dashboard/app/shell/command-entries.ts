@@ -8,7 +8,7 @@ import { addressOf, describeQuery, VIEW_PAGES } from '../state/views.ts'
 export const COMMANDS = {
   'theme-light': 'Light colours',
   'theme-dark': 'Dark colours',
-  'theme-system': 'Colours of the system',
+  'theme-system': 'System colours',
   'zone-utc': 'Show times in UTC',
   'zone-local': 'Show local times',
   keys: 'Turn single keys off or on',

@@ -105,7 +105,7 @@ export function SpanPanel(props: Props) {
         id="tab-panel"
         role="tabpanel"
         aria-labelledby={`tab-${current}`}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
         tabIndex={0}
         key={`${selected} ${current}`}
       >

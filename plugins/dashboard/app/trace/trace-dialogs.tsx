@@ -120,7 +120,7 @@ export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
           go(to(other))
         }}
       >
-        <Field label="Or with the trace of this id" spellcheck={false} autocomplete="off" value={id} set={setId} />
+        <Field label="Or with the trace with this id" spellcheck={false} autocomplete="off" value={id} set={setId} />
       </Form>
     </Dialog>
   )

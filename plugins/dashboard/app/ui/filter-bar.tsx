@@ -182,7 +182,7 @@ export function TypedFilter({ label, value, off = false, known, counted, set }: 
   return (
     <label
       class={`filter ${value === '' ? '' : 'is-set'}`}
-      title={off ? 'Not together with slowest or costliest' : undefined}
+      title={off ? 'Not available with slowest or costliest' : undefined}
     >
       <span>{label}</span>
       <input

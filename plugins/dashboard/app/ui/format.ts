@@ -76,7 +76,7 @@ export function formatBytes(bytes: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`
 }
 
-/** Formats a limit in binary units if the limit is a multiple of one: `10 GiB`. */
+/** Formats a limit as a whole number of binary units if possible: `10 GiB`. */
 export function formatLimit(bytes: number): string {
   const units = ['TiB', 'GiB', 'MiB']
   for (const [i, unit] of units.entries()) {

@@ -76,7 +76,7 @@ t.test('trusts the rows of spans, and mends traces that count others, while othe
     return { spanCount: trace.spanCount, stored: spans.length, errorCount: trace.errorCount }
   }
 
-  // One that OpenTelemetry recorded, with failed spans that are left out; and running ones.
+  // A trace recorded by OpenTelemetry, with failed spans that are left out, and running traces.
   const gathered = freshId(32)
   const failed = Array.from({ length: 210 }, () =>
     otlpSpan({ traceId: gathered, parentSpanId: 'f'.repeat(16), status: 2 })
@@ -89,7 +89,7 @@ t.test('trusts the rows of spans, and mends traces that count others, while othe
   )
   t.match(await recount(false), { rows: { spans: 207 }, agree: true })
 
-  // As releases before this one left them: the totals are right, the traces are not.
+  // Earlier releases left the traces in this state, with correct totals and wrong counts in the traces.
   await pool.run(sql => sql`update traces set span_count = span_count + 19, error_count = error_count - 1`)
   const found = await recount(false)
   t.same(found.rows, found.counters)

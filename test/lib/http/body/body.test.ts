@@ -17,7 +17,9 @@ import { testService } from '../../../fixtures/service/service.ts'
 
 const LIMIT = 2_097_152
 
-/** Routes that say what reached them: one of the write path, and one whose bodies do not wait in its queue. */
+/**
+ * Routes that return what reached them: a route of the write path, and a route whose bodies do not wait in its queue.
+ */
 const PATHS = { '/payload': 'traces:write', '/message': 'key' } as const
 
 function echo(app: App) {

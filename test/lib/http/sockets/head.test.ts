@@ -1,4 +1,4 @@
-/** Requests that two readers may understand in two ways are refused, whatever they ask for. */
+/** Requests that two readers may understand differently are rejected, whatever they request. */
 import t from 'tap'
 import { ingestBody } from '../../../fixtures/bodies/bodies.ts'
 import { parseRaw, sendRaw, statuses } from '../../../fixtures/service/raw.ts'

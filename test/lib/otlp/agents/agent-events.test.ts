@@ -17,7 +17,7 @@ const CODEX = { 'conversation.id': 's' }
 const GEMINI = { 'session.id': 's', prompt_id: 'p' }
 const COUNTS = { input_tokens: 12, output_tokens: '340', cache_read_tokens: 18000, cache_creation_tokens: 900 }
 
-/** Names, attributes, and what of the event is expected. */
+/** Event names, attributes, and the expected result. */
 const EVENTS: readonly (readonly [string, object, object])[] = [
   ['claude_code.user_prompt', { ...CLAUDE, prompt: 'hi' }, { kind: 'prompt', prompt: 'p', input: [{ content: 'hi' }] }],
   ['claude_code.user_prompt', { ...CLAUDE, prompt: '<REDACTED>' }, { kind: 'prompt', input: undefined }],

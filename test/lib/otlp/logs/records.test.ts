@@ -146,7 +146,7 @@ t.test('what is larger than a span can be is cut, and stays a list', t => {
 })
 
 const name = fc.constantFrom(...SAID.map(([, { eventName = '' }]) => eventName), 'other')
-/** Without null, which OTLP's values have as an absent one, and without whole numbers beyond 64 bits. */
+/** Excludes null, which OTLP represents as an absent value, and integers beyond 64 bits. */
 const value = fc
   .jsonValue({ maxDepth: 3 })
   .filter(value => !JSON.stringify(value).includes('null') && !/\d{16}|\de\+/.test(JSON.stringify(value)))

@@ -12,7 +12,7 @@ const score = (id: string, over: Partial<PastScore> = {}): PastScore => ({
   ...{ evaluatorId: null, runId: null, createdAt: AT, ...over }
 })
 
-/** A trace at one moment, as both sides of a comparison have it. */
+/** A trace at one moment, for either side of a comparison. */
 interface Moment {
   readonly hash: string
   readonly endedAt: string | null
@@ -93,7 +93,7 @@ function line(moment: Moment): RestoredHead {
   }
 }
 
-/** Returns the decision in a word, or its reason. */
+/** Returns the decision as a word, or its reason. */
 function decided(before: Moment, sent: Moment): string {
   const decision = decideRestore(stored(before, sent), line(sent))
   return decision.type === 'contradiction' ? decision.reason : decision.type

@@ -1,4 +1,4 @@
-/** The types of the page are those that the routes name, schema by schema. */
+/** The page's types equal the schemas that the routes declare. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import * as output from '../../../../lib/schema/output.ts'

@@ -1,4 +1,4 @@
-/** Ways through the pages: by keyboard, back and forward, judging, what runs, what is found. */
+/** Tests paths through the pages: by keyboard, back and forward, scoring, running traces, and searching. */
 import t from 'tap'
 import { addPerson, linkFor } from '../../../fixtures/service/people.ts'
 import { testService } from '../../../fixtures/service/service.ts'
@@ -15,7 +15,7 @@ t.test('in a browser', async t => {
   }
   const server = await testService(t)
   const page = await visit(t, server)
-  /** A project of its own for a test, in which nothing has gone wrong yet. */
+  /** Creates a project for one test, and checks that no errors have occurred. */
   const begin = async () => {
     page.errors.length = 0
     return ownProject(server)
@@ -233,7 +233,7 @@ t.test('in a browser', async t => {
     const service = await begin()
     const { id, spans } = await recordAgent(service)
     await page.open(`${service.pages}/traces`)
-    // A clipboard that the test can read.
+    // Replaces the clipboard with one that the test can read.
     await page.send('Page.addScriptToEvaluateOnNewDocument', {
       source:
         "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async text => { globalThis.copied = text } } })"

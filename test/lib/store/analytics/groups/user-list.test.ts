@@ -30,7 +30,7 @@ const timeOf = (hour: number) => new Date(Date.parse(FROM) + hour * 3_600_000).t
 const someTrace = fc.record({
   userId: fc.constantFrom('ada', 'ad', 'bob', 'Ä/%', null),
   environment: fc.constantFrom('production', 'staging', null),
-  // The first of them is before the time that is added up.
+  // The earliest of these times is before the period that is summed.
   startedAt: fc.integer({ min: -1, max: 30 }).map(timeOf),
   status: fc.constantFrom('ok', 'error'),
   model: fc.constantFrom('m1', 'm2'),
@@ -100,7 +100,7 @@ t.test('the list of users', async t => {
             )
           }
         )
-        // An earlier trace of another environment, not folded yet.
+        // An earlier trace in another environment. It has not been folded.
         const own = { userId: 'ada', status: 'ok', model: 'm1', costUsd: null, durationMs: 10 } as const
         const elsewhere = [
           { ...own, environment: 'staging' as const, startedAt: timeOf(0), id: freshId(32) },

@@ -19,7 +19,7 @@ import { runs } from '../../../../torture/orders.ts'
 
 const TRACES = '/api/v1/traces'
 const IDS = Array.from({ length: 4 }, (_, i) => String(i + 1).repeat(32))
-/** On both sides of the beginning of a fortnight, a day and an hour. */
+/** Times just before and after the start of a fortnight, a day and an hour. */
 const TIMES = [
   '2026-11-13T23:59:59.999Z',
   '2026-11-20T23:59:59.999Z',
@@ -83,7 +83,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   some<Step>(['prune'], ['backfill'], ['recount'], ['fortnight'])
 )
 
-/** A trace of OpenTelemetry that changes after its end, and one that only then has one; what is folded between. */
+/** An OpenTelemetry trace that changes after its end, and one that gets an end only then, with folds in between. */
 const growth = (id: string, ...spans: Parameters<typeof otlpSpan>[0][]): Step => [
   'call',
   'POST',
@@ -123,7 +123,7 @@ async function take(service: TestService, [what, ...rest]: Step): Promise<unknow
   })
 }
 
-/** The service may be at it too: then a fold does nothing. */
+/** The service may fold at the same time. A fold here then does nothing. */
 async function foldAll(pool: TestService['database']['pool']): Promise<void> {
   while ((await pool.run(countDeltas)) > 0) await pool.run(sql => foldDeltas(sql, 1, 1000))
 }
@@ -143,7 +143,7 @@ t.test('through any history', async t => {
       folded += await pool.run(sql => foldDeltas(sql, 1, 1000))
       assert.equal(await pool.run(sql => countWrongSums(sql, 1)), 0)
       assert.deepEqual(await pool.run(sql => findWrongDays(sql, 1)), [])
-      // Deletions leave no sums behind.
+      // Deletions leave no sums.
       for (const id of IDS) await take(service, ['call', 'DELETE', `${TRACES}/${id}`])
       await foldAll(pool)
       const [left] = await pool.run(
@@ -220,7 +220,7 @@ t.test('history is counted a day at a time, and what is wrong is found and mende
     )
   )
   await pool.run(async sql => {
-    // As it is after the migration, but for a trace that has come since.
+    // The state after the migration, except for a trace that arrived since.
     await sql`delete from rollup_news where started_at < '2026-03-05'`
     await sql`insert into rollup_history (project_id, uncounted) values (${project}, 'infinity')`
     t.same(await findWrongDays(sql, project), [], 'what is yet to be counted is not wrong')

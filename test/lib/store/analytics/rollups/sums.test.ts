@@ -1,6 +1,6 @@
 /**
- * Compares every sum over a period, from whichever tables it is read, with the traces, which are added up here one by
- * one.
+ * Compares every sum over a period with the traces, which this file adds up one by one. Each sum is read from all
+ * tables that can supply it.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -67,7 +67,7 @@ t.test('hours, days and fortnights, and deltas, are the sums of the traces, with
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   await pool.run(sql => seedTraces(sql, project, given))
-  // A third of it stays deltas, so some fortnights go as the second fold changes their days.
+  // A third of the traces remains as deltas, so some fortnights are removed when the second fold changes their days.
   await pool.run(async sql => {
     await foldDeltas(sql, project, 100)
     while (await makeFortnight(sql, project, Date.UTC(2026, 5, 1))) {}

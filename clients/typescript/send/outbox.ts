@@ -17,7 +17,7 @@ import { type Delivery, deliverySize, newDelivery } from './delivery.ts'
 import { type Flushed, Outcome } from './outcome.ts'
 import type { Spool } from './spool.ts'
 
-export interface HoldingOptions extends Pick<Settings, 'memoryBytes' | 'onProblem'> {
+export interface OutboxOptions extends Pick<Settings, 'memoryBytes' | 'onProblem'> {
   readonly spool?: Spool | undefined
   readonly spoolEach?: boolean
 }
@@ -71,8 +71,8 @@ class Flushes {
   }
 }
 
-export class Holding {
-  readonly options: HoldingOptions
+export class Outbox {
+  readonly options: OutboxOptions
   readonly outcome: Outcome
   readonly flushes = new Flushes()
   queue: Delivery[] = []
@@ -82,7 +82,7 @@ export class Holding {
   isStopped = false
   /** Fetches more deliveries when the queue is empty. */
   refill: (() => void) | undefined
-  readonly #hire: (holding: Holding) => Promise<Courier>
+  readonly #hire: (outbox: Outbox) => Promise<Courier>
   #courier: Courier | undefined
   #isHiring = false
   #newest = 0
@@ -90,7 +90,7 @@ export class Holding {
   readonly #unsettled = new Set<Delivery>()
   readonly #byTrace = new Map<string, Delivery>()
 
-  constructor(options: HoldingOptions, hire: (holding: Holding) => Promise<Courier>) {
+  constructor(options: OutboxOptions, hire: (outbox: Outbox) => Promise<Courier>) {
     this.options = options
     this.outcome = new Outcome(options.onProblem)
     this.#hire = hire

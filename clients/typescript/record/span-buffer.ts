@@ -6,7 +6,7 @@
 import { MAX_SPANS } from '../api-types.ts'
 import type { SpanRecord } from './render.ts'
 
-export class SpanLimit {
+export class SpanBuffer {
   readonly #slots = new Set<string>()
   /** Finished spans that have not been sent. */
   #waiting: SpanRecord[] = []
@@ -28,7 +28,7 @@ export class SpanLimit {
 
   add(span: SpanRecord): void {
     if (!this.#slots.has(span.id)) {
-      const out = span.status === 'error' ? this.#replace(span) : undefined
+      const out = span.status === 'error' ? this.#makeRoom(span) : undefined
       this.#count(out ?? span)
       if (out === undefined) return
       this.#slots.add(span.id)
@@ -52,7 +52,7 @@ export class SpanLimit {
   }
 
   /** Frees a waiting span's slot and returns that span; undefined if no span can be replaced. */
-  #replace({ parentSpanId }: SpanRecord): SpanRecord | undefined {
+  #makeRoom({ parentSpanId }: SpanRecord): SpanRecord | undefined {
     const parents = new Set(this.#waiting.map(each => each.parentSpanId).concat(parentSpanId))
     const place = this.#waiting.findLastIndex(({ id, status }) => status !== 'error' && !parents.has(id))
     const [out] = place < 0 ? [] : this.#waiting.splice(place, 1)
