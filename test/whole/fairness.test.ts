@@ -5,7 +5,7 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
-import type { TestDatabase } from '../fixtures/database/database.ts'
+import { countLockWaits, lockTable } from '../fixtures/database/locks.ts'
 import { callMessage, post } from '../fixtures/service/mcp.ts'
 import { signedIn } from '../fixtures/service/people.ts'
 import { type TestService, testService } from '../fixtures/service/service.ts'
@@ -51,8 +51,7 @@ t.test('while all that one project reads is stuck, others read', async t => {
     texts: () => person.ask('GET', `p/default/traces/${id}/texts`),
     download: () => person.ask('GET', `p/default/traces/${id}?download=1`)
   }
-  const holder = database.connect()
-  await holder.unsafe('begin; lock table spans in access exclusive mode')
+  const unlock = await lockTable(t, database, 'spans', 'access exclusive')
   let answered = 0
   const stuck = Object.entries(ways).flatMap(([way, read]) =>
     Array.from({ length: HEAVY }, async () => {
@@ -61,12 +60,11 @@ t.test('while all that one project reads is stuck, others read', async t => {
       return `${way}: ${status}`
     })
   )
-  await until(async () => (await countUnderWay(service)) === stuck.length && (await countBlocked(database)) >= 3)
+  await until(async () => (await countUnderWay(service)) === stuck.length && (await countLockWaits(database)) >= 3)
   const list = await call('GET', '/api/v1/traces', { key: other.key })
   const tool = await post(service, callMessage('list_traces', {}), { key: other.key })
   t.same([list.status, tool.status, answered], [200, 200, 0])
-  await holder.unsafe('rollback')
-  await holder.end({ timeout: 1 })
+  await unlock()
   const all = Object.keys(ways).map(way => `${way}: 200`)
   t.same(new Set(await Promise.all(stuck)), new Set(all), 'and then all are answered')
   t.equal((await call('GET', `/api/v1/traces/${id}`, { key })).status, 200)
@@ -76,14 +74,4 @@ t.test('while all that one project reads is stuck, others read', async t => {
 async function countUnderWay({ call }: TestService): Promise<number> {
   const { text } = await call('GET', '/metrics')
   return Number(/^spoor_reads_under_way (\d+)$/m.exec(text)?.[1])
-}
-
-/** Returns the number of backends of the test's database that wait for a lock. */
-async function countBlocked({ pool }: TestDatabase): Promise<number> {
-  const [row] = await pool.run(
-    sql => sql<[{ count: number }]>`
-      select count(*)::int as count from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`
-  )
-  return row.count
 }

@@ -4,6 +4,7 @@ import { createLog } from '../../../lib/log.ts'
 import { Metrics } from '../../../lib/metrics.ts'
 import { countDeltas } from '../../../lib/store/analytics/rollups/deltas.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
+import { rejectInserts } from '../../fixtures/database/locks.ts'
 import { countWrongSums } from '../../fixtures/database/rollups.ts'
 import { seedProject, seedTraces } from '../../fixtures/database/seed.ts'
 import { until } from '../../fixtures/until.ts'
@@ -44,11 +45,7 @@ t.test('deltas that cannot be folded are one line with the cause, and their age 
   const { pool, sqlAccess: sql } = database
   const project = await pool.run(seedProject)
   await pool.run(sql => seedTraces(sql, project, [{ startedAt: '2026-03-05T10:00:00.000Z' }]))
-  await pool.run(sql =>
-    sql.unsafe(`
-      create function refuse() returns trigger language plpgsql as $$ begin raise 'no more sums'; end $$;
-      create trigger refuse before insert on rollups for each statement execute function refuse()`)
-  )
+  const accept = await rejectInserts(database, 'rollups', { code: 'P0001', message: 'no more sums' })
   const lines: Record<string, unknown>[] = []
   const log = createLog('info', { write: line => lines.push(JSON.parse(line)) })
   const metrics = new Metrics()
@@ -58,7 +55,7 @@ t.test('deltas that cannot be folded are one line with the cause, and their age 
   await until(async () => lines.length > 0 && (await age()) > 0.3)
   t.match(lines, [{ level: 'warn', msg: /^folding sums over time failed/, cause: 'no more sums', code: 'P0001' }])
   t.equal(lines.length, 1)
-  await pool.run(sql => sql`drop trigger refuse on rollups`)
+  await accept()
   await until(() => lines.length > 1)
   t.match(lines, [{}, { level: 'info', msg: 'folding sums over time works again', failures: Number }])
   await until(async () => (await age()) === 0)

@@ -4,6 +4,7 @@ import { createLog } from '../../../lib/log.ts'
 import { startService } from '../../../lib/service.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { testClusterDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { rejectInserts } from '../../fixtures/database/locks.ts'
 import { byRelay, testRelay } from '../../fixtures/database/relay.ts'
 import { endRecovery, prolongRecovery } from '../../fixtures/recovery.ts'
 import { testService } from '../../fixtures/service/service.ts'
@@ -101,12 +102,7 @@ t.test('a full disk is told once for all batches that it refuses, without their 
   const database = await testDatabase(t)
   const { log, all } = capture()
   const { call } = await testService(t, { database, log })
-  await database.pool.run(sql =>
-    sql.unsafe(`
-      create function refuse() returns trigger language plpgsql as $$
-      begin raise exception using errcode = '53100', message = 'could not extend file "base/' || pg_backend_pid() || '"'; end $$;
-      create trigger refuse before insert on traces for each row execute function refuse()`)
-  )
+  await rejectInserts(database, 'traces', { code: '53100', message: 'could not extend file "base/7"' })
   for (let i = 0; i < 6; i++) {
     t.equal((await call('POST', '/api/v1/traces', { body: ingestBody() })).status, 429)
   }

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { Refusal } from '../../../lib/errors.ts'
 import { endBody, ingestBody, LATER, span, spanId, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { isOnCluster, runOnNodes, type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
-import { lockTraces } from '../../fixtures/database/locks.ts'
+import { lockTable } from '../../fixtures/database/locks.ts'
 import { countStrays, NO_STRAYS } from '../../fixtures/database/seed.ts'
 import { bytes, testWritePath, writer } from '../../fixtures/database/write-path.ts'
 
@@ -331,7 +331,7 @@ t.test('a connection whose first batch met a lock time-out takes the next ones',
   const connect: TestDatabase['connect'] = (options, onSocket) =>
     database.connect({ ...options, settings: { ...options?.settings, ...settings } }, onSocket)
   const path = testWritePath(t, { ...database, connect })
-  const unlock = await lockTraces(t, database, 'exclusive')
+  const unlock = await lockTable(t, database, 'traces', 'exclusive')
   const record = () => path.record(key, bytes(ingestBody()))
   for (let i = 0; i < 3; i++) t.equal(await outcome(record()), 'quota_exhausted')
   await unlock()
