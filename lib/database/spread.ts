@@ -13,6 +13,22 @@ export const isReplaced = (message: string): boolean => message.startsWith('coul
 export const isUniqueViolationElsewhere = (message: string): boolean => /"(?:\w+_pkey|traces_id)_\d+"/.test(message)
 
 /**
+ * Returns the SQLSTATE that a worker reported; undefined if the message is none of these. Citus passes on the message
+ * of a COPY that failed on a worker, and drops the error code.
+ */
+export const stateElsewhere = (message: string): string | undefined =>
+  STATES_ELSEWHERE.find(([pattern]) => pattern.test(message))?.[1]
+const STATES_ELSEWHERE: readonly (readonly [RegExp, string])[] = [
+  [/No space left on device$|^could not (?:extend|write to) file/, '53100'],
+  [/^out of (?:shared )?memory$/, '53200'],
+  [/^cannot execute .* in a read-only transaction$/, '25006'],
+  [/^canceling statement due to lock timeout$/, '55P03'],
+  [/^canceling statement due to /, '57014'],
+  [/^terminating connection due to /, '57P01'],
+  [/^deadlock detected$/, '40P01']
+]
+
+/**
  * Detects that a coordinator lost its connection to a worker. Citus usually reports an error code, except during a
  * commit, or if libpq finds the connection closed and Citus passes on libpq's message.
  */
