@@ -11,6 +11,7 @@ import type { ConnectOptions, Database } from './database.ts'
 import { classifyFailure, PoolError } from './failure.ts'
 import { HungCheck, pidOf, TICK_MS } from './pooled/hung-connection.ts'
 import { openSession } from './session/open-session.ts'
+import { stateOfCopy } from './spread.ts'
 
 /** Size of a protocol message's type and length. */
 const HEADER_BYTES = 5
@@ -27,7 +28,7 @@ class CopyError extends Error {
   readonly severity: string
   constructor(fields: ReadonlyMap<string, string>) {
     super(fields.get('M') ?? 'PostgreSQL refused a batch')
-    this.code = fields.get('C') ?? ''
+    this.code = stateOfCopy(fields.get('C') ?? '', this.message)
     this.severity = fields.get('V') ?? ''
   }
 }

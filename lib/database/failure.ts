@@ -1,11 +1,5 @@
 /** Classifies failed queries: whether anything may have been written, and whether a retry may succeed. */
-import {
-  INTERMEDIATE_RESULT_NOT_FOUND,
-  isNodeAway,
-  isReplaced,
-  isUniqueViolationElsewhere,
-  stateElsewhere
-} from './spread.ts'
+import { INTERMEDIATE_RESULT_NOT_FOUND, isNodeAway, isReplaced } from './spread.ts'
 
 /**
  * - `lost`: the connection broke during the query. Whether the query was committed is unknown.
@@ -104,36 +98,22 @@ export function classifyFailure(error: unknown): DatabaseFailure {
   if (name === 'PostgresError') {
     if (code === SQLSTATE.internalError && isReplaced(String(message))) return 'retry'
     if (code === SQLSTATE.internalError && isNodeAway(String(message))) return 'lost'
-    return classifyState(stateOf(error) as string, severity)
+    return classifyState(code, severity)
   }
   if (NEVER_SENT.includes(code) || CONNECTING.includes(String(syscall)) || code === 'ECONNREFUSED') return 'refused'
   return LOST.test(code) ? 'lost' : 'bug'
 }
 
-/** Returns the error's code: for an error of PostgreSQL its SQLSTATE, also if a worker of a cluster raised the error. */
-export function stateOf(error: unknown): string | undefined {
-  const { name, code, message } = describe(error)
-  if (typeof code !== 'string') return undefined
-  if (name !== 'PostgresError' || code !== SQLSTATE.internalError) return code
-  return stateElsewhere(String(message)) ?? code
-}
-
 /** Returns whether the database rejects writes. A retry a few seconds later would fail too. */
 export function isReadOnlyRefusal(error: unknown): boolean {
-  return stateOf(error) === SQLSTATE.readOnlyTransaction
+  return describe(error).code === SQLSTATE.readOnlyTransaction
 }
 
 /**
  * Returns whether a row violated a unique constraint. COPY raises this error if a trace to be created already exists
  * (lib/store/write/copy-batch.ts).
  */
-export function isUniqueViolation(error: unknown): boolean {
-  const { code, message } = describe(error)
-  return (
-    code === SQLSTATE.uniqueViolation ||
-    (code === SQLSTATE.internalError && isUniqueViolationElsewhere(String(message)))
-  )
-}
+export const isUniqueViolation = (error: unknown): boolean => describe(error).code === SQLSTATE.uniqueViolation
 
 /**
  * Statements divide by zero deliberately if a trace has changed since an update of that trace was decided
@@ -148,7 +128,7 @@ export const hasMoved = (error: unknown): boolean => {
 }
 
 /** Returns whether a lock could not be acquired within lock_timeout. */
-export const isLockTimeout = (error: unknown): boolean => stateOf(error) === SQLSTATE.lockNotAvailable
+export const isLockTimeout = (error: unknown): boolean => describe(error).code === SQLSTATE.lockNotAvailable
 
 /**
  * Returns whether PostgreSQL rejected a connection because the server, database or role has reached its connection

@@ -9,16 +9,15 @@ export const INTERMEDIATE_RESULT_NOT_FOUND = 'CIINF'
  */
 export const isReplaced = (message: string): boolean => message.startsWith('could not find valid entry for shard')
 
-/** Detects a unique violation on a worker. Citus adds the shard number to the constraint, and drops the error code. */
-export const isUniqueViolationElsewhere = (message: string): boolean => /"(?:\w+_pkey|traces_id)_\d+"/.test(message)
-
 /**
- * Returns the SQLSTATE that a worker reported; undefined if the message is none of these. Citus passes on the message
- * of a COPY that failed on a worker, and drops the error code.
+ * Returns an error's SQLSTATE. If a COPY fails on a worker, Citus passes on the message and replaces the worker's
+ * SQLSTATE with XX000, so the SQLSTATE is then recovered from the message.
  */
-export const stateElsewhere = (message: string): string | undefined =>
-  STATES_ELSEWHERE.find(([pattern]) => pattern.test(message))?.[1]
+export const stateOfCopy = (state: string, message: string): string =>
+  (state === 'XX000' ? STATES_ELSEWHERE.find(([pattern]) => pattern.test(message))?.[1] : undefined) ?? state
 const STATES_ELSEWHERE: readonly (readonly [RegExp, string])[] = [
+  // The name of a shard's constraint ends with the shard's number.
+  [/"(?:\w+_pkey|traces_id)_\d+"/, '23505'],
   [/No space left on device$|^could not (?:extend|write to) file/, '53100'],
   [/^out of (?:shared )?memory$/, '53200'],
   [/^cannot execute .* in a read-only transaction$/, '25006'],

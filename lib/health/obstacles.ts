@@ -1,5 +1,5 @@
 /** Describes briefly why the database rejects writes. */
-import { classifyFailure, SQLSTATE, stateOf } from '../database/failure.ts'
+import { classifyFailure, SQLSTATE } from '../database/failure.ts'
 import { causeOf } from '../failure-log.ts'
 
 export const AWAY = 'the database cannot be reached'
@@ -23,7 +23,7 @@ export function nameObstacle(error: unknown): string {
   if (isDenial(error)) return describeDenial(error)
   // The check's statements contain no client data, so their errors may be shown.
   if (classifyFailure(error) === 'bug') return `the database fails at a write: ${causeOf(error)}`
-  return NAMES[String(stateOf(error))] ?? AWAY
+  return NAMES[String((error as { code?: unknown }).code)] ?? AWAY
 }
 
 /** Returns whether the database is reachable but spoor's role lacks a required privilege. */

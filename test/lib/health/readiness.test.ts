@@ -108,7 +108,7 @@ t.test('a full disk is told once for all batches that it refuses, without their 
   }
   await until(() => all().length >= 2)
   const batches = all().filter(({ msg }) => msg === 'the database rejected a batch')
-  t.match(batches, [{ level: 'warn', cause: /^could not extend file/, code: /^(53100|XX000)$/, operations: 1 }])
+  t.match(batches, [{ level: 'warn', cause: /^could not extend file/, code: '53100', operations: 1 }])
   t.equal(batches.length, 1)
   t.notMatch(JSON.stringify(batches), /stack|\n {4}at /)
   const others = all().filter(({ msg }) => msg !== 'the database rejected a batch')
