@@ -96,8 +96,8 @@ export async function* readSpanPages<T extends SpanRow = SpanRow>(
 }
 
 /**
- * Reads the texts of all packed spans of a trace, group by group. Returns each span's result of the `of` callback,
- * keyed by span id.
+ * Reads the texts of all packed spans of a trace, group by group. Returns the result of the `of` callback for each
+ * span, keyed by span id.
  */
 export async function mapPacked<T>(sql: Sql, place: SpanPlace, of: (texts: SpanTexts) => T): Promise<Map<string, T>> {
   const groups = new Groups(sql, place, await listSpans(sql, place))

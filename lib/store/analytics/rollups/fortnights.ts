@@ -24,7 +24,7 @@ const FORTNIGHT_LEVELS = levelArray(levelsOf('fortnight'))
 /** Returns SQL for the start of the fortnight that contains `time`. */
 export const fortnightOf = (time: string): string => `date_bin('14 days', ${time}, ${ORIGIN})`
 
-/** Delay between a fortnight's end and its computation. Most late traces have arrived by then. */
+/** Delay between a fortnight's end and the computation of its sums. Most late traces have arrived by then. */
 const PAUSE_MS = 86_400_000
 
 /** Finds the newest fortnight that has traces, is over and is not computed yet. */
