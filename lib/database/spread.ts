@@ -1,4 +1,4 @@
-/** Citus's statement planning and error messages, for a database spread over several servers (lib/cluster). */
+/** Handles Citus's statement planning and error messages, for a database spread over several servers (lib/cluster). */
 
 /** Citus sent an intermediate result to a node that no longer holds the shard. */
 export const INTERMEDIATE_RESULT_NOT_FOUND = 'CIINF'
@@ -9,7 +9,10 @@ export const INTERMEDIATE_RESULT_NOT_FOUND = 'CIINF'
  */
 export const isReplaced = (message: string): boolean => message.startsWith('could not find valid entry for shard')
 
-/** Detects a unique violation on a worker. Citus adds the shard number to the constraint, and drops the error code. */
+/**
+ * Detects a unique violation on a worker. Citus appends the shard number to the constraint's name, and drops the error
+ * code.
+ */
 export const isUniqueViolationElsewhere = (message: string): boolean => /"(?:\w+_pkey|traces_id)_\d+"/.test(message)
 
 /**
