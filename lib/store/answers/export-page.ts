@@ -117,8 +117,8 @@ export async function fetchExportPage(
 }
 
 /**
- * SQL for whether the trace t is long. A trace with separately received messages does not count as long. The messages
- * may belong to any of the trace's spans, so all spans are read at once.
+ * SQL for whether the trace t is long. A trace with separately received messages does not count as long, because the
+ * messages may belong to any of its spans, and all spans must therefore be read at once.
  */
 const isLong = (sql: Sql, projectId: number) => sql`(estimated_bytes > ${LONG_BYTES} and not exists (
   select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id

@@ -155,8 +155,8 @@ class Groups {
   }
 
   /**
-   * A row without a slice does not name its group. A group in a single slice is unpacked once to find out which spans
-   * it contains.
+   * Finds the groups of rows without a slice, which do not name their group. To find out which spans a group contains,
+   * unpacks each group that is stored as a single slice.
    */
   async findMembers(): Promise<void> {
     const bare = new Set(this.#listed.flatMap(({ id, isBare, groupId }) => (isBare && groupId === null ? [id] : [])))

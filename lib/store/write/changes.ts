@@ -54,8 +54,8 @@ export interface ChangedTrace {
 }
 
 /**
- * Lists that contain the trace after the change. If its tag rows change, `rows` has the new rows and `removed` names
- * the old rows to delete.
+ * Lists that contain the trace after the change. If the trace's tag rows change, `rows` contains the new rows, and
+ * `removed` identifies the old rows to delete.
  */
 interface Listed {
   readonly lists: TraceLists

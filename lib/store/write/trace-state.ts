@@ -56,7 +56,7 @@ function spanHashes(text: string | null): Map<string, string> {
   return hashes
 }
 
-/** Returns a gathered trace's state and the hashes of all its spans; undefined for a native trace. */
+/** Returns a gathered trace's state and the hashes of all its spans; undefined for a trace that is not gathered. */
 function gatheredOf(row: Row, tags: readonly string[]) {
   if (row.ranks === null) return undefined
   const patched = row.metadataUpdatedAt !== null

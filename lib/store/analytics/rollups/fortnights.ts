@@ -11,8 +11,8 @@ import { held, ORIGIN } from './deltas.ts'
 import { lockRollups } from './lock.ts'
 
 /**
- * Returns SQL of type text for the fortnight level that sums the given level of days. Avoids `case level when`, which
- * test/fixtures/statements/lint.ts rejects.
+ * Returns SQL, of type text, for the fortnight level that corresponds to the given day level. Avoids `case level when`,
+ * which test/fixtures/statements/lint.ts rejects.
  */
 export const fortnightLevelOf = (level: string): string => {
   const cases = GROUPS.map(group => `when ${level} = '${LEVELS.day[group]}' then '${LEVELS.fortnight[group]}'`)

@@ -113,7 +113,9 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
 }
 const DAY_MS = 86_400_000
 
-/** Returns the time before which traces are uncounted, possibly `infinity`; undefined if all traces are counted. */
+/**
+ * Returns the time before which traces are not counted yet, possibly `infinity`; undefined if all traces are counted.
+ */
 async function readUncounted(sql: Sql, projectId: number): Promise<string | undefined> {
   const [row] = await sql<{ uncounted: string }[]>`
     select uncounted::text from rollup_history where project_id = ${projectId}`
