@@ -13,7 +13,7 @@ import { makeFortnight, readProjectIds } from '../store/analytics/rollups/fortni
 import { countOneDay, findHistory } from '../store/analytics/rollups/recount.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
-/** A longer pause only makes readers process more unfolded rows. */
+/** Pause between rounds. During a longer pause, readers would have to process more unfolded rows. */
 const PAUSE_MS = 5000
 /**
  * Small folds change nearly as many rollup rows as large folds do: PostgreSQL takes 28 µs per row to fold 250 rows, but
@@ -26,8 +26,8 @@ const WHOLE_ROUNDS = 12
 /** Maximum number of delta rows folded in one transaction. Folding that many rows takes a tenth of a second. */
 const MOST_AT_ONCE = 20_000
 /**
- * Time limit for fortnights in a round that folds everything. Computing a fortnight takes a fraction of a second, and a
- * fortnight whose traces keep changing is computed repeatedly.
+ * Time limit for computing fortnights in a round that folds everything. Computing a fortnight takes a fraction of a
+ * second, and a fortnight whose traces keep changing is computed repeatedly.
  */
 const FORTNIGHTS_MS = 1000
 /** Time limit for counting history in each round: a fifth of the pause between rounds. A single day may take longer. */

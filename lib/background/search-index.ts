@@ -109,7 +109,7 @@ export class SearchIndex {
 }
 
 interface Mark extends WaitingWords {
-  /** Time in ms of performance.now(). */
+  /** Time at which the write was first seen, in ms of performance.now(). */
   readonly since: number
 }
 

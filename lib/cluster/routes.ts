@@ -41,7 +41,9 @@ interface Routed {
 const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
   charge !== undefined || ('restored' in operation && operation.restored !== undefined)
 
-/** How long batches go to the coordinator after shards have moved (PAUSE_MS) or a node was unreachable (RETRY_MS). */
+/**
+ * How long batches are sent to the coordinator after shards have moved (PAUSE_MS) or a node was unreachable (RETRY_MS).
+ */
 const PAUSE_MS = 1000
 const RETRY_MS = 10_000
 /** How often to reread the list of shards, in case a node has recovered or been renamed. */

@@ -1,5 +1,5 @@
 /**
- * Keys of all advisory locks. They must never change, because processes of two versions may run side by side. A
+ * Keys of all advisory locks. They must never change, because processes of different versions may run side by side. A
  * two-part key that includes a project id cannot collide with a single key.
  */
 export const ADVISORY_LOCK = {

@@ -35,7 +35,9 @@ export const SQLSTATE = {
   databaseDropped: '57P04',
   idleSessionTimeout: '57P05',
   divisionByZero: '22012',
-  /** PostgreSQL reports this code for the square root of a negative number. */
+  /**
+   * The square root of a negative number, which a batch's guards compute if a shard has moved (lib/cluster/shards.ts).
+   */
   invalidPowerArgument: '2201F',
   uniqueViolation: '23505',
   internalError: 'XX000',

@@ -1,4 +1,4 @@
-/** Citus's statement planning and error messages, for a database spread over several servers (lib/cluster). */
+/** Handles Citus's statement planning and error messages, for a database spread over several servers (lib/cluster). */
 
 /** Citus sent an intermediate result to a node that no longer holds the shard. */
 export const INTERMEDIATE_RESULT_NOT_FOUND = 'CIINF'

@@ -14,7 +14,7 @@ import { CHECK_ACCESS, CHECK_ROOM, TRY_WRITE } from '../store/server/trial-write
 import { nameObstacle, STUCK } from './obstacles.ts'
 import type { Setup } from './setup.ts'
 
-/** A slower check counts as an obstacle, so that readiness requests get a timely response. */
+/** A check that takes longer counts as an obstacle, so that readiness requests get a timely response. */
 const MOST_MS = 2500
 /** Minimum interval between database checks, regardless of the number of requests. */
 const INTERVAL_MS = 1000

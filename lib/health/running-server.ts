@@ -16,7 +16,7 @@ export interface RunningServer {
   readonly address: string
   /** Undefined if unknown, because the database is not embedded. */
   readonly pid: number | undefined
-  /** The server's own report (GET /readyz). */
+  /** As reported by the server in GET /readyz, like the fields below. */
   readonly version: string | undefined
   readonly ready: boolean
   readonly reasons: readonly string[]

@@ -7,7 +7,7 @@
 export interface SplitValue {
   /** The value's position in words: `line 12`, `element 3`, `document 2`. */
   readonly place: string
-  /** The value's bytes, which may not be JSON. */
+  /** The value's bytes, which are not necessarily valid JSON. */
   readonly bytes: Uint8Array
   /** Reason why the value cannot be used; undefined if the value is to be parsed. */
   readonly fault?: string

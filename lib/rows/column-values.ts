@@ -98,7 +98,7 @@ export const listValues: ValuesFor<typeof LIST_COLUMNS, TraceLists> = {
   user_named_family: lists => lists.userNamedFamily
 }
 
-/** The fields that determine in which lists and counts a trace appears. */
+/** The fields that determine the lists and counts that include a trace. */
 export interface ListedTrace extends CountedTrace {
   readonly traceId: string
   readonly model: string | null

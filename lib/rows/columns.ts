@@ -152,7 +152,7 @@ export const DELTA_COLUMNS = [
   column('user_id', 'text')
 ] as const
 
-/** A restored trace's score. The column's default assigns the score's number, which increases with each insertion. */
+/** A restored trace's score. PostgreSQL assigns the score's number, which increases with each insertion. */
 export const SCORE_BODY_COLUMNS = [
   column('id', 'bytea'),
   column('span_id', 'bytea'),

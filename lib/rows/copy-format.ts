@@ -12,7 +12,10 @@ import { type Allocate, threadBytes } from './thread-bytes.ts'
 const FIRST_BYTES = 65_536
 /** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UNIT_BYTES = 3
-/** Maximum length of strings that a loop writes. For short strings, the loop is faster than Buffer's own method. */
+/**
+ * Maximum length, in code units, of strings that are written in a loop. For short strings, a loop is faster than
+ * Buffer's own method.
+ */
 const SHORT_TEXT = 64
 const NULL_LENGTH = -1
 const TWO_32 = 4_294_967_296

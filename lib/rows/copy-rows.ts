@@ -90,8 +90,8 @@ const writeTexts = fieldWriter(STORED_TEXT_COLUMNS, textValues)
 const writeHead = fieldWriter(SPAN_HEAD_COLUMNS, spanHeadValues)
 
 /**
- * `environment` is the recording key's environment, or null if the key has none. A restored trace keeps its own
- * environment.
+ * Renders a new trace's rows. `environment` is the recording key's environment, or null if the key has none. A restored
+ * trace keeps its own environment.
  */
 export function renderTraceRows(
   trace: NewTrace,
@@ -179,7 +179,7 @@ function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] 
 
 /**
  * Copies the rows of the spans in `added` from the rows of all `heads`. Packed spans can be read only as a group, so
- * the copied rows contain unpacked texts. The texts of the spans in `cut` are cut.
+ * the copied rows contain unpacked texts. Cuts the texts of the spans in `cut`.
  */
 export function pickRows(
   all: SpanRows,

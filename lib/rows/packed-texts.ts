@@ -1,7 +1,7 @@
 /**
- * Packs span texts: compresses the free-form JSON of all spans recorded together as one block. The steps of a run
- * repeat earlier messages, and a block stores repeated text once. A single span is often too short for PostgreSQL to
- * compress.
+ * Packs span texts: compresses, as one block, the free-form JSON of all spans that are recorded together. The steps of
+ * a run repeat earlier messages, and a block stores repeated text once. A single span is often too short for PostgreSQL
+ * to compress.
  *
  * A block is compressed with Brotli (RFC 7932). For each span, the block contains five fields in COPY format
  * (lib/rows/copy-format.ts): id, input, output, attributes and events. The compressed bytes are split into slices of
@@ -28,13 +28,13 @@ export interface StoredTexts extends SpanTexts {
 }
 
 /**
- * Limits that decide which texts are packed, in characters (test/bench/RESULTS.md, "Packed texts").
+ * Limits, in characters, that decide which texts are packed (test/bench/RESULTS.md, "Packed texts").
  *
- * - Fewer than `least` in total are not packed, because packing would save little disk space.
- * - At `compressed` or more per span, PostgreSQL would compress the texts, which takes longer than packing. These texts
- *   are packed even if `hurries` is set.
- * - More than `most` in total are left to PostgreSQL. Packing would speed up recording but slow down reading, because
- *   PostgreSQL decompresses values in its own processes rather than in Node.
+ * - Texts with fewer than `least` characters in total are not packed, because packing would save little disk space.
+ * - Texts with at least `compressed` characters per span are packed even if `hurries` is set, because PostgreSQL would
+ *   otherwise compress them, which takes longer than packing.
+ * - Texts with more than `most` characters in total are left to PostgreSQL. Packing would speed up recording but slow
+ *   down reading, because PostgreSQL decompresses values in its own processes rather than in Node.
  */
 const LENGTH = { least: 2048, compressed: 4096, most: 262_144 }
 /**
@@ -52,12 +52,12 @@ const MAX_SLICE = 1800
 export const MAX_PACKED_LENGTH = LENGTH.most
 
 /**
- * Maximum compressed bytes that are unpacked on the main thread. Unpacking more would block the main thread for too
- * long, so another thread unpacks larger blocks.
+ * Maximum number of compressed bytes that are unpacked on the main thread. Unpacking more would block the main thread
+ * for too long, so another thread unpacks larger blocks.
  */
 const LARGE = 65_536
 /**
- * Output buffer for the usual unpacked size. Brotli's decoder takes a third longer if the output exceeds this buffer.
+ * Size of the output buffer, in bytes. Most unpacked blocks fit; Brotli's decoder takes a third longer if one does not.
  */
 const UNPACKING = { chunkSize: 32_768 }
 const decompress = promisify(brotliDecompress)

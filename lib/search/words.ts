@@ -156,7 +156,7 @@ const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
  */
 let units = Buffer.allocUnsafe(2 * 2048)
 
-/** Adds the terms of a text. Most words are ASCII. This loop computes their terms without `fold`. */
+/** Adds the terms of a text. Most words are ASCII, so this loop computes their terms without calling `fold`. */
 function addTerms(text: string, terms: Terms): void {
   const { length } = text
   if (units.length < 2 * length) units = Buffer.allocUnsafe(4 * length)

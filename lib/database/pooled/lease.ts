@@ -46,7 +46,7 @@ export function makeLease(connect: Connect, statementTimeoutMs: number | undefin
   return lease
 }
 
-/** Wraps a driver instance so that queries fail if the connection is lost and are recorded in the lease. */
+/** Wraps a driver instance so that queries are recorded in the lease, and fail if the connection is lost. */
 function guard(sql: Sql, lease: () => Lease): Sql {
   const keep = <T>(query: T): T => {
     lease().asked.push(query as Query)

@@ -96,7 +96,7 @@ export class Opener {
 
 class Series implements SocketSeries {
   readonly #opener: Opener
-  /** Undefined while no series is in progress. */
+  /** Remaining attempts; undefined while no series is in progress. */
   #left: ConnectAttempt[] | undefined
   /** The most recent socket handed to the driver. */
   #socket: Socket | undefined

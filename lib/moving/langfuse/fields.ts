@@ -97,7 +97,7 @@ export class LangfuseFields {
     return value
   }
 
-  /** Reads a string, or returns `otherwise`. A string that is too long is cut, and the whole string stays unread. */
+  /** Reads a string, or returns `otherwise`. A string that is too long is cut, and the field stays unread. */
   name(name: string, maxLength: number, otherwise: string): string {
     const value = this.see(name)
     if (typeof value !== 'string') return otherwise

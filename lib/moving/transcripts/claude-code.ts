@@ -429,7 +429,7 @@ export class ClaudeCodeTranscript implements Transcript {
   }
 }
 
-/** Whether the turn called no model and is a command or has no prompt. */
+/** Whether the turn called no model, and either is a command or has no prompt. */
 const isUnheard = ({ returned, input, text }: Turn): boolean =>
   returned.size === 0 && (input === undefined || COMMAND.test(text))
 

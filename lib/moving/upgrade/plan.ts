@@ -27,8 +27,8 @@ export interface Plan {
  */
 const BESIDE_BYTES = 1024 ** 3
 /**
- * A copy is rarely larger than the original, which contains free space, but the copy's index pages may split
- * differently.
+ * Maximum size of a copy, as a multiple of the original. A copy is rarely larger, because the original contains free
+ * space, but the copy's index pages may split differently.
  */
 const SHARE = 1.1
 

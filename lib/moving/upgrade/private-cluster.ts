@@ -22,7 +22,7 @@ import { ConnectionLimit } from '../../database/pooled/connection-limit.ts'
 import { nodesOf } from '../../database/pooled/nodes.ts'
 
 const POLL_MS = 100
-/** More than the number of connections that a restore's lanes open. Nothing else connects. */
+/** Connection limit. Exceeds the number of connections that a restore's lanes open; nothing else connects. */
 const CONNECTIONS = 50
 
 export interface ClusterSecrets {

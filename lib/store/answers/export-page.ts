@@ -42,7 +42,7 @@ export interface ExportWindow {
   readonly to?: string | undefined
 }
 
-/** A piece of an export, with the numbers of traces, spans and scores that end in the piece. */
+/** A piece of an export, with the numbers of traces, spans and scores that the piece completes. */
 export interface ExportPage {
   /** One line per trace, including the line break, or part of a long trace's line. */
   readonly lines: Buffer
@@ -51,7 +51,9 @@ export interface ExportPage {
   readonly scores: number
 }
 
-/** Maximum number of traces per page, and number of document bytes after which no trace is added to the page. */
+/**
+ * Maximum number of traces per page, and number of document bytes after which no further trace is added to the page.
+ */
 const PAGE_TRACES = 250
 const PAGE_BYTES = 4 * 1024 * 1024
 /** A trace with more bytes is long, so its line is rendered in pieces of at least PIECE_BYTES. */
@@ -115,8 +117,8 @@ export async function fetchExportPage(
 }
 
 /**
- * SQL for whether the trace t is long. A trace with separately received messages does not count as long. The messages
- * may belong to any of the trace's spans, so all spans are read at once.
+ * SQL for whether the trace t is long. A trace with separately received messages does not count as long, because the
+ * messages may belong to any of its spans, and all spans must therefore be read at once.
  */
 const isLong = (sql: Sql, projectId: number) => sql`(estimated_bytes > ${LONG_BYTES} and not exists (
   select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id
@@ -160,7 +162,7 @@ export async function* renderLongTrace(sql: Sql, projectId: number, traceId: str
   yield take({ traces: 1, scores: scores.length })
 }
 
-/** Renders a page's lines one trace at a time, so that few strings are in memory in addition to the rows. */
+/** Renders a page's lines one trace at a time, so that few strings are in memory besides the rows. */
 export async function renderExportPage(
   sql: Sql,
   projectId: number,

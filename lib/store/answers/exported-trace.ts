@@ -45,7 +45,7 @@ export function renderLineHead(trace: ExportedRow, scores: readonly ScoreRow[]):
   return `{"trace":{${detailMembers(trace, scores, environment)},"keyId":${plain(trace.keyId)}},"spans":[`
 }
 
-/** Fields of a span that follow all spans in a line. */
+/** Fields of a span that a line contains after the last span. */
 export interface SpanFacts extends UsageFields, Pick<ExportedSpan, 'id' | 'callDetails'> {
   /** Set only if the span's texts were cut, because the hash cannot be computed from cut texts. */
   readonly hash: string | undefined
@@ -104,7 +104,7 @@ function isShownAsSent({ inputTokens, outputTokens, totalTokens }: UsageFields):
   return inputTokens !== null && outputTokens !== null && totalTokens !== null
 }
 
-/** Whether the span has no usage at all. The trace detail shows such usage as null. */
+/** Whether the span has no usage at all, which the trace detail shows as null. */
 function isAbsent({ inputTokens, outputTokens, totalTokens }: UsageFields): boolean {
   return inputTokens === null && outputTokens === null && totalTokens === null
 }

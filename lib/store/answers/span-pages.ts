@@ -96,8 +96,8 @@ export async function* readSpanPages<T extends SpanRow = SpanRow>(
 }
 
 /**
- * Reads the texts of all packed spans of a trace, group by group. Returns each span's result of the `of` callback,
- * keyed by span id.
+ * Reads the texts of all packed spans of a trace, group by group. Returns the result of the `of` callback for each
+ * span, keyed by span id.
  */
 export async function mapPacked<T>(sql: Sql, place: SpanPlace, of: (texts: SpanTexts) => T): Promise<Map<string, T>> {
   const groups = new Groups(sql, place, await listSpans(sql, place))
@@ -155,8 +155,8 @@ class Groups {
   }
 
   /**
-   * A row without a slice does not name its group. A group in a single slice is unpacked once to find out which spans
-   * it contains.
+   * Finds the groups of rows without a slice, which do not name their group. To find out which spans a group contains,
+   * unpacks each group that is stored as a single slice.
    */
   async findMembers(): Promise<void> {
     const bare = new Set(this.#listed.flatMap(({ id, isBare, groupId }) => (isBare && groupId === null ? [id] : [])))

@@ -275,7 +275,10 @@ export interface Sizes {
   readonly eventCount: number
 }
 
-/** A span with the sizes of its texts, and how its cost was computed, as JSON; null if the cost was not computed. */
+/**
+ * A span with the sizes of its texts. `computedCost` is JSON that states how the cost was computed, or null if it was
+ * not computed.
+ */
 export interface SizedSpan extends SpanRow, Sizes {
   readonly computedCost: string | null
 }

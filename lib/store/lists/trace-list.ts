@@ -32,7 +32,7 @@ export interface TracePage {
   readonly previous: Edge | undefined
 }
 
-/** Limits of merging and sorting, documented where they are defined. */
+/** Limits on merging and sorting, documented where each constant is defined. */
 const BOUNDS = { mostFamilies: MOST_FAMILIES, ...DEPTH }
 
 const SORT_FIELDS = { newest: 'startedAt', slowest: 'durationMs', costliest: 'costUsd' } as const

@@ -160,7 +160,7 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
   const row: Lists['row'] = found => {
     const place = `(${statement.column}, id)`
     const wanted = `(${found}.key, ${found}.id)`
-    // The index of all the project's slowest or costliest traces also contains the unranked traces.
+    // The index of all the project's traces by duration or cost also contains traces that no ranking includes.
     const inList = sort === 'newest' ? `and ${column} = ${ofUser(`${found}.list`)}` : ''
     return `select * from ${traces} where project_id = $1 ${inList}
       and ${place} >= ${wanted} and ${place} <= ${wanted} ${statement.hasKey}

@@ -1,4 +1,4 @@
-/** Assembles a statement that reads a page of traces from fixed pieces. Every value is a parameter. */
+/** Assembles, from fixed pieces, the statement that reads a page of traces. Every value is a parameter. */
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { RANKING_COLUMNS } from '../rankings/rankings.ts'
 import type { Edge } from './cursor.ts'

@@ -5,7 +5,7 @@ import { auditOf } from '../audit.ts'
 import { inTurn } from './in-turn.ts'
 import { announcePeople, makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** Returns the user with this email address and the stored password. */
+/** Returns the id and the stored password of the user with this email address. */
 export async function readPassword(
   sql: Sql,
   email: string

@@ -63,10 +63,10 @@ const deltasOfMoves = (projectId: number) =>
   )
 
 export interface RelabelledBatch {
-  /** Numbers of selected and of changed traces, from one snapshot. */
+  /** Number of selected traces (`matched`) and number of changed traces, from one snapshot. */
   readonly matched: number
   readonly changed: number
-  /** All traces up to this internal number are done; null if no traces are left. */
+  /** All traces up to this internal number have been processed; null if no traces are left. */
   readonly lastSeq: number | null
 }
 

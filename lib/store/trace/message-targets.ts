@@ -1,4 +1,4 @@
-/** Finds the spans of the calls that log records name (lib/trace/span-messages.ts). */
+/** Finds the spans of the calls to which log records refer (lib/trace/span-messages.ts). */
 import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
 import { callsOf } from '../../trace/call-details.ts'

@@ -10,7 +10,7 @@ import { withTargets } from './message-targets.ts'
 
 /**
  * Adds messages to a project, with at most MAX_EVENTS events per span. Messages already stored stay unchanged, so a
- * resend changes nothing. If the project is searched, the messages' traces are queued for indexing again.
+ * resend changes nothing. If search is on for the project, the messages' traces are queued for indexing again.
  */
 export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
   if (!(await isSearched(sql, projectId))) return insertMessages(sql, projectId, messages)

@@ -31,9 +31,7 @@ export interface PrunePlace {
   readonly id: string
 }
 
-/**
- * Maximum number of traces in a batch, and of spans in these traces. A trace with more spans forms a separate batch.
- */
+/** Maximum number of traces in a batch, and of spans in these traces. A trace with more spans forms its own batch. */
 export interface PruneBounds {
   readonly traces: number
   readonly spans: number
@@ -56,8 +54,8 @@ const storedBytes = (table: string, columns: readonly string[]) =>
   columns.map(column => `coalesce(pg_column_size(${table}.${column}), 0)`).join(' + ')
 
 /**
- * Deletes the selected traces among the next traces behind `after`, with all data belonging to the selected traces.
- * Totals and rollups are corrected in the same transaction, so a batch is deleted completely or not at all. As in
+ * Deletes the selected traces among the next traces behind `after`, together with all of their data. Totals and rollups
+ * are corrected in the same transaction, so a batch is deleted completely or not at all. As in
  * lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that a
  * concurrently arriving span is never left behind.
  *
@@ -138,8 +136,8 @@ interface PrunedRow extends Omit<PrunedBatch, 'last'> {
 const DELTAS_OF_GONE = deltasAsJson(`select ${deltaInSql('gone', -1)} from gone where ended_at is not null`)
 
 /**
- * Vacuums the tables, so that the space of deleted rows can be reused. Returns free space at the ends of tables to the
- * operating system.
+ * Vacuums the tables, so that the space of deleted rows can be reused. The vacuum also returns free space at the ends
+ * of tables to the operating system.
  */
 export async function reclaimRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`vacuum ${VACUUMED_TABLES.join(', ')}`)

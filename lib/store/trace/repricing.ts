@@ -89,8 +89,8 @@ const deltasOfCosts = (projectId: number) =>
 
 /**
  * Writes costs in one transaction. Skips traces that have changed since their costs were computed, and returns the
- * internal numbers of the remaining traces. Each written trace gets a new version, so that concurrent writes based on
- * the old state are decided again. The `onChanged` callback writes in the same transaction.
+ * repricings that were written. Each written trace gets a new version, so that concurrent writes based on the old state
+ * are decided again. The `onChanged` callback writes in the same transaction.
  */
 export async function writeRepricings<T extends TraceRepricing>(
   sql: Sql,

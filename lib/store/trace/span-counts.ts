@@ -21,7 +21,7 @@ export interface WrongTrace {
 
 export interface CheckedTraces {
   readonly wrong: readonly WrongTrace[]
-  /** Number of the last trace examined; undefined if no traces are left. */
+  /** Internal number of the last trace examined; undefined if no traces are left. */
   readonly last: number | undefined
 }
 
@@ -43,7 +43,7 @@ interface Row extends WrongTrace {
  */
 const AT_ONCE = { traces: 500, spans: 100_000 }
 
-/** Checks the next traces with numbers above `after`, in order. */
+/** Checks the next traces with internal numbers above `after`, in order. */
 export async function checkSpanCounts(sql: Sql, projectId: number, after: number): Promise<CheckedTraces> {
   const rows = await sql<(Row & { readonly last: number })[]>`
     with looked as materialized (

@@ -54,8 +54,8 @@ export interface ChangedTrace {
 }
 
 /**
- * Lists that contain the trace after the change. If its tag rows change, `rows` has the new rows and `removed` names
- * the old rows to delete.
+ * Lists that contain the trace after the change. If the trace's tag rows change, `rows` contains the new rows, and
+ * `removed` identifies the old rows to delete.
  */
 interface Listed {
   readonly lists: TraceLists
@@ -139,7 +139,7 @@ const isSame = ({ tags, inputTokens: _, outputTokens: __, ...before }: ListedTra
   tags.every((tag, i) => tag === after.tags[i]) &&
   Object.entries(before).every(([name, value]) => after[name as keyof ListedTrace] === value)
 
-/** For a change that leaves the lists unchanged, whether the rollups also stay unchanged. */
+/** Whether a change that leaves the lists unchanged also leaves the rollups unchanged. */
 const isCountedAlike = (before: ListedTrace, after: ListedTrace): boolean =>
   before.inputTokens === after.inputTokens && before.outputTokens === after.outputTokens
 

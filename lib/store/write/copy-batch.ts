@@ -52,7 +52,7 @@ export interface Batch {
   readonly traces: readonly RecordedTrace[]
   readonly changed: readonly ChangedTrace[]
   readonly charge: TrialCharge | undefined
-  /** Writes to index, because their projects have search turned on. */
+  /** Writes that must be indexed because search is on for their projects. */
   readonly indexed: readonly Indexed[]
   /**
    * If undefined, the schema's tables are used. If set, `charge` must be undefined, because accounts are on another
@@ -120,7 +120,7 @@ const indexedValues: Readonly<Record<(typeof INDEXED_COLUMNS)[number]['name'], (
 }
 const writeIndexed = fieldWriter(INDEXED_COLUMNS, indexedValues)
 
-/** Returns the text of a COPY after the table name. */
+/** Returns the part of a COPY statement that follows the table name. */
 const copyOf = (columns: readonly Column[]) =>
   `(${columns.map(({ name }) => name).join(', ')}) from stdin (format binary)`
 const COPY = {
@@ -179,8 +179,8 @@ export class CopyBatches {
   }
 
   /**
-   * Builds a batch's messages, and adds traces whose families may not be stored yet to `strange`. Returns the number of
-   * ReadyForQuery messages to expect from PostgreSQL.
+   * Builds a batch's messages, and adds to `strange` the traces whose families may not be stored yet. Returns the
+   * number of ReadyForQuery messages to expect from PostgreSQL.
    */
   #build(parts: readonly Part[], { charge, homes }: Batch, slot: number, strange: RowsOf<ListedRows>[]): number {
     const messages = this.#messages
@@ -261,7 +261,7 @@ export class CopyBatches {
     this.#own(projectId, seq, spans, this.#append(bytes, spans, bytes.length))
   }
 
-  /** Appends rows and returns the amount by which their offsets shift. */
+  /** Appends rows and returns the number of bytes by which their offsets shift. */
   #append(bytes: Uint8Array, starts: readonly number[], end: number): number {
     const [first] = starts as [number]
     const shift = this.#messages.length - first

@@ -45,7 +45,7 @@ type Row = SessionGroupSums & { readonly traceId: string }
 
 /**
  * Returns SQL for the sums of sessions. `from` yields each session's last trace (id, session_id, started_at); $1 is the
- * project. Queries for a session's traces have `order by` so that PostgreSQL uses the index of sessions.
+ * project. Queries for a session's traces include `order by`, so that PostgreSQL uses the index on sessions.
  */
 const sumsOf = (from: string) => `
   select last.session_id as id, last.id as "traceId", last.started_at as "lastAt", s.*, (

@@ -150,8 +150,9 @@ interface SumsRow {
 }
 
 /**
- * Sums users' ended traces from stored sums and rollup_news, in one snapshot and in the order of `users`. `firstAt` is
- * the start of the day (UTC) of the first counted trace, or of the last trace if none is counted.
+ * Returns the sums of the users' ended traces, in the order of `users`. Stored sums and rollup_news are read in one
+ * snapshot. `firstAt` is the start of the day (UTC) of the first counted trace, or of the last trace if none is
+ * counted.
  */
 async function addUp(
   sql: Sql,

@@ -2,7 +2,7 @@
  * The table rollup_news holds deltas, which are amounts that are not yet included in rollups. New and changed traces
  * add rows to this table by COPY (lib/store/write/copy-batch.ts). Statements that delete or move traces return the
  * resulting amounts. A second statement in the same transaction writes these amounts, because
- * test/fixtures/statements/lint.ts forbids an insert alongside a deletion.
+ * test/fixtures/statements/lint.ts forbids an insert and a deletion in one statement.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
@@ -22,14 +22,14 @@ export const held = (name: Amount, sum: string): string =>
 const WIDE: readonly Amount[] = ['input_tokens', 'output_tokens', 'cost']
 const MOST = '9000000000000000000'
 
-/** Columns of rollup_news, except the project. */
+/** Columns of rollup_news, except `project_id`. */
 export const DELTA_NAMES = ['started_at', 'family', 'name', 'user_id', ...AMOUNTS] as const
 export const SUMS = AMOUNTS.map(name => `sum(${name}) as ${name}`).join(', ')
-/** SQL condition that at least one of a group's sums is not zero. */
+/** SQL condition that is true if at least one of a group's sums is not zero. */
 export const ANYTHING = AMOUNTS.map(name => `sum(${name}) <> 0`).join(' or ')
 
 /**
- * Returns SQL for the delta columns of an ended trace, except the project. `one` is 1 to add the trace, or -1 to
+ * Returns SQL for the delta columns of an ended trace, except `project_id`. `one` is 1 to add the trace, or -1 to
  * subtract it.
  */
 export function deltaInSql(trace: string, one: 1 | -1, family = `${trace}.family`): string {

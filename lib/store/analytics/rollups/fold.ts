@@ -93,7 +93,7 @@ const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
   latency: 'numeric'
 }
 
-/** Adds rows in the same order in every fold. */
+/** Adds rows to rollups, in the same order in every fold. */
 const ADD = `
   insert into rollups as r (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
   select $1::int, level, start, list, within, min(name),
@@ -106,7 +106,10 @@ const ADD = `
   on conflict (project_id, level, within, start, list) do update
     set ${AMOUNTS.map(name => `${name} = ${held(name, `r.${name}::numeric + excluded.${name}`)}`).join(', ')}`
 
-/** Assigns each part to the row that counts it. Most hours and days have capacity left for new names. */
+/**
+ * Assigns each part to the row that counts it. Reads existing rows only for hours and days that may lack capacity for
+ * new names, which are few.
+ */
 async function withRoom<T extends RollupPart>(
   sql: Sql,
   projectId: number,

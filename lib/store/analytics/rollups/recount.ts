@@ -35,13 +35,13 @@ const WANTED = `
   select project_id, ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
-/** Lists the amounts of user sums, which have no latency. */
+/** Returns the amount columns of a user's sums, with 0 in place of the latency, which is not stored for users. */
 const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
 
 /**
- * Compares fortnights with the sums of their days. Names are compared by the total of all names per environment or
- * family, not individually, because a name has its own row only if there was capacity when the name first appeared.
- * Users are compared by the total of all users.
+ * Compares fortnights with the sums of their days. For names, compares only the total across all names of an
+ * environment or family, because a name has its own row only if capacity remained when the name first appeared. For
+ * users, compares the total across all users.
  */
 const WRONG_DAYS = `
   with hours as materialized (
@@ -113,7 +113,9 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
 }
 const DAY_MS = 86_400_000
 
-/** Returns the time before which traces are uncounted, possibly `infinity`; undefined if all traces are counted. */
+/**
+ * Returns the time before which traces are not counted yet, possibly `infinity`; undefined if all traces are counted.
+ */
 async function readUncounted(sql: Sql, projectId: number): Promise<string | undefined> {
   const [row] = await sql<{ uncounted: string }[]>`
     select uncounted::text from rollup_history where project_id = ${projectId}`

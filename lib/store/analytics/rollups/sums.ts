@@ -19,10 +19,12 @@ export interface ChartFilters {
 }
 export type ChartField = keyof ChartFilters
 
-/** Maximum number of traces in a period read by the minute. Periods with more traces are read by the hour. */
+/**
+ * Maximum number of traces in a period that is read minute by minute. Periods with more traces are read hour by hour.
+ */
 const MOST_TRACES = 20_000
 
-/** Whether a period has few enough traces to read every trace. */
+/** Whether a period has so few traces that each of them can be read. */
 export async function hasFewTraces(sql: Sql, projectId: number, { from, to }: Period, most = MOST_TRACES) {
   const [row] = await sql<[{ traces: number }]>`
     select count(*) as traces from (
@@ -54,7 +56,7 @@ const ofTrace = AMOUNTS.map(name => `${asBigint(name, amountsInSql('t', 1)[name]
 export interface SumsAsked {
   readonly period: Period
   readonly filters: ChartFilters
-  /** Fields that the statement uses. Other fields may be null. */
+  /** Fields that the caller uses. All other fields of the result may be null. */
   readonly fields?: readonly ChartField[]
   /** Whether to sum over the whole period. If false, each row's `start` lies in the step that the row belongs to. */
   readonly isWhole?: boolean
@@ -81,7 +83,7 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
       select distinct ${sql.unsafe(environmentKeyInSql('environment'))} as number, null as status, environment,
         null as model
       from (${families}) f`
-  // With the name's list number, the index finds only this name's rows.
+  // The condition on the name's list number limits the index scan to this name's rows.
   const listed =
     name === undefined
       ? sql``
@@ -105,8 +107,8 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
 }
 
 /**
- * Returns SQL for one row (level, since, until). All steps are read from this level. Days in time zones other than UTC
- * are summed from hours.
+ * Returns SQL for one row (level, since, until): the bounds of the period, and the level from which all of its steps
+ * are read. Days in time zones other than UTC are summed from hours.
  */
 function stepsInSql(sql: Sql, period: Period, group: RollupGroup) {
   const { from, to } = period
