@@ -55,7 +55,7 @@ export async function runCommandLine(
 const VERSION_WORDS = ['--version', '-v', '-V', 'version']
 
 /**
- * Errors caused by the command line, the command's input or the environment, and not by the database's contents. The
+ * Errors caused by the command line, the command's input or the environment rather than by the database's contents. The
  * exit code is 2.
  */
 const WRONG = [UsageError, InputError, EnvironmentError]

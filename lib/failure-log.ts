@@ -16,7 +16,7 @@ export class Recurrence {
     this.#remindMs = remindMs
   }
 
-  /** Notes a failure. Returns the number of failures to report, including this one; undefined if no log line is due. */
+  /** Records a failure. Returns the number of failures to report, with this one; undefined if no log line is due. */
   fail(cause: string, now: number): number | undefined {
     this.#since ??= now
     this.#count++
@@ -30,7 +30,8 @@ export class Recurrence {
   }
 
   /**
-   * Notes a success. Returns the number and duration of the failures before the success; undefined if there were none.
+   * Records a success. Returns the number and duration of the failures before the success; undefined if there were
+   * none.
    */
   succeed(now: number): { failures: number; ms: number } | undefined {
     if (this.#since === undefined) return undefined

@@ -73,7 +73,7 @@ function describe(status: InstanceStatus): string {
 /** Maximum number of names shown per line. The project's settings page shows all names. */
 const MOST_NAMED = 5
 
-/** Describes what each project received and did not keep, and how to stop the senders. */
+/** Describes the records that each project received but did not keep, and how to stop their senders. */
 function describeUnkept(unkept: InstanceStatus['unkept']): [string, string][] {
   const groups = new Map<string, InstanceStatus['unkept'][number][]>()
   for (const each of unkept) {

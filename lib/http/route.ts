@@ -22,7 +22,7 @@ export interface RequestOf<Q> {
   /** All path parameters, decoded but not validated. */
   readonly params: Readonly<Record<string, string | undefined>>
   readonly query: Q
-  /** The query as sent, without `?`, for routes that do not validate it themselves. */
+  /** The query as sent, without `?`, for handlers that parse the query themselves. */
   readonly querystring: string
   /** The decoded body. */
   readonly payload: Uint8Array

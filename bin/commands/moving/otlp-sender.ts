@@ -8,7 +8,7 @@ import { Refusal } from '../../../lib/errors.ts'
 import type { SentExport } from '../../../lib/moving/import-transcripts.ts'
 
 export interface SenderOptions {
-  /** Stops waiting for the server when aborted. */
+  /** Signal that ends the wait for the server. */
   readonly signal: AbortSignal
   /** Whether to wait for the server without a time limit. */
   readonly patient: boolean
@@ -16,7 +16,7 @@ export interface SenderOptions {
 }
 
 const PATH = '/api/v1/otlp/v1/traces'
-/** Maximum number of attempts to send an export, over about two minutes. */
+/** Maximum number of attempts to send an export. All attempts together take about two minutes. */
 const MAX_TRIES = 10
 
 export class OtlpSender {

@@ -1,6 +1,6 @@
 /**
- * Reserves memory for a body before the body is read, keeps the memory until the request is answered, and monitors the
- * body's arrival.
+ * Reserves memory for a body before the body is read, keeps the memory reserved until the request is answered, and
+ * monitors the body's arrival.
  *
  * The announced length is reserved first, so that a body for which no memory is available is rejected before it is
  * read. If a body arrives too slowly, only its received bytes stay reserved; otherwise a hundred clients that announce

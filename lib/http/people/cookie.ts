@@ -105,7 +105,7 @@ export class AttemptCookie {
   }
 }
 
-/** Browsers limit the lifetime of cookies to little more than this. */
+/** Lifetime of a device cookie, in seconds. Browsers accept only slightly longer lifetimes. */
 const MAX_AGE_S = 365 * 24 * 3600
 const VALUE = /^([\w-]{22})\.([\w-]{43})$/
 

@@ -135,7 +135,7 @@ export class UnsentAnswers {
     if (waiting.bytes === 0) this.#waiting.delete(socket)
   }
 
-  /** Assigns the connection to the party of its latest response, because requests may use keys of several projects. */
+  /** Assigns the connection to its latest response's party, because its requests may use keys of several projects. */
   #assign(waiting: Waiting, party: number | undefined): void {
     this.#add(waiting.party, -waiting.bytes)
     waiting.party = party
