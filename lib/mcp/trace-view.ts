@@ -101,8 +101,9 @@ export const traceView: ToolView = {
 const MOST_KEPT = 32 * 1024 * 1024
 
 /**
- * Reads a trace that is too long to be in memory, in parts. The first part precedes the spans, each span is a part, and
- * the last part follows the spans. The reader keeps only the contents of spans that the result shows.
+ * Reads a trace in parts, because the trace is too long to be in memory at once. The first part precedes the spans,
+ * each span is a part, and the last part follows the spans. The reader keeps only the contents of spans that the result
+ * shows.
  */
 class TracePartReader implements PartReader {
   readonly #options: Options

@@ -139,7 +139,7 @@ export function endDocument(end: EndDocument): DocumentFrame {
   }
 }
 
-/** Returns the UTF-8 bytes that a member adds to a document with other members: key, value and comma. */
+/** Returns the number of UTF-8 bytes that a member adds to a document with other members: key, value and comma. */
 export function memberBytes(key: string, json: string | undefined): number {
   return Buffer.byteLength(member(key, json))
 }

@@ -313,9 +313,7 @@ function isInside(one: SpanUsage, other: SpanUsage): boolean {
   return overlap && (contains(one, other, slack, otherSlack) || contains(other, one, otherSlack, slack))
 }
 
-/**
- * Whether `inner` may have run inside `outer`, if each call actually ran later than reported by less than its slack.
- */
+/** Whether `inner` may have run inside `outer`. Each call may have run later than reported, by less than its slack. */
 function contains(outer: SpanUsage, inner: SpanUsage, slack: number, innerSlack: number): boolean {
   const atStart = inner.startMicros - outer.startMicros
   const atEnd = outer.endMicros - inner.endMicros

@@ -21,7 +21,7 @@ const CLAUDE_CODE_KINDS: Readonly<Record<string, DialectKind>> = {
   'claude_code.tool.blocked_on_user': 'custom'
 }
 
-/** Sent in place of a prompt whose content must not be recorded. */
+/** Value that replaces a prompt whose content must not be recorded. */
 const REDACTED = '<REDACTED>'
 
 /**

@@ -17,8 +17,8 @@ export type TextForm =
   /** A string that looks like a JSON object or array is parsed if it is valid JSON. */
   | 'loose'
   /**
-   * As in `loose`, but a JSON string in quotation marks is parsed too. These senders also leave some strings unquoted,
-   * so an unquoted 123 is a string.
+   * As in `loose`, but a JSON string in quotation marks is parsed too. Senders that quote strings also leave some
+   * strings unquoted, so an unquoted 123 is a string.
    */
   | 'structured'
 

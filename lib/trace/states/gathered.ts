@@ -204,8 +204,8 @@ function eachClaim(
 const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && hints.level === INNER
 
 /**
- * Matches an object in Python notation, `StopEvent(result=…`. LlamaIndex sends such results in addition to readable
- * messages.
+ * Matches a string that contains the repr of a Python object, such as `StopEvent(result=…`. LlamaIndex sends such
+ * results in addition to readable messages.
  */
 const NOTATION = /^"[A-Z]\w*\(\w+=/
 const gradeOf = (level: Level, text: string): number => (NOTATION.test(text) ? UNREADABLE : level)
@@ -348,7 +348,7 @@ function fit(
 const NULL_BYTES = 4
 const NOTHING = { text: null, bytes: NULL_BYTES }
 
-/** Returns the UTF-8 bytes of the trace's document without input and output values. */
+/** Returns the number of UTF-8 bytes in the trace's document without input and output values. */
 function measure(id: string, fields: TraceFields, metadata: string | null): number {
   const { status, tags } = fields
   const { head, tail } = traceDocument({

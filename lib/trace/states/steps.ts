@@ -10,7 +10,7 @@ import { type GatheredSpan, gatheredUsage } from './gathered-span.ts'
 import type { CountedSpan } from './left-out.ts'
 import type { Rank, Ranks } from './ranks.ts'
 
-/** Prefix, before the step's id, of the rank names of steps whose calls have spans. */
+/** Prefix of the names of ranks of steps whose calls have spans. The step's id follows the prefix. */
 const STEP = 'step.'
 export const isStepRank = (name: string): boolean => name.startsWith(STEP)
 
