@@ -6,7 +6,7 @@ import { alignColumns } from '../terminal/table.ts'
 import { counted, size } from '../terminal/words.ts'
 import { projectTable } from './project.ts'
 
-/** If PostgreSQL needs longer than this to recover, the status reports only the recovery. */
+/** Maximum wait for PostgreSQL to recover. After that, the status reports only the recovery. */
 const RECOVERY_PATIENCE_MS = 2000
 
 /** Maximum number of unpriced models listed in the text output. */

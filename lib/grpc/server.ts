@@ -318,7 +318,7 @@ function credentialsOf(tls: GrpcOptions['tls']): ServerCredentials {
   if (tls === undefined) return ServerCredentials.createInsecure()
   const pair = { cert_chain: readPem('OTLP_GRPC_CERT', tls.cert), private_key: readPem('OTLP_GRPC_KEY', tls.key) }
   try {
-    // The library would report invalid files only when it binds the port.
+    // Without this call, the library would report invalid files only when binding the port.
     createSecureContext({ cert: pair.cert_chain, key: pair.private_key })
     return ServerCredentials.createSsl(null, [pair])
   } catch (error) {

@@ -79,7 +79,7 @@ export function sendRawRefusal(socket: Socket, status: number, message: string):
   setTimeout(() => socket.destroy(), LINGER.silenceMs).unref()
 }
 
-/** Returns the error object of every refusal (specification, section 7) as JSON text. */
+/** Returns a refusal's error object (specification, section 7) as JSON text. */
 export function envelope(code: RefusalCode, message: string, requestId: string): string {
   return JSON.stringify({ error: { code, message, requestId } })
 }

@@ -27,7 +27,8 @@ export interface LaneOptions {
 }
 
 /**
- * Maximum operations and body bytes in a batch. Larger batches gain nothing (test/bench/RESULTS.md, "Size of batches").
+ * Maximum numbers of operations and of body bytes in a batch. Larger batches gain nothing (test/bench/RESULTS.md, "Size
+ * of batches").
  */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**

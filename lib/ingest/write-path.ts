@@ -253,8 +253,8 @@ export class WritePath implements Ingest {
 
   /**
    * Waits for memory for a body's rows, prepares the body, and frees the memory when `write` is done. A large body
-   * reserves no memory, because it is either cut into portions that wait separately, or consists of one huge span, most
-   * of which is cut off.
+   * reserves no memory, because it is either divided into portions that wait separately, or is one huge span, most of
+   * which is cut off.
    */
   async #whenReady<T>(
     operation: TaskName,

@@ -92,7 +92,7 @@ export class Writer {
   readonly #serverOf: (host: Host | undefined) => CopyServer
   readonly #slot: number
   readonly #batches: CopyBatches
-  /** Copiers by server address. The key undefined is the database's own address. */
+  /** Copiers by server address. The key `undefined` stands for the database's own address. */
   readonly #copiers = new Map<string | undefined, Copier>()
   readonly #routes: WriterOptions['routes']
   readonly #running: StateCache
@@ -200,7 +200,10 @@ export class Writer {
     return copier
   }
 
-  /** Returns the operations that were rolled back because a stored trace was not in the assumed state. */
+  /**
+   * Decides and writes a batch. Returns the operations that were rolled back because a stored trace was not in the
+   * assumed state.
+   */
   async #decideAndWrite(batch: readonly Pending[], { host, homes }: WriteRoute): Promise<readonly Pending[]> {
     const decided = await this.#decide(batch, host === undefined ? readTraceStates : readStatesByProject)
     if (decided.length === 0) return []

@@ -163,7 +163,7 @@ export function outlineOf(source: OutlineSource, options: OutlineOptions): strin
   return textOf(room, shown, { from: begin, to: begin + shown.length, of: ordered.length, next })
 }
 
-/** A trace with more spans than this never fits into one outline. */
+/** Number of spans above which a trace never fits into one outline. */
 const MOST_WHOLE = 400
 const LONGEST_ID = '0'.repeat(16)
 

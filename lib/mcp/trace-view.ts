@@ -161,7 +161,7 @@ class TracePartReader implements PartReader {
   }
 }
 
-/** A span's JSON begins with its id (lib/store/answers/trace-json.ts). */
+/** Position of the id in a span's JSON, which begins with the id (lib/store/answers/trace-json.ts). */
 const ID_AT = '{"id":"'.length
 const ID_DIGITS = 16
 

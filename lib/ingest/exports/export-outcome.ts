@@ -1,4 +1,4 @@
-/** Sums an export's outcome over its traces, which are written separately. */
+/** Combines the outcomes of an export's traces, which are written separately. */
 
 import { Refusal } from '../../errors.ts'
 import type { ReadySpans } from '../../threads/ready.ts'

@@ -60,7 +60,7 @@ export function divideJson(bytes: Uint8Array, most: number): DividedJson {
   let path = 0
   /** Most recent string in an object on the path to a list of spans. The string may be the next value's key. */
   let key: ByteRange = { from: 0, end: 0 }
-  /** The list of spans that is open, and the start of the list's next span. */
+  /** The open list of spans, and the start of the list's next span. */
   let list: ByteRanges | undefined
   let from = 0
   let framed = 0

@@ -129,7 +129,7 @@ function words(known: readonly unknown[]): Part {
   }
 }
 
-/** Reads a string. Code points, to which limits refer, are counted only if a string has too many code units. */
+/** Reads a string. Limits refer to code points, which are counted only if the string has too many code units. */
 function string({ minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern }: Rules): Part {
   const form = pattern === undefined ? undefined : new RegExp(pattern, 'u')
   return {

@@ -69,8 +69,8 @@ type Claims = Map<string, Claim>
 /** Grade of a value that a span states about the trace. This grade is better than every level. */
 const SAID = 0
 /**
- * Grades of provider and model. An llm span called its model. Other spans only mention a model, and often name their
- * framework as the provider.
+ * Grades of provider and model. An llm span states the model that it called. Other spans only mention a model, and
+ * often name their framework as the provider.
  */
 const CALLED = 0
 const ROOT_MENTIONS = 3
