@@ -257,8 +257,8 @@ export class Writer {
    * Reads the operations' stored states, decides all operations, answers the operations that need no write, and returns
    * the rest.
    *
-   * The trial account's usage is read first. If another process has just used up the account with this same trace, the
-   * later read then finds the trace. A charged operation is always a separate batch.
+   * The trial account's usage is read first. If another process has just recorded this trace and thereby used up the
+   * account, the later read finds the trace. A charged operation is always a separate batch.
    */
   async #look(looking: readonly Pending[], read: typeof readTraceStates): Promise<Decided[]> {
     const usedUp = await this.#refuseCharge(looking[0] as Pending)

@@ -277,7 +277,7 @@ function dropTwins(calls: Set<SpanUsage>, givesWay?: GivesWay): void {
   for (const group of groups.values()) if (group.length > 1) dropTwinsOf(group, calls, givesWay)
 }
 
-/** If `givesWay` is set, two calls are twins only if at least one of them gives way. */
+/** Drops twins within a group. If `givesWay` is set, two calls are twins only if at least one of them gives way. */
 function dropTwinsOf(group: readonly SpanUsage[], calls: Set<SpanUsage>, givesWay?: GivesWay): void {
   let single: SpanUsage[] = []
   for (const call of inTime(group)) {

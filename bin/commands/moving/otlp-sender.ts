@@ -28,7 +28,10 @@ export class OtlpSender {
     this.#options = options
   }
 
-  /** Throws a Refusal if the server will never accept this export, or an AdminError if no export can be sent. */
+  /**
+   * Sends an export. Throws a Refusal if the server will never accept the export, or an AdminError if no export can be
+   * sent.
+   */
   async send(request: Uint8Array): Promise<SentExport> {
     const { signal, patient, onWait } = this.#options
     const body = Buffer.from(request.buffer, request.byteOffset, request.byteLength).toString('utf8')

@@ -60,7 +60,7 @@ export class BodyReservation {
   #isPaused = false
   #giveUp: ((refusal: Refusal) => void) | undefined
 
-  /** Throws `quota_exhausted` if no capacity is left. */
+  /** Reserves the first bytes. Throws `quota_exhausted` if no capacity is left. */
   constructor(admission: Pick<Admission, 'admit'>, { length, party, slot }: Expected, bounds: ArrivalBounds) {
     this.#bounds = bounds
     this.#slot = slot

@@ -94,7 +94,7 @@ export class AttemptCookie {
     return this.#cookie.forget()
   }
 
-  /** Returns undefined if the header has no valid cookie. */
+  /** Returns the cookie's values; undefined if the header has no valid cookie. */
   read(header: string | undefined): Begun | undefined {
     const [state, nonce, verifier, page, fresh, ...more] = this.#cookie.read(header)?.split('.') ?? []
     if (page === undefined || more.length > 0) return undefined

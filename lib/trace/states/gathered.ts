@@ -273,7 +273,7 @@ function statusOf({ times, ...ranks }: Ranks): string | undefined {
   return ['error', 'ok'].find(status => ranks[nameOfStatus(times[0], status)] !== undefined) ?? 'unset'
 }
 
-/** Returns the latest end of all spans. A span that ends in the future counts only if every span does. */
+/** Returns the latest end of all spans. A span that ends in the future counts only if all spans end in the future. */
 function endOf({ [END]: end, [FUTURE_END]: future }: Ranks): string {
   const [, order] = (end ?? future) as Rank
   return timestampOf(-order)
