@@ -35,7 +35,7 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
-/** Additional codes that only the dashboard gets. These codes are not part of the API. */
+/** Additional codes that only the dashboard receives. These codes are not part of the API. */
 export const DASHBOARD_ERRORS = {
   sign_in_required: { status: 401, meaning: 'Nobody is signed in, or the session has ended.' },
   fresh_sign_in_required: { status: 403, meaning: 'The session is valid, but the sign-in is not recent enough.' },
@@ -45,7 +45,7 @@ export const DASHBOARD_ERRORS = {
 export type RefusalCode = ErrorCode | keyof typeof DASHBOARD_ERRORS
 const STATUSES: { readonly [code in RefusalCode]: { readonly status: number } } = { ...ERRORS, ...DASHBOARD_ERRORS }
 
-/** Seconds in the Retry-After header, which accompanies 429 and 503. */
+/** Value, in seconds, of the Retry-After header in 429 and 503 responses. */
 export const RETRY_AFTER_S = 1
 
 /**

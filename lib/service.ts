@@ -70,7 +70,7 @@ const READERS: ConnectOptions = { applicationName: 'reader', statementTimeoutMs:
 const WRITERS: ConnectOptions = { applicationName: 'small writer', statementTimeoutMs: 15_000 }
 /** Key and session lookups have their own connection, so that authentication never waits behind request queries. */
 const KEY_READERS: ConnectOptions = { applicationName: 'keys', statementTimeoutMs: 5000 }
-/** When the service closes, time limit for requests in flight, and again for the write queue. */
+/** Time limit for requests in flight when the service closes, and again for the write queue. */
 const GRACE_MS = 10_000
 
 /**

@@ -86,7 +86,7 @@ async function distribute(env: NodeJS.ProcessEnv, shards: number | undefined, ap
     if (!apply) return plan
     await migrateSchema(database, log)
     await acquireLock(sql, log)
-    // Tables that a migration has created may already be distributed.
+    // The plan is read again, because tables that a migration has created may already be distributed.
     const { steps } = await readDistributionPlan(sql, shards)
     const onStep = (step: PlanStep, place: number) =>
       progress.say(`${place} of ${steps.length}: ${step.table} (${describeRows(step)})`)

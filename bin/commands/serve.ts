@@ -21,7 +21,7 @@ import { welcome } from '../terminal/welcome.ts'
 const HEAP_GROWTH_PERCENT = 150
 
 /**
- * If PostgreSQL needs longer than this to recover, the server starts listening anyway, and /readyz reports that the
+ * Maximum wait for PostgreSQL to recover before the server starts listening. After that, /readyz reports that the
  * server is not ready.
  */
 const RECOVERY_PATIENCE_MS = 500

@@ -6,7 +6,7 @@ import { alignColumns } from '../terminal/table.ts'
 import { counted, size } from '../terminal/words.ts'
 import { projectTable } from './project.ts'
 
-/** If PostgreSQL needs longer than this to recover, the status reports only the recovery. */
+/** Maximum wait for PostgreSQL to recover. After that, the status reports only the recovery. */
 const RECOVERY_PATIENCE_MS = 2000
 
 /** Maximum number of unpriced models listed in the text output. */
@@ -73,7 +73,7 @@ function describe(status: InstanceStatus): string {
 /** Maximum number of names shown per line. The project's settings page shows all names. */
 const MOST_NAMED = 5
 
-/** Describes what each project received and did not keep, and how to stop the senders. */
+/** Describes the records that each project received but did not keep, and how to stop their senders. */
 function describeUnkept(unkept: InstanceStatus['unkept']): [string, string][] {
   const groups = new Map<string, InstanceStatus['unkept'][number][]>()
   for (const each of unkept) {

@@ -59,8 +59,9 @@ export class KeyRing {
   }
 
   /**
-   * Returns the principal for an Authorization header. Throws `invalid_api_key` if the key is invalid. If the database
-   * is unreachable, throws `quota_exhausted` if `access` allows writing or deleting, and `unavailable` otherwise.
+   * Returns the principal for an Authorization header. Throws `invalid_api_key` if the key is invalid. While the
+   * database is unreachable, throws `quota_exhausted` for access that allows writing or deleting, and `unavailable` for
+   * other access.
    */
   authenticate(authorization: string | undefined, access: Access): Principal | Promise<Principal> {
     const token = bearerToken(authorization)

@@ -72,7 +72,7 @@ type Inside = Pick<
   readonly bytes: number | null
 }
 
-/** If `expectsServer` is set, a missing server is reported as a problem. */
+/** Reads the status. If `expectsServer` is set, a missing server is reported as a problem. */
 export async function readStatus(
   config: Config,
   database: Database,
@@ -255,7 +255,7 @@ function diskProblems({ dataDir }: Config, disk: Disk | null): string[] {
   return [`The disk of ${dataDir} has ${megabytes} MB left: writes are rejected when it is full. Free some space.`]
 }
 
-/** Charts add up all pending rows, so too many pending rows slow charts down. */
+/** Number of pending rows above which a problem is reported, because charts add up all pending rows at query time. */
 const MOST_NEWS = 100_000
 
 const newsProblems = (news: number): string[] =>
@@ -271,7 +271,7 @@ const sumOf = (projects: readonly DescribedProject[]): Totals => ({
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
 
-/** Larger projects are not recounted, because a recount reads every trace and every span. */
+/** Maximum size of a project that is recounted. A recount reads every trace and every span. */
 const MOST_COUNTED = { traces: 20_000, spans: 400_000 }
 
 async function totalsProblems(sql: Sql, projects: readonly DescribedProject[]): Promise<string[]> {

@@ -84,7 +84,7 @@ function ordinaryTrace(start: number, random: Random): DemoTrace {
   }
 }
 
-/** Generates model calls with a tool call between each pair. If the run fails, its last step fails. */
+/** Generates model calls, with a tool call between consecutive model calls. If the run fails, its last step fails. */
 function stepsOf(
   { name, tools }: (typeof RUNS)[number],
   model: Model,

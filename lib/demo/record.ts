@@ -58,7 +58,7 @@ function partsOf({ body, appended, end, scores = [] }: DemoTrace): TracePart[] {
   ]
 }
 
-/** Fails if the server is unreachable, because the user is waiting. */
+/** Sends the waiting traces. Fails if the server is unreachable, because the user is waiting. */
 async function send(outbox: Outbox, address: string): Promise<void> {
   const { kept, lost, problems } = await outbox.flush({ timeoutMs: CHUNK_MS }, true)
   const [loss] = lost

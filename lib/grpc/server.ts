@@ -57,11 +57,11 @@ const ARRIVING = { total: 32, each: 8 }
 const ARRIVAL_MS = 20_000
 /** Maximum number of calls in flight per connection. Further calls wait at the client. */
 const MOST_CALLS = 100
-/** Maximum number of calls per project that may wait until their message is read. */
+/** Maximum number of calls per project that may wait for their message to be read. */
 const MOST_WAITING = 1000
 /** Time after which the library ends the calls on a draining connection. `close` is called earlier. */
 const DRAINED_MS = 3_600_000
-/** Interval at which the server pings the client of a silent connection. */
+/** Interval at which the server pings the client of an idle connection. */
 const KEEPALIVE_MS = 60_000
 
 type Unary = (call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) => void
@@ -165,8 +165,9 @@ export class GrpcServer {
         start: next =>
           next({
             onReceiveMetadata: (metadata, proceed) => void letIn(metadata).then(isIn => isIn && proceed(metadata)),
-            // The handler reserves memory for the message, but starts only now. Until then the call keeps its slot,
-            // because a client that sends a message but never ends the stream would otherwise hold uncounted memory.
+            // The handler, which reserves memory for the message, starts only when the client ends the stream. Until
+            // then the call keeps its slot, because a client that never ends the stream would otherwise hold uncounted
+            // memory.
             onReceiveHalfClose: proceed => {
               settle()
               proceed()
@@ -264,7 +265,9 @@ const late = () => new Refusal('quota_exhausted', 'the message took too long to 
 
 const sameBytes = (bytes: Buffer): Buffer => bytes
 
-/** Returns a service with only the method at this path. Messages stay bytes; the route's handler decodes them. */
+/**
+ * Returns a service with only the method at this path. Messages are passed as bytes; the route's handler decodes them.
+ */
 const serviceOf = (path: string): ServiceDefinition => ({
   export: {
     path,
@@ -315,7 +318,7 @@ function credentialsOf(tls: GrpcOptions['tls']): ServerCredentials {
   if (tls === undefined) return ServerCredentials.createInsecure()
   const pair = { cert_chain: readPem('OTLP_GRPC_CERT', tls.cert), private_key: readPem('OTLP_GRPC_KEY', tls.key) }
   try {
-    // The library would report invalid files only when it binds the port.
+    // Without this call, the library would report invalid files only when binding the port.
     createSecureContext({ cert: pair.cert_chain, key: pair.private_key })
     return ServerCredentials.createSsl(null, [pair])
   } catch (error) {

@@ -22,7 +22,7 @@ export interface RequestOf<Q> {
   /** All path parameters, decoded but not validated. */
   readonly params: Readonly<Record<string, string | undefined>>
   readonly query: Q
-  /** The query as sent, without `?`, for routes that do not validate it themselves. */
+  /** The query as sent, without `?`, for handlers that parse the query themselves. */
   readonly querystring: string
   /** The decoded body. */
   readonly payload: Uint8Array
@@ -42,8 +42,8 @@ export interface RequestOf<Q> {
 }
 
 /**
- * Placeholder fields of requests that no person makes, such as tool calls. Routes of these requests do not read the
- * fields.
+ * Placeholders for fields of requests that no person makes, such as tool calls. The routes of such requests do not read
+ * these fields.
  */
 export const NOBODY: Pick<
   RequestOf<unknown>,
@@ -132,7 +132,7 @@ export interface RouteOptions<Q extends TObject = TObject> {
   /** Maximum size of the decoded body, in bytes. Defaults to MAX_BODY_BYTES. */
   readonly maxBodyBytes?: number
   /**
-   * A non-JSON media type that the body may have. The response then has the same type, and errors are
+   * A non-JSON media type that the body may have. The response then has the same type, and error bodies are
    * `google.rpc.Status` (lib/http/otlp/rpc-status.ts). The fields `body`, `reply` and `error` are descriptions for the
    * OpenAPI document.
    */

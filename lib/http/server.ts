@@ -46,7 +46,10 @@ export interface ServerOptions extends AuthoriseOptions, AdmitOptions {
   readonly arrival?: Partial<ArrivalBounds> | undefined
 }
 
-/** Exceeds the idle timeout of common proxies, so that the proxy, not this server, closes idle connections. */
+/**
+ * Keep-alive timeout. It exceeds the idle timeout of common proxies, so that the proxy, not this server, closes idle
+ * connections.
+ */
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 20_000
 /**
@@ -61,11 +64,11 @@ const REQUEST_TIMEOUT_MS = 600_000
  * 4096).
  */
 const BACKLOG = 4096
-/** Maximum time for which a closing server continues to accept waiting connections. */
+/** Maximum time for which a closing server keeps accepting waiting connections. */
 const MOST_ACCEPTING_MS = 1000
 /** Interval at which a closing server closes idle connections. */
 const SWEEP_MS = 20
-/** Time for which a closing server waits for a request on an open but silent connection. */
+/** Time for which a closing server waits for a request on an open but idle connection. */
 const SILENCE_MS = 250
 
 /** Memory that a streamed response uses, regardless of its length. */
@@ -175,8 +178,8 @@ export class HttpServer {
   }
 
   /**
-   * Accepts waiting connections, which the kernel would reset when the port closes. Node accepts one connection per
-   * turn of the event loop, so a turn without a connection means that no connection is waiting.
+   * Accepts waiting connections, which the kernel would otherwise reset when the port closes. Node accepts one
+   * connection per turn of the event loop, so a turn without a connection means that no connection is waiting.
    */
   async #acceptWaiting(): Promise<void> {
     let accepted = 0
@@ -275,7 +278,7 @@ export class HttpServer {
       const { headers } = exchange.request
       const encoding = contentEncoding(headers)
       const length = contentLength(headers, route.maxBodyBytes)
-      // The length of the decoded body is not yet known.
+      // The decoded length of an encoded body is not yet known, so the maximum length is used.
       const weight = encoding === undefined ? length : route.maxBodyBytes
       if (length !== undefined && length > LARGE_BODY_BYTES) await slot.enter(weight)
       return await this.#readAndAnswer(exchange, route, encoding, { length, party, slot, memory })
@@ -329,7 +332,7 @@ export class HttpServer {
       return
     }
     if (error instanceof ClientGone || exchange.response.destroyed) return
-    // Node would keep reading the rest of the body.
+    // If the connection stayed open, Node would keep reading the rest of the body.
     if (error instanceof LateBody) exchange.response.shouldKeepAlive = false
     if (error instanceof Refusal) {
       this.#options.metrics.countRefusal(error.code, exchange.party)

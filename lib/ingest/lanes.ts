@@ -26,7 +26,10 @@ export interface LaneOptions {
   readonly onBatch: (batch: readonly Pending[], ms: number, isTried: boolean) => void
 }
 
-/** Bounds for one batch, in body bytes. Larger batches gain nothing (test/bench/RESULTS.md, "Size of batches"). */
+/**
+ * Maximum numbers of operations and of body bytes in a batch. Larger batches gain nothing (test/bench/RESULTS.md, "Size
+ * of batches").
+ */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
  * Operations that arrive while a lane is writing wait for that lane's next batch, which saves commits. Another lane
@@ -35,7 +38,7 @@ const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
-/** PostgreSQL cancels a write that takes longer, and the request is rejected. */
+/** Time limit for a write, after which PostgreSQL cancels the write and the request is rejected. */
 const STATEMENT_TIMEOUT_MS = 30_000
 /**
  * Settings for the lanes' connections. The write path's few statements are planned once per connection, because rows

@@ -92,7 +92,7 @@ export class Writer {
   readonly #serverOf: (host: Host | undefined) => CopyServer
   readonly #slot: number
   readonly #batches: CopyBatches
-  /** Copiers by server address. The key undefined is the database's own address. */
+  /** Copiers by server address. The key `undefined` stands for the database's own address. */
   readonly #copiers = new Map<string | undefined, Copier>()
   readonly #routes: WriterOptions['routes']
   readonly #running: StateCache
@@ -200,7 +200,10 @@ export class Writer {
     return copier
   }
 
-  /** Returns the operations that were rolled back because a stored trace was not in the assumed state. */
+  /**
+   * Decides and writes a batch. Returns the operations that were rolled back because a stored trace was not in the
+   * assumed state.
+   */
   async #decideAndWrite(batch: readonly Pending[], { host, homes }: WriteRoute): Promise<readonly Pending[]> {
     const decided = await this.#decide(batch, host === undefined ? readTraceStates : readStatesByProject)
     if (decided.length === 0) return []
@@ -254,8 +257,8 @@ export class Writer {
    * Reads the operations' stored states, decides all operations, answers the operations that need no write, and returns
    * the rest.
    *
-   * The trial account's usage is read first. If another process has just used up the account with this same trace, the
-   * later read then finds the trace. A charged operation is always a separate batch.
+   * The trial account's usage is read first. If another process has just recorded this trace and thereby used up the
+   * account, the later read finds the trace. A charged operation is always a separate batch.
    */
   async #look(looking: readonly Pending[], read: typeof readTraceStates): Promise<Decided[]> {
     const usedUp = await this.#refuseCharge(looking[0] as Pending)

@@ -15,7 +15,7 @@ export type Detail = Static<typeof TraceDetail>
 type Span = Detail['spans'][number]
 
 /**
- * Maximum number of bytes that a tool shows of a long response. Clients truncate the results that they pass to their
+ * Maximum number of bytes of a long response that a tool shows. Clients truncate the results that they pass to their
  * model: Gemini CLI at 40,000 characters, Codex at 48,000 (test/torture/README.md, "agents").
  */
 export const SHOWN_BYTES = 35_000
@@ -163,7 +163,7 @@ export function outlineOf(source: OutlineSource, options: OutlineOptions): strin
   return textOf(room, shown, { from: begin, to: begin + shown.length, of: ordered.length, next })
 }
 
-/** A trace with more spans than this never fits into one outline. */
+/** Number of spans above which a trace never fits into one outline. */
 const MOST_WHOLE = 400
 const LONGEST_ID = '0'.repeat(16)
 
@@ -184,7 +184,7 @@ export interface MeasuredSpan extends Omit<Span, (typeof SPAN_VALUES)[number]> {
 
 interface MeasuredValue {
   readonly field: (typeof SPAN_VALUES)[number]
-  /** The value's JSON, truncated to the length that an outline shows at most. */
+  /** The value's JSON, truncated to the maximum length that an outline shows. */
   readonly json: string
   readonly bytes: number
   /** The value itself; undefined if `json` is truncated. */
@@ -244,7 +244,7 @@ function cutValue(value: unknown, json: string, maxBytes: number, bytes = Buffer
  */
 const MARK_BYTES = 50
 
-/** Maximum number of bytes that an outline shows of a span value's JSON. */
+/** Maximum number of bytes of a span value's JSON that an outline shows. */
 const LONGEST_VALUE = 400 + MARK_BYTES
 
 /**
@@ -319,7 +319,8 @@ function notStored(metadata: object): string[] {
 }
 
 /**
- * Maximum number of bytes shown of a kind. Kinds need a limit because clients may write any string into the metadata.
+ * Maximum number of bytes of a kind that the outline shows. Kinds need a limit because clients may write any string
+ * into the metadata.
  */
 const KIND_BYTES = 40
 

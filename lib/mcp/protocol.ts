@@ -50,7 +50,8 @@ const INSTRUCTIONS =
 
 /**
  * A validator that all servers share, because each server would otherwise create its own validator, which is slow. The
- * validator is never used, because it only checks a client's responses to a server's requests.
+ * SDK uses the validator only for clients' responses to a server's requests. These servers send no requests, so the
+ * validator is never called.
  */
 const validator = new AjvJsonSchemaValidator()
 
@@ -136,7 +137,10 @@ const initialize = checker(
   })
 )
 
-/** Returns the error in a handshake, or undefined if the handshake is valid. The SDK would report an internal error. */
+/**
+ * Returns the error in a handshake; undefined if the handshake is valid. The SDK would call the fault an internal
+ * error.
+ */
 function faultOfInitialize(message: unknown): string | undefined {
   if (!isObject(message) || message.method !== 'initialize' || message.id === undefined) return undefined
   if (isInitializeRequest(message)) return undefined

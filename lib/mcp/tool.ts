@@ -20,7 +20,7 @@ export interface Annotations {
   readonly readOnlyHint: boolean
   readonly destructiveHint?: boolean
   readonly idempotentHint?: boolean
-  /** False, because the tool only affects this service. */
+  /** False, because the tool affects only this service. */
   readonly openWorldHint: false
 }
 

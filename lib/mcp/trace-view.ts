@@ -101,8 +101,9 @@ export const traceView: ToolView = {
 const MOST_KEPT = 32 * 1024 * 1024
 
 /**
- * Reads a trace that is too long to be in memory, in parts. The first part precedes the spans, each span is a part, and
- * the last part follows the spans. The reader keeps only the contents of spans that the result shows.
+ * Reads a trace in parts, because the trace is too long to be in memory at once. The first part precedes the spans,
+ * each span is a part, and the last part follows the spans. The reader keeps only the contents of spans that the result
+ * shows.
  */
 class TracePartReader implements PartReader {
   readonly #options: Options
@@ -160,7 +161,7 @@ class TracePartReader implements PartReader {
   }
 }
 
-/** A span's JSON begins with its id (lib/store/answers/trace-json.ts). */
+/** Position of the id in a span's JSON, which begins with the id (lib/store/answers/trace-json.ts). */
 const ID_AT = '{"id":"'.length
 const ID_DIGITS = 16
 

@@ -208,7 +208,7 @@ function mapEvent(event: OtlpEvent) {
   return { name, timestamp: timestampOf(event.micros), attributes: freeObject(members) }
 }
 
-/** Describes an event that exceeds the span's maximum number of events. */
+/** Describes an event beyond the span's maximum number of events. */
 function describeEvent(event: OtlpEvent): FreeJson {
   const { name, timestamp, attributes } = mapEvent(event)
   return freeObject([

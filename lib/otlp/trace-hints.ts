@@ -100,7 +100,7 @@ export interface ResourceClaims {
   readonly serviceName: string | undefined
   readonly sessionId: string | undefined
   readonly userId: string | undefined
-  /** Whether Codex sent the spans. The names of Codex's id attributes are generic. */
+  /** Whether Codex sent the spans. The field is needed because Codex's id attributes have generic names. */
   readonly isCodex: boolean
 }
 

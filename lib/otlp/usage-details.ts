@@ -71,7 +71,7 @@ export function readUsageCounts(details: Details, countOf: CountOf): StatedCount
 const isAnthropic = (details: Details): boolean =>
   Object.hasOwn(details, 'input_tokens') && !Object.hasOwn(details, 'input') && !Object.hasOwn(details, 'prompt_tokens')
 
-/** Returns 0 for a whole that is known only by its parts, if no total is stated either; otherwise undefined. */
+/** Returns 0 for a whole if only its parts are known and no total is stated; otherwise undefined. */
 const partsAlone = (parts: number, total: number | undefined): number | undefined =>
   parts > 0 && total === undefined ? 0 : undefined
 

@@ -15,14 +15,14 @@ import { makeReady, type Ready, type ReadyResult, type ReadyTask, type TaskName 
 import { makeHeaps, readHeap } from './thread-heaps.ts'
 
 /**
- * Bodies up to this size are prepared on the main thread, because preparing small bodies costs too little to justify a
- * transfer to another thread (test/bench/RESULTS.md, "Worker threads").
+ * Maximum size of bodies that are prepared on the main thread. Preparing such small bodies costs too little to justify
+ * a transfer to another thread (test/bench/RESULTS.md, "Worker threads").
  */
 export const INLINE_BYTES = 4096
 /**
- * A group is sent when the next body would make the group larger than this, or once all requests that arrived together
- * have joined the group. The bound is in bytes because a bound on the body count would spread small bodies over many
- * messages (test/bench/RESULTS.md, "Worker threads").
+ * Maximum size of a group. A group is sent when the next body would exceed the maximum, or once all requests that
+ * arrived together have joined the group. The bound is in bytes because a bound on the body count would spread small
+ * bodies over many messages (test/bench/RESULTS.md, "Worker threads").
  */
 const GROUP_BYTES = 160 * 1024
 

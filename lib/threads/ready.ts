@@ -123,8 +123,8 @@ export type Ready = ReadyRecord | ReadyAppend | ReadyEnd | ReadyExport | ReadyVa
 export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: RefusalCode; message: string } }
 
 /**
- * Prepares one body. Throws only server faults; an invalid body returns a refusal. Unless `mayLoad`, also throws
- * PricesElsewhere for a body that this thread cannot prepare (lib/trace/prices/bundled.ts).
+ * Prepares one body. Throws only server faults; for an invalid body, returns a refusal. Unless `mayLoad` is set, also
+ * throws PricesElsewhere for a body that this thread cannot prepare (lib/trace/prices/bundled.ts).
  */
 export function makeReady(task: ReadyTask, mayLoad = true): ReadyResult {
   try {
@@ -295,7 +295,7 @@ function readySpans(
   return { traceId, spanCount: spans.length, first, refusals, toGather: encodeSpans({ spans, storable }, allocate) }
 }
 
-/** Every field is listed, because V8 is slow at a spread followed by other properties. */
+/** Lists every field, because V8 is slow at a spread followed by other properties. */
 function asRecorded(traceId: string, growth: Growth, spans: readonly PreparedSpan[]): PreparedTrace {
   return {
     operation: 'record',

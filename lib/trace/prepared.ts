@@ -33,7 +33,7 @@ export interface PreparedSpan extends UsageFields {
   readonly hash: string
   /** `hash` with numbers in the former form (json/canonical-number.ts). Undefined if both forms are the same. */
   readonly formerHash?: string | undefined
-  /** UTF-8 bytes of the document, with numbers as sent. */
+  /** Number of UTF-8 bytes in the document, with numbers as sent. */
   readonly bytes: number
 }
 
@@ -78,7 +78,7 @@ export interface PreparedTrace extends TraceFields {
   readonly hash: string
   /** `hash` with numbers in the former form. Undefined if both forms are the same. */
   readonly formerHash?: string | undefined
-  /** UTF-8 bytes of the trace document, excluding spans. */
+  /** Number of UTF-8 bytes in the trace document, excluding spans. */
   readonly bytes: number
   /** For a trace gathered from spans: the span that each field was taken from, as JSON text. */
   readonly ranks?: string | null

@@ -61,7 +61,7 @@ interface Span extends Texts, Tokens {
 }
 
 /**
- * Fills in values that spans lack from `messages`, which must be in order. A trace without input takes the filled-in
+ * Uses `messages`, which must be in order, to fill in values that spans lack. A trace without input takes the filled-in
  * input of its parentless span, or else of its earliest span. A trace without output takes the filled-in output of its
  * parentless span, or else of its latest span. Tools' arguments and results are never used as the trace's input or
  * output.

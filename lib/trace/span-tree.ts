@@ -35,7 +35,9 @@ export class SpanTree<T extends Linked> implements Iterable<T> {
     return this.#ids.has(id) || this.#below?.has(id) === true
   }
 
-  /** Throws if the tree has a span with this id, because a span that counts twice would falsify every sum. */
+  /**
+   * Adds a span. Throws if the tree has a span with this id, because a span that counts twice would falsify every sum.
+   */
   add(span: T): void {
     if (this.has(span.id)) throw new Error(`span ${span.id} is in the tree already`)
     this.#ids.add(span.id)

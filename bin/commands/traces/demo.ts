@@ -39,7 +39,7 @@ export default command({
     if (flags.key !== undefined && flags.project !== undefined) {
       throw new UsageError('--project cannot be combined with --key: a key belongs to one project')
     }
-    // The variable may be set for other purposes, so a project given as a flag takes precedence.
+    // SPOOR_API_KEY may be set for other purposes, so a project given as a flag takes precedence.
     const given = flags.key ?? (flags.project === undefined ? env.SPOOR_API_KEY : undefined)
     const address = flags.url?.replace(/\/+$/, '') ?? (await requireServer(env, Boolean(given)))
     const project = flags.project ?? 'default'

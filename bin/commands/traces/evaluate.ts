@@ -171,7 +171,7 @@ function verdicts({ dataType, mean, categories }: Pick<Result, 'dataType' | 'mea
   return [...shown, ...(all.length > MOST_SHOWN ? [`${all.length - MOST_SHOWN} more`] : [])].join(', ')
 }
 
-/** Throws an AdminError, which sets the exit code, if an evaluator failed on every trace or its mean is too low. */
+/** Throws an AdminError, which sets the exit code, if an evaluator failed on every trace or has too low a mean. */
 function check({ evaluators }: Evaluation, failBelow: number | undefined): void {
   const failed = evaluators.find(each => each.failed > 0 && each.judged === 0)
   if (failed !== undefined) {

@@ -39,7 +39,7 @@ export default command({
     if (obstacle !== undefined) throw new AdminError(obstacle)
     const spoor = new Spoor(options)
     const end = Date.now() + seconds * 1000
-    // Each call of `adopt` takes over a limited number of files.
+    // Each call to `adopt` takes over a limited number of files.
     while ((await spoor.adopt({ anyKey: flags['any-key'] })) > 0)
       if ((await spoor.flush({ timeoutMs: Math.max(1, end - Date.now()) })).kept > 0) break
     const { left } = spoor

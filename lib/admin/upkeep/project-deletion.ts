@@ -27,7 +27,7 @@ export async function planProjectDeletion(sql: Sql, project: string): Promise<Pr
 const SETTLE_MS = 10_000
 
 /**
- * Revokes a project's keys, deletes its traces in batches, and then deletes the project with its remaining rows. After
+ * Revokes a project's keys, deletes its traces in batches, and then deletes the project and its remaining rows. After
  * an interruption, running the command again continues the deletion.
  */
 export async function applyProjectDeletion(

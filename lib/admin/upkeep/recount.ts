@@ -42,7 +42,7 @@ export async function recountProject(sql: Sql, project: string, apply: boolean):
   return { project, rows, counters, wrongDays, wrongTraces, agree, applied: apply && !agree }
 }
 
-/** Whether the totals and the rollups were correct. */
+/** Returns whether the totals and the rollups were correct. */
 export const areSumsRight = ({
   rows,
   counters,

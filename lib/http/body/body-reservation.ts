@@ -1,6 +1,6 @@
 /**
- * Reserves memory for a body before the body is read, keeps the memory until the request is answered, and monitors the
- * body's arrival.
+ * Reserves memory for a body before the body is read, keeps the memory reserved until the request is answered, and
+ * monitors the body's arrival.
  *
  * The announced length is reserved first, so that a body for which no memory is available is rejected before it is
  * read. If a body arrives too slowly, only its received bytes stay reserved; otherwise a hundred clients that announce
@@ -60,7 +60,7 @@ export class BodyReservation {
   #isPaused = false
   #giveUp: ((refusal: Refusal) => void) | undefined
 
-  /** Throws `quota_exhausted` if no capacity is left. */
+  /** Reserves the first bytes. Throws `quota_exhausted` if no capacity is left. */
   constructor(admission: Pick<Admission, 'admit'>, { length, party, slot }: Expected, bounds: ArrivalBounds) {
     this.#bounds = bounds
     this.#slot = slot

@@ -128,7 +128,9 @@ async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: Body
   return decodeInTurn(bytes, encoding, bounds)
 }
 
-/** Limits concurrent decoding. A body's decoded length is not known in advance, so memory cannot be reserved. */
+/**
+ * Limits concurrent decoding. No memory can be reserved for a decoded body, because its length is not known in advance.
+ */
 const decoding = new FairGate(8)
 
 function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBounds): Promise<Buffer> {
@@ -161,7 +163,7 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
       for (const piece of chunks.pieces) whole.add(piece)
       chunks = new Chunks()
     }
-    /** Stops reading a body that has become large until the body gets its slot. */
+    /** Stops reading a body that has proved to be large until the body gets its slot. */
     const waitForTurn = async () => {
       request.pause()
       arrival.pause()

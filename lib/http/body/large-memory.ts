@@ -72,7 +72,7 @@ export class LargeBytes {
     return this.#length
   }
 
-  /** Throws a RangeError if the chunk does not fit. */
+  /** Appends a chunk. Throws a RangeError if the chunk does not fit. */
   add(chunk: Uint8Array): void {
     this.#memory.set(chunk, this.#length)
     this.#length += chunk.length

@@ -65,7 +65,7 @@ class Attributes {
     return undefined
   }
 
-  /** Some versions send numbers as strings. */
+  /** Returns the first non-negative number among these attributes. Some versions send numbers as strings. */
   number(...names: readonly string[]): number | undefined {
     for (const name of names) {
       const value = plainNumber(this.#of.attributes.get(name))
@@ -241,7 +241,7 @@ const geminiCli: Reader = (event, attributes) => {
   }
 }
 
-/** Returns the messages of a response of Gemini's API, or the text of another response as a message. */
+/** Returns the messages of a Gemini API response, or any other text as a single message. */
 function answerOf(text: string | undefined): Json {
   const responses = readForm(text, 'loose')
   const candidates = listOf(responses).flatMap(response => listOf(memberOf(response, 'candidates')))
@@ -273,7 +273,7 @@ function outputOf(attributes: Attributes, thoughts: number | undefined): number 
   return (input ?? 0) + output + thoughts === total ? output + thoughts : output
 }
 
-/** GitHub Copilot Chat of VS Code. Copilot reports model calls as events of the GenAI conventions. */
+/** GitHub Copilot Chat in VS Code. Copilot reports model calls as events of the GenAI conventions. */
 const copilotChat: Reader = (event, attributes) => {
   const session = attributes.text('gen_ai.conversation.id', 'session.id', 'copilot_chat.session_id')
   if (session === undefined || event !== 'tool.call') return undefined

@@ -21,7 +21,7 @@ const CLAUDE_CODE_KINDS: Readonly<Record<string, DialectKind>> = {
   'claude_code.tool.blocked_on_user': 'custom'
 }
 
-/** Sent in place of a prompt whose content must not be recorded. */
+/** Value that replaces a prompt whose content must not be recorded. */
 const REDACTED = '<REDACTED>'
 
 /**
@@ -92,7 +92,7 @@ function readAnswer(fields: Fields): Json {
   return found.value
 }
 
-/** A tool's arguments: the full set, or only the command or path if a short form was sent. */
+/** Reads a tool's arguments: the full set, or only the command or path if a short form was sent. */
 function readArguments(fields: Fields, events: readonly OtlpEvent[]): Json {
   const found = fields.find(['tool_input', 'full_command'])
   if (found !== undefined) {
@@ -105,7 +105,7 @@ function readArguments(fields: Fields, events: readonly OtlpEvent[]): Json {
   return path && { file_path: path.value }
 }
 
-/** Output of a tool. Tools other than a shell report the output in several attributes. */
+/** Reads a tool's output. Tools other than a shell report the output in several attributes. */
 function readToolOutput(_: Fields, events: readonly OtlpEvent[]): Json {
   const event = outputEvent(events)
   if (event === undefined || event.attributes.size === 0) return undefined

@@ -54,7 +54,10 @@ export function nameOfEvent({ eventName, attributes }: LogRecord): string {
   return typeof name === 'string' && name !== '' ? name : eventName
 }
 
-/** Throws `invalid_json`, `invalid_request` or `payload_too_large` if the body is not a valid export of logs. */
+/**
+ * Decodes an export of logs. Throws `invalid_json`, `invalid_request` or `payload_too_large` if the body is not a valid
+ * export.
+ */
 export function decodeLogs(bytes: Uint8Array, encoding: OtlpEncoding): LogRecord[] {
   return encoding === 'json' ? decodeJson(bytes) : decodeProtobuf(bytes)
 }

@@ -266,7 +266,7 @@ export class PlainSpans {
     if (this.#at !== end || end > this.#bytes.length) throw NOT_PLAIN
   }
 
-  /** Skips `length` bytes and returns their start. */
+  /** Skips `length` bytes and returns the position of the first of these bytes. */
   #advance(length: number): number {
     const from = this.#at
     this.#at = from + length

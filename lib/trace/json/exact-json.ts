@@ -1,6 +1,6 @@
 /**
  * Parses and writes JSON without changing any value. Numbers beyond a double's precision, empty keys, `__proto__` keys,
- * U+0000 and unpaired surrogates all survive. Values with equal RFC 8785 canonical forms are identical.
+ * U+0000 and unpaired surrogates all survive. Values with equal RFC 8785 canonical forms count as identical.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { LosslessNumber, parse as parseLossless } from 'lossless-json'

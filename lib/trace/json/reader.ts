@@ -21,7 +21,7 @@ export type Reading<T> = unknown extends T
       : T
 
 export interface Reader<T> {
-  /** Returns undefined if the text is not plain or breaks a rule. Requires text without characters below U+0020. */
+  /** Reads a text without characters below U+0020. Returns undefined if the text is not plain or breaks a rule. */
   read(text: string, maxDepth: number): Reading<T> | undefined
   /** Converts a checked value to a Reading. `exact` is the value with its LosslessNumbers, if any. */
   adapt(value: T, exact: unknown, inexact: boolean): Reading<T>
@@ -120,7 +120,7 @@ function words(known: readonly unknown[]): Part {
   return {
     read() {
       const text = readString()
-      // Return the schema's own string, because a slice of the text would keep the whole body in memory.
+      // Returns the schema's own string, because a slice of the text would keep the whole body in memory.
       const index = known.indexOf(text)
       if (index < 0) throw NOT_PLAIN
       return known[index]
@@ -129,7 +129,7 @@ function words(known: readonly unknown[]): Part {
   }
 }
 
-/** Length limits count code points, which never outnumber code units, so only longer strings are counted. */
+/** Reads a string. Limits refer to code points, which are counted only if the string has too many code units. */
 function string({ minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern }: Rules): Part {
   const form = pattern === undefined ? undefined : new RegExp(pattern, 'u')
   return {

@@ -272,10 +272,10 @@ function shownUsage({ inputTokens, outputTokens, totalTokens }: UsageFields): st
 }
 
 const OF_NATIVE = [...OF_START, ...OF_END]
-/** Excludes tags, which compareTags handles. Any span may change the other fields. */
+/** Fields of a gathered trace, which any span may change. Excludes tags, because compareTags handles tags. */
 const OF_GATHERED = OF_NATIVE.filter(({ name }) => name !== 'tags')
 
-/** Excludes a cost computed from prices, because prices may have changed between the two states. */
+/** Returns the fields to compare, without a cost computed from prices, because prices may have changed in between. */
 function gatheredContent({ copy }: CopiedState, { past }: RestoredHead): readonly Content[] {
   const isComputed = copy.hasComputedCosts || past.hasComputedCosts === true
   return isComputed ? OF_GATHERED.filter(({ name }) => name !== 'costUsd') : OF_GATHERED

@@ -50,7 +50,7 @@ export interface TraceState extends UsageFields {
   readonly estimatedBytes: number
   /** JSON text; null for {}. Read only if an end may merge metadata. */
   readonly metadata: string | null
-  /** UTF-8 bytes of the stored output (4 for null). */
+  /** Number of UTF-8 bytes in the stored output (4 for null). */
   readonly outputBytes: number
   /** Hashes, by span id, of the operation's spans that are already stored. */
   readonly spanHashes: ReadonlyMap<string, string>
@@ -203,7 +203,7 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
   return refused('forbidden', 'the trace was recorded in a different environment from the environment of this key')
 }
 
-/** Rejects an append to, or end of, an OpenTelemetry trace. A trace stays with the route that started it. */
+/** Rejects an append or an end for an OpenTelemetry trace. A trace stays with the route that started it. */
 function refuseGathered({ isGathered, running }: TraceState): Decision | undefined {
   if (!isGathered) return undefined
   return running
@@ -211,7 +211,7 @@ function refuseGathered({ isGathered, running }: TraceState): Decision | undefin
     : refused('trace_finished', 'the trace was recorded by OpenTelemetry and has ended; it takes spans only from there')
 }
 
-/** Rejects an append to, or another end of, a complete trace. A trace that was recorded whole has no end body. */
+/** Rejects an append or another end for a complete trace. A trace that was recorded whole has no end body. */
 const finished = ({ endHash }: TraceState, ended: string): Decision =>
   refused(
     'trace_finished',
@@ -260,7 +260,7 @@ function decideAppend(state: TraceState, append: Append & ByKey): Decision {
 const json = (value: string | number | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
 const bytesOf = (text: string | null | undefined): number => (text == null ? 0 : Buffer.byteLength(text))
 
-/** Returns the bytes by which a document grows when a member changes. */
+/** Returns the number of bytes by which a document grows when a member changes. */
 const growthOf = (key: string, before: string | number | null, after: string | number | null): number =>
   before === after ? 0 : memberBytes(key, json(after)) - memberBytes(key, json(before))
 

@@ -69,8 +69,8 @@ type Claims = Map<string, Claim>
 /** Grade of a value that a span states about the trace. This grade is better than every level. */
 const SAID = 0
 /**
- * Grades of provider and model. An llm span called its model. Other spans only mention a model, and often name their
- * framework as the provider.
+ * Grades of provider and model. An llm span states the model that it called. Other spans only mention a model, and
+ * often name their framework as the provider.
  */
 const CALLED = 0
 const ROOT_MENTIONS = 3
@@ -204,8 +204,8 @@ function eachClaim(
 const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && hints.level === INNER
 
 /**
- * Matches an object in Python notation, `StopEvent(result=…`. LlamaIndex sends such results in addition to readable
- * messages.
+ * Matches a string that contains the repr of a Python object, such as `StopEvent(result=…`. LlamaIndex sends such
+ * results in addition to readable messages.
  */
 const NOTATION = /^"[A-Z]\w*\(\w+=/
 const gradeOf = (level: Level, text: string): number => (NOTATION.test(text) ? UNREADABLE : level)
@@ -273,7 +273,7 @@ function statusOf({ times, ...ranks }: Ranks): string | undefined {
   return ['error', 'ok'].find(status => ranks[nameOfStatus(times[0], status)] !== undefined) ?? 'unset'
 }
 
-/** Returns the latest end of all spans. A span that ends in the future counts only if every span does. */
+/** Returns the latest end of all spans. A span that ends in the future counts only if all spans end in the future. */
 function endOf({ [END]: end, [FUTURE_END]: future }: Ranks): string {
   const [, order] = (end ?? future) as Rank
   return timestampOf(-order)
@@ -348,7 +348,7 @@ function fit(
 const NULL_BYTES = 4
 const NOTHING = { text: null, bytes: NULL_BYTES }
 
-/** Returns the UTF-8 bytes of the trace's document without input and output values. */
+/** Returns the number of UTF-8 bytes in the trace's document without input and output values. */
 function measure(id: string, fields: TraceFields, metadata: string | null): number {
   const { status, tags } = fields
   const { head, tail } = traceDocument({
