@@ -33,7 +33,7 @@ const summary: api.TraceSummary | undefined = list.data?.traces[0]
 assert.equal(summary?.id, id)
 
 const score: api.ScoreInput = { name: 'helpful', dataType: 'boolean', value: true }
-// @ts-expect-error: the value is of another type than dataType says.
+// @ts-expect-error: the value does not have the type that dataType names.
 const wrong: api.ScoreInput = { name: 'helpful', dataType: 'boolean', value: 'yes' }
 const added = await api.addScore({ path, body: score })
 assert.equal(added.data?.score.value, true)

@@ -15,7 +15,7 @@ export interface ProcessEnding {
   release(): void
 }
 
-/** Containers are killed a few seconds after SIGTERM. */
+/** Maximum sending time after a signal. Containers are killed a few seconds after SIGTERM. */
 const SIGNAL_MS = 3000
 const END_MS = 5000
 
@@ -36,7 +36,7 @@ export function onEnding(ending: ProcessEnding): () => void {
       ending.release()
     }
   })
-  // Node emits `beforeExit` again after the work started here, so an unreachable service is tried only once.
+  // Node emits `beforeExit` again when the work started here ends. To end this loop, failed sending is not retried.
   const away = new Set<ProcessEnding>()
   process.on('beforeExit', () => {
     for (const ending of endings) {

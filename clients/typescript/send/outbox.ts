@@ -28,7 +28,7 @@ export interface FlushOptions {
 }
 
 const FLUSH_MS = 30_000
-/** Trace ids become part of URLs and file names. */
+/** Matches a valid trace id. Only valid ids are safe to use in URLs and file names. */
 const TRACE_ID = /^[0-9a-f]{32}$/i
 
 /** Takes deliveries from the queue and settles them (sender.ts). */
@@ -53,7 +53,7 @@ class Flushes {
         this.#open.delete(flush)
         resolve()
       }
-      // Without `unref`, the timer keeps the process alive during the wait.
+      // `unref` is not called, so that the timer keeps the process alive during the wait.
       const timer = setTimeout(done, timeoutMs)
       const flush = { last, untilFailure, done }
       this.#open.add(flush)

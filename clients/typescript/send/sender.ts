@@ -116,7 +116,7 @@ export class Sender {
       const answer = await this.#transport.send('GET', path)
       if (countEqual(answer.text, body) > (this.#scores.get(delivery.traceId + body) ?? 0))
         return { status: 200, text: '{"ok":true}' }
-      // Other statuses are inconclusive, so the check is retried. A key without read access (403) skips the check.
+      // Other statuses are inconclusive, so the check is retried. Without read access (403), there is no check.
       if (![200, 403, 404].includes(answer.status)) return answer
     }
     return this.#transport.send('POST', path, body)

@@ -74,7 +74,7 @@ function spansInCircles(spans: readonly OutlineSpan[], nodes: ReadonlyMap<string
   return cut
 }
 
-/** Returns the rows that are visible with these folds. */
+/** Returns the rows that are visible while the nodes in `folded` are collapsed. */
 export function visibleRows(roots: readonly Node[], folded: ReadonlySet<string>): Row[] {
   const rows: Row[] = []
   // A stack replaces recursion, because the nesting can be as deep as the number of spans.
