@@ -8,8 +8,8 @@ export interface Finding {
 
 export const MOST_COLUMNS = 120
 /**
- * Two files may export the same name, for example one file of the server and one of the page. With three files, a
- * search finds the wrong one.
+ * Two files may export the same name, for example one file of the server and one of the page. If three files
+ * export a name, a search for the name is likely to find the wrong file.
  */
 export const MOST_FILES = 2
 

@@ -109,9 +109,9 @@ export class Sender {
 
   async #transmit(delivery: Delivery, { kind, body }: TracePart): Promise<ServerAnswer> {
     const path = deliveryPath(delivery.traceId, kind)
-    // The client gives scores no id, so a score whose response was lost may already be stored. If the key may read, the
-    // number of equal scores stored for the trace is compared with the number that this process has stored. Equal
-    // scores from other processes are counted too.
+    // The client gives scores no id, so a score whose response was lost may already be stored. If the key has read
+    // access, the number of equal scores stored for the trace is compared with the number that this process has stored.
+    // Equal scores from other processes are counted too.
     if (kind === 'score' && delivery.isUnsure) {
       const answer = await this.#transport.send('GET', path)
       if (countEqual(answer.text, body) > (this.#scores.get(delivery.traceId + body) ?? 0))
