@@ -29,7 +29,7 @@ export interface SpoorOptions {
    * value to record instead.
    */
   readonly redact?: Redact | undefined
-  /** Receives losses and other problems, at most one a minute of each kind. By default, problems go to stderr. */
+  /** Receives reports of losses and other problems, at most one a minute per kind. By default, they go to stderr. */
   readonly onProblem?: ((problem: string) => void) | undefined
   /** Maximum number of bytes queued in memory; 32 MiB by default. */
   readonly memoryBytes?: number | undefined

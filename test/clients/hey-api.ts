@@ -1,4 +1,4 @@
-/** Uses the service through the client that @hey-api/openapi-ts generates from the document. */
+/** Uses the service through the client that @hey-api/openapi-ts generates from the OpenAPI document. */
 import assert from 'node:assert/strict'
 import { client } from './generated/hey-api/client.gen.js'
 import * as api from './generated/hey-api/index.js'

@@ -1,4 +1,4 @@
-/** Uses the service through openapi-fetch, with the types that openapi-typescript generates from the document. */
+/** Uses the service through openapi-fetch, with the types that openapi-typescript generates. */
 import assert from 'node:assert/strict'
 import createClient from 'openapi-fetch'
 import type { components, paths } from './generated/openapi-typescript.js'

@@ -1,4 +1,4 @@
-/** Uses the service through the functions that orval generates from the document. */
+/** Uses the service through the functions that orval generates from the OpenAPI document. */
 import assert from 'node:assert/strict'
 import * as api from './generated/orval.js'
 

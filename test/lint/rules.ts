@@ -21,9 +21,7 @@ const LINE_COMMENT = /^\s*\/\//
 const EXPORT =
   /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|class|interface|type|enum) (\w+)/
 const EXPORT_LIST = /^export (?:type )?\{([^}]*)\}(?! from)/
-/**
- * Matches text without spaces that leaves too little of a line for anything else: URLs, keys and regular expressions.
- */
+/** Matches long strings without spaces, such as URLs, keys and regular expressions, which cannot be broken. */
 const UNBREAKABLE = /\S{80,}|https?:\/\/\S{40,}/
 
 /** Finds comments that begin with a clause instead of a subject and a verb: "What a trace costs", "Of a span". */

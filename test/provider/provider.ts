@@ -37,7 +37,7 @@ export async function startProvider(model: Model = callsOnce): Promise<Provider>
   let ids = 0
   const newId: NewId = prefix => {
     ids += 1
-    // Ids have the length of real ids, by which some libraries recognise them.
+    // Ids have the length of real ids, because some libraries recognise ids by their length.
     return prefix + String(ids).padStart(24, '0')
   }
   const server = createServer((request, response) => {

@@ -6,7 +6,7 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { Span, type Step } from './step.ts'
 
-/** Bounds of the recorded output. Items beyond the bounds are only counted. */
+/** Limits on the recorded output. Items beyond the limits are counted but not recorded. */
 const MOST_BYTES = 600_000
 const MOST_ITEMS = 10_000
 

@@ -1,7 +1,7 @@
 /**
- * Holds deliveries until they are sent, in memory up to one bound, then on disk up to another bound. A delivery that
- * exceeds both bounds is lost. Saving is synchronous, so the end of a process loses nothing. A delivery contains the
- * parts of one trace. Each delivery is
+ * Holds deliveries until they are sent, first in memory and then on disk, each up to a limit. A delivery for which both
+ * are full is lost. Saving is synchronous, so nothing is lost when the process ends. A delivery contains the parts of
+ * one trace. Each delivery is
  *
  * - ready: in the queue, which is served in order, a few deliveries at a time;
  * - in flight: the service is processing its first part;
@@ -250,7 +250,7 @@ export class Outbox {
       this.#courier = await this.#hire(this)
       this.#courier.pump()
     } catch (error) {
-      // A file of the package is missing or cannot be opened.
+      // One of the package's files is missing or cannot be opened.
       this.problem(`nothing can be sent: ${messageOf(error)}`)
       this.flushes.failed(true)
     }

@@ -8,7 +8,7 @@ import type { Outbox } from './outbox.ts'
 import { smaller } from './smaller.ts'
 import { CONNECTIONS, type Transport } from './transport.ts'
 
-/** Time without success after which waiting deliveries are written to disk. */
+/** Time without a successful response after which waiting deliveries are written to disk. */
 const SAVE_AFTER_MS = 10_000
 /** Maximum number of deliveries saved at a time, because each write blocks the application. */
 const SAVED_AT_ONCE = 20

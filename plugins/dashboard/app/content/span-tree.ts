@@ -16,7 +16,7 @@ export interface Node {
 export interface Row {
   readonly key: string
   readonly node: Node
-  /** Starts at 0. */
+  /** Number of ancestors in the tree. */
   readonly depth: number
   readonly open: boolean
   /** Position among siblings, from 1, and number of siblings, for screen readers. */

@@ -37,7 +37,8 @@ export function chartShares({ shares, other, dataType }: ScoreOverTime): ChartSe
 }
 
 /**
- * Summarises a score's values. Empty for a categorical score with several values, because the legend shows the values.
+ * Returns a summary of a score's values. The summary is empty for a categorical score with several values, because the
+ * legend shows them.
  */
 export function averageOf(score: ScoreOverTime): string {
   const { dataType, average } = score

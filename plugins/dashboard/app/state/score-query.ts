@@ -49,7 +49,7 @@ export function writeScoreQuery(query: ScorePageQuery): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** Builds a server query. */
+/** Returns the server's query string, with the choices that `names` lists. */
 function asked(query: ScorePageQuery, offset: number, names: readonly (typeof NAMES)[number][]): string {
   const parameters = written(query, names)
   parameters.set('offset', String(offset))

@@ -1,4 +1,4 @@
-/** Traces that other processes left on disk. */
+/** Tests the adoption of traces that other processes left on disk. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
