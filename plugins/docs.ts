@@ -112,7 +112,7 @@ async function loadAsset(file: URL): Promise<Asset> {
   return { plain, compressed: await compress(plain) }
 }
 
-/** Matches one application's files in several languages: `{{example: server.ts server.py}}` in a chapter. */
+/** Matches the place in a chapter for an application's files, such as `{{example: server.ts server.py}}`. */
 const EXAMPLE = /\{\{example: ([\w. -]+)\}\}/g
 
 function exampleFigure(names: readonly string[], sources: ReadonlyMap<string, string>): string {

@@ -63,7 +63,7 @@ export class Spoor {
   #heldBytes = 0
 
   constructor(options: SpoorOptions = {}) {
-    // The object does not contain the key, because applications may log the object.
+    // The client has no property with the key, because applications may log the client.
     const { url, key, ...settings } = readOptions(options, process.env)
     this.#settings = settings
     const { spool, spoolBytes, memoryBytes, redact, obstacle } = settings

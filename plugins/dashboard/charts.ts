@@ -110,7 +110,8 @@ export default function charts(app: App): void {
 }
 
 /**
- * Falls back to hourly steps if the period has too many traces. If `compares` is true, the preceding period counts too.
+ * Falls back to hourly steps if the period has too many traces, including the traces of the preceding period if
+ * `compares` is true.
  */
 async function readable(each: Sql, projectId: number, period: Period, compares = false): Promise<Period> {
   if (period.step !== 'minute5') return period

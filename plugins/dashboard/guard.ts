@@ -21,7 +21,7 @@ export const HEADERS = {
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
 
-/** Callback to which OpenID Connect providers redirect people from the providers' pages. */
+/** Path to which OpenID Connect providers redirect people after a sign-in attempt. */
 export const OIDC_CALLBACK = '/app/api/sign-in/oidc/callback'
 
 type Guarded = Pick<RequestOf<unknown>, 'headers'>

@@ -47,7 +47,7 @@ export const SlugReply = closed({ slug: text })
 
 /** Progress of the search index. */
 const SearchState = {
-  /** Start of the indexed time; null if all traces are indexed. */
+  /** Start of the indexed period; null if all traces are indexed. */
   backTo: nullable(DateTime),
   isFilled: flag,
   /** Number of writes not yet indexed. */

@@ -1,4 +1,4 @@
-/** Uses the service through the client that @hey-api/openapi-ts generates from the document. */
+/** Uses the service through the client that @hey-api/openapi-ts generates from the OpenAPI document. */
 import assert from 'node:assert/strict'
 import { client } from './generated/hey-api/client.gen.js'
 import * as api from './generated/hey-api/index.js'
@@ -33,7 +33,7 @@ const summary: api.TraceSummary | undefined = list.data?.traces[0]
 assert.equal(summary?.id, id)
 
 const score: api.ScoreInput = { name: 'helpful', dataType: 'boolean', value: true }
-// @ts-expect-error: the value is of another type than dataType says.
+// @ts-expect-error: the value does not have the type that dataType names.
 const wrong: api.ScoreInput = { name: 'helpful', dataType: 'boolean', value: 'yes' }
 const added = await api.addScore({ path, body: score })
 assert.equal(added.data?.score.value, true)

@@ -1,10 +1,10 @@
-/** Uses the service through the functions that orval generates from the document. */
+/** Uses the service through the functions that orval generates from the OpenAPI document. */
 import assert from 'node:assert/strict'
 import * as api from './generated/orval.js'
 
 const { SPOOR_URL: baseUrl = '', SPOOR_API_KEY: key } = process.env
 const { fetch } = globalThis
-// The generated code contains paths only; its user supplies the address of the server.
+// The generated code contains only paths, so the application must supply the server's address.
 globalThis.fetch = (path, options) => fetch(`${baseUrl}${path}`, options)
 const options = { headers: { Authorization: `Bearer ${key}` } }
 
@@ -34,7 +34,7 @@ const list = await api.listTraces({ name: 'generated' }, options)
 assert.ok(list.status === 200 && list.data.traces[0]?.id === id)
 
 const score: api.ScoreInput = { name: 'helpful', dataType: 'boolean', value: true }
-// @ts-expect-error: the value is of another type than dataType says.
+// @ts-expect-error: the value does not have the type that dataType names.
 const wrong: api.ScoreInput = { name: 'helpful', dataType: 'boolean', value: 'yes' }
 const added = await api.addScore(id, score, options)
 assert.ok(added.status === 201 && added.data.score.value === true)

@@ -29,7 +29,7 @@ export function compare(found: ReadonlyMap<string, readonly Finding[]>, allowed:
 }
 
 /**
- * Groups findings by the longest path in `allowed` that contains their file. A file outside of all paths is its own
+ * Groups findings by the longest path in `allowed` that contains their file. A file outside all paths is its own
  * key.
  */
 export function byPath(findings: readonly Finding[], allowed: Allowed): Map<string, Finding[]> {

@@ -8,8 +8,8 @@ export interface Finding {
 
 export const MOST_COLUMNS = 120
 /**
- * Two files may export the same name, for example one file of the server and one of the page. With three files, a
- * search finds the wrong one.
+ * Two files may export the same name, for example one file of the server and one of the page. If three files
+ * export a name, a search for the name is likely to find the wrong file.
  */
 export const MOST_FILES = 2
 
@@ -21,9 +21,7 @@ const LINE_COMMENT = /^\s*\/\//
 const EXPORT =
   /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|class|interface|type|enum) (\w+)/
 const EXPORT_LIST = /^export (?:type )?\{([^}]*)\}(?! from)/
-/**
- * Matches text without spaces that leaves too little of a line for anything else: URLs, keys and regular expressions.
- */
+/** Matches long strings without spaces, such as URLs, keys and regular expressions, which cannot be broken. */
 const UNBREAKABLE = /\S{80,}|https?:\/\/\S{40,}/
 
 /** Finds comments that begin with a clause instead of a subject and a verb: "What a trace costs", "Of a span". */

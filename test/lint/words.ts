@@ -18,7 +18,7 @@ const ALLOWED = join(ROOT, 'test/lint/words.json')
 const COMMENTED = /\.(?:tsx?|css)$/
 const BROKEN_INTO_LINES = /\.(?:tsx?|css|md|sql|py|go)$/
 const SOURCE = /^(?:lib|plugins|bin|workers|clients)\/.*\.tsx?$/
-/** Examples of the guide have their own width, which biome and their test enforce. */
+/** The guide's examples have their own width, which biome and a test enforce. rules.test.ts breaks the rules. */
 const EXEMPT = /^plugins\/docs\/examples\/|^test\/lint\/rules\.test\.ts$/
 
 const RULES = {

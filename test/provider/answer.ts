@@ -29,8 +29,8 @@ export interface Asked {
 export type Model = (asked: Asked) => Answer
 
 /**
- * The model of most tests. It calls the first tool, and responds with text once it has a result. If the request asks
- * for JSON of a schema, the text is such JSON.
+ * The model of most tests. It calls the first tool, and responds with text once it has a result. If the request
+ * contains a schema for the response, the text is JSON that the schema allows.
  */
 export const callsOnce: Model = ({ tools: [tool], results, mayCall, schema }) => {
   const wantsText = results.length > 0 || !mayCall

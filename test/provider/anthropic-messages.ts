@@ -1,4 +1,4 @@
-/** Anthropic's messages, whole or streamed. */
+/** Imitates Anthropic's Messages API, with whole or streamed responses. */
 import { type Answer, type Model, resultText } from './answer.ts'
 import { answeringModel, CHAT_USAGE, piecesOf } from './facts.ts'
 import type { Body, NewId, Reply, ServerSentEvent } from './reply.ts'

@@ -20,7 +20,7 @@ const VERSIONS: Readonly<Record<string, string>> = {
 
 export const answeringModel = (asked: string): string => VERSIONS[asked] ?? asked
 
-/** Returns a text in up to three pieces. */
+/** Splits a string into at most three pieces. */
 export function piecesOf(text: string): string[] {
   const size = Math.ceil(text.length / 3)
   return [text.slice(0, size), text.slice(size, 2 * size), text.slice(2 * size)].filter(piece => piece !== '')

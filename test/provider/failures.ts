@@ -39,7 +39,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   }
 }
 
-/** Returns the status that a model's name asks for. Some clients put the provider's name before it. */
+/** Returns the status that a model's name asks for. Some clients put the provider's name before the model's. */
 export function failureOf(model: unknown): number | undefined {
   const status = /(?:^|[/:])fail-(400|429|500)$/.exec(String(model))?.[1]
   return status === undefined ? undefined : Number(status)

@@ -1,4 +1,4 @@
-/** The method generateContent of Google's Gemini, whole or streamed. */
+/** Imitates the method generateContent of Google's Gemini, with whole or streamed responses. */
 import { type Answer, type Model, resultText } from './answer.ts'
 import { CHAT_USAGE, piecesOf } from './facts.ts'
 import type { Body, NewId, Reply } from './reply.ts'

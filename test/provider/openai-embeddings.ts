@@ -1,4 +1,4 @@
-/** OpenAI's embeddings, with the same vector for each text, and the same token counts for each request. */
+/** Imitates OpenAI's embeddings, with the same vector for each text and the same token counts for each request. */
 import { EMBEDDING, EMBEDDING_TOKENS } from './facts.ts'
 import type { Body, Reply } from './reply.ts'
 

@@ -1,4 +1,4 @@
-/** OpenAI's Responses API, whole or streamed. */
+/** Imitates OpenAI's Responses API, with whole or streamed responses. */
 import { type Answer, type Model, resultText, type Tool } from './answer.ts'
 import { answeringModel, CHAT_USAGE, piecesOf } from './facts.ts'
 import type { Body, NewId, Reply, ServerSentEvent } from './reply.ts'

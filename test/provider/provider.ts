@@ -1,6 +1,6 @@
 /**
- * A model provider on a loopback address that imitates OpenAI, Anthropic and Google and costs nothing. Instrumented
- * clients and coding agents call it in tests. Unless a test supplies its own model, all responses are the same
+ * Imitates the model providers OpenAI, Anthropic and Google on a loopback address, at no cost. Instrumented clients and
+ * coding agents call this server in tests. Unless a test supplies its own model, all responses are the same
  * (test/provider/facts.ts).
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -37,11 +37,11 @@ export async function startProvider(model: Model = callsOnce): Promise<Provider>
   let ids = 0
   const newId: NewId = prefix => {
     ids += 1
-    // Ids have the length of real ids, by which some libraries recognise them.
+    // Ids have the length of real ids, because some libraries recognise ids by their length.
     return prefix + String(ids).padStart(24, '0')
   }
   const server = createServer((request, response) => {
-    // A request that no real client sends.
+    // Only requests that no real client sends cause an exception.
     answer(request, response, newId, model).catch(error => fail(response, 400, { error: { message: String(error) } }))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -70,7 +70,7 @@ async function readBody(request: IncomingMessage): Promise<Body> {
   return JSON.parse(Buffer.concat(chunks).toString() || '{}')
 }
 
-/** The header `retry-after-ms` makes clients retry at once. Their own delays are seconds. */
+/** The header `retry-after-ms` makes clients retry at once. By default, clients would wait for seconds. */
 function fail(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json', 'retry-after-ms': '1' })
   response.end(JSON.stringify(body))

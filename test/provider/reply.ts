@@ -2,7 +2,7 @@
 import type { Model } from './answer.ts'
 
 /**
- * One JSON document, or a stream of events. `event` is the type in an event's own line, if the provider sends types.
+ * One JSON document, or a stream of events. `event` is the event's type, which some providers send on a separate line.
  */
 export type Reply = { readonly json: unknown } | { readonly events: readonly ServerSentEvent[] }
 

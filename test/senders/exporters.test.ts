@@ -29,7 +29,7 @@ t.test('both exporters send what is stored, gzip or not', async t => {
   }
 })
 
-/** This configuration equals that of README and the guide. */
+/** Creates an exporter with the configuration that README and the guide show. */
 function exporterFromEnvironment({ url, key }: Receiver): ProtobufExporter {
   const { env } = process
   env.OTEL_EXPORTER_OTLP_ENDPOINT = `${url}/api/v1/otlp`

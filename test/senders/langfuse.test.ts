@@ -20,7 +20,7 @@ import { chatInStream, chatWithTool, fail, QUESTION, respondInStream, respondWit
 import { ofKind, treeOf } from './tree.ts'
 import { chatsUsed } from './used.ts'
 
-/** This configuration equals the guide's: the application has its own exporter. */
+/** The application has its own exporter, as in the guide. */
 const processorFor = (options: ExporterOptions, more: LangfuseOptions = {}) =>
   new LangfuseSpanProcessor({
     exporter: new JsonExporter(options as ConstructorParameters<typeof JsonExporter>[0]),

@@ -20,7 +20,7 @@ import {
 import { ofKind, treeOf } from './tree.ts'
 import { chatsUsed } from './used.ts'
 
-/** Neither instrumentation sends the usage, as the guide says. */
+/** As the guide says, neither instrumentation sends the usage. */
 const NOT_SENT = chatsUsed(0)
 
 /** The instrumentations change the client's class. The next test needs the original class. */

@@ -52,7 +52,7 @@ export async function receiver(): Promise<Receiver> {
   return { url, key, read }
 }
 
-/** The settings are those of README: the service's address, and the key as a header. */
+/** Returns the settings that README shows: the service's address, and the key as a header. */
 export const optionsOf = ({ url, key }: Receiver): ExporterOptions => ({
   url: `${url}/api/v1/otlp/v1/traces`,
   headers: { authorization: `Bearer ${key}` }

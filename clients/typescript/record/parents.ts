@@ -36,7 +36,7 @@ function parentOf(traceparent: unknown): Parent | undefined {
 const POOL = Buffer.alloc(4096)
 let used = POOL.length
 
-/** Returns a random id, which is never all zeros. */
+/** Returns a random id of `bytes` bytes in hexadecimal, never all zeros. */
 function hex(bytes: number): string {
   if (used + bytes > POOL.length) {
     randomFillSync(POOL)

@@ -81,7 +81,7 @@ export class Trace extends Step {
   readonly #open = new Set<Span>()
   #scores: TracePart[] = []
   #spanCuts = 0
-  /** Whether the client ended the trace because the application did not end the trace. */
+  /** Whether the client ended the trace because the application had not. */
   #isNotEnded = false
   #held = 0
   #timer: NodeJS.Timeout | undefined

@@ -4,14 +4,14 @@
  */
 
 /**
- * Receives the name and value of each member and list item; an item's name is its index. Returns the value to record
- * instead. If the returned value is undefined, the member is omitted, or the item becomes null.
+ * Receives the name and value of each object member and list item; an item's name is its index. Returns the value to
+ * record instead. If the returned value is undefined, a member is omitted, and an item becomes null.
  */
 export type Redact = (name: string, value: unknown) => unknown
 
 /** Maximum nesting depth. The service accepts 100 levels in a request body, including a few around the value. */
 const MOST_LEVELS = 64
-/** Minimum remaining budget for writing another member or item. */
+/** Minimum remaining budget in bytes for writing another member or item. */
 const SPARE_BYTES = 64
 /** If long strings would crowd out later members, each string gets at most this share of the budget. */
 const TEXT_SHARE = 1 / 16

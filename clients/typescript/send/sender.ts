@@ -8,7 +8,7 @@ import type { Outbox } from './outbox.ts'
 import { smaller } from './smaller.ts'
 import { CONNECTIONS, type Transport } from './transport.ts'
 
-/** Time without success after which waiting deliveries are written to disk. */
+/** Time without a successful response after which waiting deliveries are written to disk. */
 const SAVE_AFTER_MS = 10_000
 /** Maximum number of deliveries saved at a time, because each write blocks the application. */
 const SAVED_AT_ONCE = 20
@@ -109,14 +109,14 @@ export class Sender {
 
   async #transmit(delivery: Delivery, { kind, body }: TracePart): Promise<ServerAnswer> {
     const path = deliveryPath(delivery.traceId, kind)
-    // The client gives scores no id, so a score whose response was lost may already be stored. If the key may read, the
-    // number of equal scores stored for the trace is compared with the number that this process has stored. Equal
-    // scores from other processes are counted too.
+    // The client gives scores no id, so a score whose response was lost may already be stored. If the key has read
+    // access, the number of equal scores stored for the trace is compared with the number that this process has stored.
+    // Equal scores from other processes are counted too.
     if (kind === 'score' && delivery.isUnsure) {
       const answer = await this.#transport.send('GET', path)
       if (countEqual(answer.text, body) > (this.#scores.get(delivery.traceId + body) ?? 0))
         return { status: 200, text: '{"ok":true}' }
-      // Other statuses are inconclusive, so the check is retried. A key without read access (403) skips the check.
+      // Other statuses are inconclusive, so the check is retried. Without read access (403), there is no check.
       if (![200, 403, 404].includes(answer.status)) return answer
     }
     return this.#transport.send('POST', path, body)

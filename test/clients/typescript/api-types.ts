@@ -3,7 +3,7 @@
 // biome-ignore lint/suspicious/noExplicitAny: the test traverses the whole document.
 type Json = any
 
-/** The schemas that the client's users see. Schemas that these refer to follow. */
+/** The schemas that the client's users see. Schemas to which these schemas refer are added. */
 const WANTED = [
   'TraceInput',
   'ScoreInput',

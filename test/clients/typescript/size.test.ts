@@ -1,6 +1,6 @@
 /**
- * Limits the client's share of a bundle, without undici and the wrappers of model clients. Unlike times, sizes are the
- * same on each machine, so tests may assert them.
+ * Limits the size that the client adds to a bundle, excluding undici and the wrappers of model clients. Unlike times,
+ * sizes are the same on each machine, so tests may assert them.
  */
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'

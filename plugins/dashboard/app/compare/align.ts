@@ -62,7 +62,7 @@ function withoutModel({ name, model }: OutlineSpan): string {
   if (model === null || model.length < LEAST_MODEL) return name
   const words = name.split(' ')
   const others = words.filter(word => word.length < LEAST_MODEL || !(model.startsWith(word) || word.startsWith(model)))
-  // A name that consists only of the model is kept.
+  // A name that consists only of the model's name is kept.
   return others.length === 0 ? name : others.join(' ')
 }
 
@@ -72,7 +72,7 @@ const LEAST_MODEL = 4
 /** Escapes a name so that it cannot be mistaken for a path or a numbered name. */
 const escaped = (name: string) => name.replace(/[\\/#]/g, '\\$&')
 
-/** Returns each span of both traces once, in the order of both trees. */
+/** Returns rows that contain each span of both traces once, in the order of both trees. */
 export function alignSteps(a: readonly AlignedStep[], b: readonly AlignedStep[]): AlignedRow[] {
   const [n, m] = [a.length, b.length]
   const worth = worthOf(a, b)

@@ -198,7 +198,7 @@ function blocksOf(all: readonly Stretch[], most: number): { readonly blocks: Str
   return { blocks, left }
 }
 
-/** Texts may be long, so most lines are a single element. Style sheets add the + and − signs. */
+/** A text may have many lines, so an unchanged line is a single element. Style sheets add the + and − signs. */
 function Line({ line }: { line: DiffLine }) {
   if (line.kind === 'same') {
     return (

@@ -1,4 +1,4 @@
-/** Shows JSON as sent: folded below the second level, long lists in portions, navigable with arrow keys. */
+/** Shows JSON as sent. Deep values are collapsed, long lists are shown in portions, and arrow keys navigate. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { copy } from '../state/toasts.ts'

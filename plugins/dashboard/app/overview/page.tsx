@@ -152,7 +152,7 @@ interface CoverageProps {
   readonly list: string
 }
 
-/** Shows which traces the numbers cover (only ended traces, how far back, which days) and the stored volume. */
+/** Shows which traces the numbers cover, since when traces are counted, the time zone, and the stored size. */
 function Coverage({ slug, answer, query, zone, list }: CoverageProps) {
   const stored = useRead(at('p/:slug', { slug })).value
   const { running, countedFrom, step, offset, before, from } = answer

@@ -60,7 +60,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
     const names = facets?.names ?? []
     const all = knownEntries({ slug, projects: known?.projects ?? [], views: views ?? [], names, commands })
     if (typed === '') return atFirst(all, recent)
-    // Entries found by the server are treated as matches even if the entries' words do not match.
+    // Entries found by the server are offered even if they do not contain the typed text.
     const found = lookup.entries
     return inOrder(distinct([...found, ...matching(all, typed)]))
   }, [slug, known, theme, zone, views, facets, typed, recent, lookup.entries])

@@ -171,7 +171,7 @@ interface Kept {
   readonly entries: readonly Entry[]
 }
 
-/** Returns this user's entries in this project; empty if the string is invalid or belongs to another user. */
+/** Returns this user's entries in this project; an empty list if the string is invalid or belongs to another user. */
 export function readRecent(text: string | null, user: number, slug: string): Entry[] {
   try {
     const kept = JSON.parse(text ?? '') as Partial<Kept> | null

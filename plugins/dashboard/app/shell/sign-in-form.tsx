@@ -158,7 +158,7 @@ export function SignInPage() {
     if (known === undefined) loadSession().catch(setError)
   }, [])
   const reason = reasonOf(search)
-  // If the provider is the only way to sign in, the page redirects there without a click.
+  // If people can sign in only at the provider, the page redirects to the provider without a click.
   const isLed = known?.user === null && known.signIn.onlyOidc === true && !trying && error === undefined
   const leads = isLed && wantsProvider(search)
   useEffect(() => {

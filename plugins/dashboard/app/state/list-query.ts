@@ -107,7 +107,7 @@ export function writeQuery(query: ListQuery): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** Returns the query with changed filters, at its first page. */
+/** Returns the query with the given filter changes, reset to the list's first page. */
 export function narrowed(query: ListQuery, change: Readonly<Partial<Record<Filter, string | undefined>>>): ListQuery {
   const filters: Partial<Record<Filter, string>> = { ...query.filters }
   for (const [name, value] of Object.entries(change) as [Filter, string | undefined][]) {

@@ -33,7 +33,7 @@ interface Props {
 }
 
 const RUNNING_MS = 1000
-/** Matches of a regular expression are also highlighted in the texts if the search took at most this long. */
+/** Maximum duration of a regular-expression search whose matches are also highlighted in the texts. */
 const MARKING_MS = 200
 const loadAnnotate = () => import('./annotate.tsx')
 const loadLogView = () => import('./log-view.tsx')

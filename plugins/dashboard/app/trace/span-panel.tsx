@@ -352,7 +352,7 @@ export function useHighlights(find: ((text: string) => [number, number][]) | und
   }, [find, key])
 }
 
-/** Maximum length shown. Stack traces can have any length, and the Events section shows them in full. */
+/** Maximum number of characters shown. Stack traces can have any length, and the Events section shows them in full. */
 const MOST = 2000
 
 /** Shows why a span failed, above everything else recorded for it. */

@@ -22,7 +22,7 @@ interface MetadataProps {
   changed(): void
 }
 
-/** Edits metadata. Fields are added or replaced, as in the API. Numbers keep the digits as typed. */
+/** Edits metadata. Fields are added or replaced, as in the API. Numbers keep their digits as typed. */
 export function MetadataDialog({ slug, traceId, text, onClose, changed }: MetadataProps) {
   const [before] = useState(() => writeIndented(parseExactly(text)))
   const [after, setAfter] = useState(before)

@@ -9,7 +9,6 @@ export function formatCount(count: number): string {
   return integer.format(count)
 }
 
-/** Formats a count with its noun: `1 span`, `12 spans`. */
 interface Usage {
   readonly inputTokens: number
   readonly outputTokens: number
@@ -25,6 +24,7 @@ export const knowsParts = ({ inputTokens, outputTokens }: Usage): boolean => inp
 export const formatPart = (usage: Usage, part: 'inputTokens' | 'outputTokens'): string =>
   usage.totalTokens > 0 && !knowsParts(usage) ? NONE : formatCount(usage[part])
 
+/** Formats a count with its noun: `1 span`, `12 spans`. */
 export function formatCounted(count: number, noun: string, plural = `${noun}s`): string {
   return `${formatCount(count)} ${count === 1 ? noun : plural}`
 }

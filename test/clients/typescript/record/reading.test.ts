@@ -1,6 +1,6 @@
 /**
- * Tests results that arrive or are read later, through the client's own functions. A server that accepts everything
- * catches the requests.
+ * Tests, with the client's public functions, results that arrive or are read later. The client sends its requests to a
+ * server that accepts everything.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'

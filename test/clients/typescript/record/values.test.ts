@@ -5,7 +5,7 @@ import { writeValue } from '../../../../clients/typescript/record/values.ts'
 
 const write = (value: unknown, bytes = 100_000) => writeValue('value', value, { bytes })
 const read = (value: unknown, bytes?: number) => JSON.parse(write(value, bytes)!.text)
-/** Allowance for closing brackets and cut marks. */
+/** Number of bytes allowed for closing brackets and cut marks. */
 const SLACK = 8000
 
 t.test('what is JSON is written as JSON.stringify writes it', t => {

@@ -1,4 +1,4 @@
-/** Deliveries wait here while sending is impossible. */
+/** Tests deliveries that wait because sending is impossible. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -32,7 +32,7 @@ function leave(folder: string, owner: Owner, name = 'left'): string {
   return trace.traceId
 }
 
-/** Renames files as version 1.0.0-rc.1 named them. */
+/** Renames a folder's files to the shorter names that version 1.0.0-rc.1 used. */
 function forget(folder: string): void {
   for (const name of readdirSync(folder)) {
     renameSync(join(folder, name), join(folder, `${name.split('-').slice(0, 4).join('-')}.spoor`))

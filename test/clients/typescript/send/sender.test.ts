@@ -63,7 +63,7 @@ t.test('the very same bytes are sent again until they are answered', async t => 
 
 t.test('a trace is sent when it ends, without a timer and without a flush', async t => {
   const { spoor, asked } = await answering(t, () => OK)
-  // At its start, the client checks its spool and sends what it finds there.
+  // When the client starts, it checks its spool and sends the traces in it.
   await nextTurn()
   const { setTimeout, setInterval } = globalThis
   const never = Object.assign(() => ({ unref: () => ({}), refresh() {} }), { __promisify__: setTimeout.__promisify__ })
