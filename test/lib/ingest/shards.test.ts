@@ -1,7 +1,7 @@
 /**
- * Tests a lane that writes to shards. On one PostgreSQL, this file creates what a node of a cluster has: tables with
- * the names of shards, and the parts of Citus that batches query. `npm run cluster -- --move` tests the lane on a
- * cluster.
+ * Tests a lane that writes to shards. On a single PostgreSQL server, this file creates what a node of a cluster has:
+ * tables with the names of shards, and the parts of Citus that batches query. `npm run cluster -- --move` tests the
+ * lane on a cluster.
  */
 import t, { type Test } from 'tap'
 import { GUARDS } from '../../../lib/cluster/routes.ts'
