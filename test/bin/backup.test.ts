@@ -30,7 +30,7 @@ async function makeInstance() {
 }
 const { env, traces, key } = await makeInstance()
 
-/** Creates a folder for one test, and names a file in it for backups. */
+/** Creates a folder for one test. Also returns the path of a backup file in the folder. */
 async function makeRoom(t: Test) {
   const folder = await testFolder(t)
   return { folder, file: join(folder, 'spoor.backup') }
@@ -97,7 +97,7 @@ t.test('a backup that is ended in the middle leaves no file that could be taken 
     await until(async () => (await readdir(folder)).includes('spoor.backup.partial') || child.exitCode !== null)
     child.kill(signal)
     const [ended] = await closing
-    // On a fast computer, the backup is complete by then.
+    // On a fast computer, the backup may be complete before the signal arrives.
     if (ended === 0) continue
     t.equal(ended, code)
     // If the command was stopped between its last step and its exit, the backup is complete.

@@ -5,7 +5,7 @@ import { EMPTY, isOnCluster, runOn, testDatabase } from '../fixtures/database/da
 import { testFolder } from '../fixtures/folder.ts'
 import { configurationFor, jsonHere, runForJson, runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
-/** A whole key, as somebody might paste it instead of its id. */
+/** A complete key, as a user might paste it instead of the key's id. */
 const WHOLE = `spoor_live_4fT0qLm2XbC8vNwZ_${'Secret9'.repeat(6)}x`
 
 t.test('accounts, projects and keys from scripts, in JSON', async t => {

@@ -1,4 +1,4 @@
-/** Imports transcripts by Claude Code 2.1.332 and Codex 0.171.0, into a database and through a server. */
+/** Tests imports of transcripts from Claude Code 2.1.332 and Codex 0.171.0, into a database and through a server. */
 import { once } from 'node:events'
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage } from 'node:http'

@@ -22,7 +22,7 @@ const line = (over: object = {}) => {
   return JSON.stringify({ trace, spans })
 }
 
-/** Matches the output of a command that reports its progress because it takes seconds. */
+/** Matches output that is empty or contains only the progress that a command reports if it takes seconds. */
 const ONLY_PROGRESS = /^(\d+ traces?, .*\n)*$/
 
 /** Imports lines into the project `default`. */

@@ -1,4 +1,4 @@
-/** The contents of the npm package, and the facts that package.json states. */
+/** Tests the contents of the npm package, and the facts that package.json states. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
@@ -29,7 +29,7 @@ t.test('the package has all that it imports, and installs all that it imports of
   const wanted = { ...own.dependencies, ...own.optionalDependencies }
   const lacking: string[] = []
   for (const program of programs) {
-    // The page's bundle is in build/dashboard, made by code that only `npm run build` runs.
+    // The page's bundle is in build/dashboard. Only `npm run build` runs the code that creates the bundle.
     if (/^build\/plugins\/dashboard\/(?:app\/|build|lexer-alone)/.test(program)) continue
     const text = readFileSync(program, 'utf8')
     for (const [, name = ''] of text.matchAll(DATA))

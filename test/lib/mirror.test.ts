@@ -1,4 +1,4 @@
-/** Every long file of lib and of the client has its own test, at the same path under test. */
+/** Checks that every long file of lib and of the client has its own test, at the same path under test. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -80,8 +80,7 @@ t.test('a database that comes up late, or goes away and comes back, needs no res
   t.equal((await call('GET', '/readyz')).status, 503)
   relay.mend()
   await until(async () => (await call('GET', '/readyz')).status === 200)
-  // Notifications arrive again too. A revoked key that is constantly used is rejected before the server would reread
-  // it.
+  // Notifications arrive again as well, and make the server reject a revoked key sooner than it would reread the key.
   await until(async () => {
     const { key, keyId } = await makeKey()
     await call('GET', '/api/v1/key', { key })
@@ -148,7 +147,7 @@ t.test('closing answers what is under way and takes nothing new', async t => {
   await started.given
   const closing = service.close()
   t.equal(service.close(), closing, 'closing twice is closing once')
-  // Connections that were opened earlier are still accepted.
+  // Connections that were opened before the close are still accepted.
   const refusal = () =>
     request(service.url).then(
       () => undefined,

@@ -51,7 +51,9 @@ t.test('several processes that cannot listen are refused in one line', async t =
   t.match(result, { code: 1, out: '', err: /^spoor: [^\n]+\n$/ })
 })
 
-/** Waits until each scrape has the counts of all processes, whichever process answers. The counts never decrease. */
+/**
+ * Waits until each scrape contains the counts of all processes, whichever process responds. The counts never decrease.
+ */
 async function countsOfAll(t: Test, address: string, name: string, least: number): Promise<void> {
   let last = least
   for (let i = 0; i < 6; i++) {

@@ -24,7 +24,10 @@ function postgresOf(folder: string): number | undefined {
   return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : undefined
 }
 
-/** Starts to collect all command lines on this machine. The returned function stops and returns the collection. */
+/**
+ * Starts collecting the command lines of all processes on this machine. The returned function stops collecting, and
+ * returns the collected lines.
+ */
 function collectTitles(): () => string {
   let titles = ''
   const look = () => {

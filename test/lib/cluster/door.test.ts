@@ -1,6 +1,6 @@
 /**
- * Only few files depend on whether a database is distributed over a cluster: the files of lib/cluster, and the files
- * listed here.
+ * Checks that only the files of lib/cluster and the files listed here depend on whether a database is distributed over
+ * a cluster.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,8 +10,8 @@ import t from 'tap'
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
 const DOOR = 'lib/cluster/'
 /**
- * Matches words of Citus, and imports from lib/cluster. Scores have a distribution too, and PostgreSQL calls a data
- * folder a cluster.
+ * Matches Citus's terms, and imports from lib/cluster. Does not match `distribution`, because scores have
+ * distributions, and matches `cluster` only in some phrases, because PostgreSQL calls a data folder a cluster.
  */
 const KNOWS = /citus|shard|coordinator|distributed|isSpread|\/cluster\/|\b[ao]n? (?:a )?cluster\b/i
 /** The files about PostgreSQL's own clusters. */
@@ -26,7 +26,7 @@ const OUTSIDE = [
   'lib/admin/status.ts',
   // The wording of Citus's errors and plans.
   'lib/database/spread.ts',
-  // Whether a server may serve, and its two paths: batches and reads.
+  // The check whether a server may serve requests, and the code for batches and for reads.
   'lib/health/setup.ts',
   'lib/ingest/lanes.ts',
   'lib/service.ts'

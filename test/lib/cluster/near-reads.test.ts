@@ -1,6 +1,6 @@
 /**
- * Reads of a project directly on its node. On one PostgreSQL, views replace the shard's tables, and two tables replace
- * Citus's metadata. On a cluster (test/cluster), everything is real.
+ * Tests reads that go directly to a project's node. On a single PostgreSQL server, views replace the shard's tables,
+ * and two tables replace Citus's metadata. On a cluster (test/cluster), the shard and the metadata are real.
  */
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'

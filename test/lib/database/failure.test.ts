@@ -17,7 +17,7 @@ t.test('classifies what the server says', async t => {
     ['53200', 'refused'],
     ['53300', 'refused'],
     ['57P03', 'refused'],
-    // An error that does not end the session comes from a cluster's worker, and the coordinator passes the error on.
+    // If this error does not end the session, it comes from a cluster's worker, and the coordinator has passed it on.
     ['57P01', 'lost'],
     ['57P02', 'lost'],
     ['25006', 'refused'],

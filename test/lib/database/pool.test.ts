@@ -104,7 +104,7 @@ t.test('replaces a connection that was killed while idle', async t => {
   const pool = makePool(t, 1)
   const pid = await pool.run(readPid)
   await terminate(pid)
-  // The notice may arrive after the query. A query never receives the error of another query.
+  // The pool may learn of the termination after it has sent the query, which is then lost.
   const outcome = await pool.run(addNote(1)).then(() => 'stored', classifyFailure)
   t.ok(['stored', 'lost'].includes(outcome), outcome)
   t.not(await pool.run(readPid), pid)
@@ -226,7 +226,7 @@ t.test('loses nothing that was answered while backends are killed under many wri
     }
   }
   const writers = Promise.all(Array.from({ length: 8 }, write))
-  // Repeats until both outcomes have occurred: work that was done without an answer, and work that was lost.
+  // Repeats until some work has succeeded and some work has been lost.
   for (let round = 0; round < 10 || answered.length === 0 || unanswered === 0; round++) {
     const rows = await admin`
       select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`

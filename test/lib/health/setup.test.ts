@@ -23,7 +23,7 @@ async function withMigration(t: Test, text: string): Promise<string> {
   return folder
 }
 
-/** Checks once. The setup continues to check until the test ends. */
+/** Creates a Setup that has checked once and keeps checking until the test ends. */
 async function setUp(t: Test, database: Database, autoMigrate = true, migrations?: string): Promise<Setup> {
   const setup = new Setup(database, autoMigrate, createLog('silent'), migrations)
   t.teardown(() => setup.stop())

@@ -13,10 +13,10 @@ import { type Answer, testService } from '../../fixtures/service/service.ts'
 
 const TRACE_ID = 'ab'.repeat(16)
 const MIB2 = 2_097_152
-/** The permission to send a body. */
+/** The response that permits a client to send a body. */
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
 
-/** A route with everything that can be checked. */
+/** Adds a route whose requests undergo every check. */
 function strict(app: App) {
   app.route({
     method: 'PATCH',

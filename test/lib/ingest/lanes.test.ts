@@ -1,4 +1,4 @@
-/** Tests which operations become a batch, and when another lane takes them. */
+/** Tests which operations form a batch, and when another lane takes them. */
 import t, { type Test } from 'tap'
 import { Lanes } from '../../../lib/ingest/lanes.ts'
 import { createLog } from '../../../lib/log.ts'

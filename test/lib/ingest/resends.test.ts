@@ -8,7 +8,7 @@ import { bytes, testWritePath, writer } from '../../fixtures/database/write-path
 
 const key = writer()
 
-/** Both write paths expect resends. */
+/** Returns a write path and a separate Resends, both of which have seen a resend and thus expect more. */
 async function setUp(t: Test) {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)

@@ -1,7 +1,7 @@
 /**
- * Tests a lane that writes to shards. On one PostgreSQL, this file creates what a node of a cluster has: tables with
- * the names of shards, and the parts of Citus that batches query. `npm run cluster -- --move` tests the lane on a
- * cluster.
+ * Tests a lane that writes to shards. On a single PostgreSQL server, this file creates what a node of a cluster has:
+ * tables with the names of shards, and the parts of Citus that batches query. `npm run cluster -- --move` tests the
+ * lane on a cluster.
  */
 import t, { type Test } from 'tap'
 import { GUARDS } from '../../../lib/cluster/routes.ts'
@@ -41,7 +41,7 @@ await database.pool.run(async sql => {
     create table node.pg_dist_placement as select shardid, 1 as groupid from unnest('{102001,102002}'::bigint[]) shardid;
     create function node.lock_shard_metadata(int, shards bigint[]) returns void language sql
       as 'select pg_advisory_xact_lock_shared(shard) from unnest(shards) shard'`)
-  // The path puts these replacements before Citus's own objects of the same names.
+  // The search path puts these replacements before Citus's own objects of the same names.
   const [{ name }] = await sql<[{ name: string }]>`select current_database() as name`
   await sql.unsafe(`alter database ${name} set search_path = node, public, pg_catalog`)
 })

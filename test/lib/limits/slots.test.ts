@@ -7,7 +7,7 @@ import { runs } from '../../torture/orders.ts'
 const BOUNDS = { total: 10, each: 5, line: 100, waitMs: 60_000 }
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
-/** Starts work that records whether it entered or was rejected. */
+/** Starts work whose `outcome` says whether it entered or was rejected. */
 function begin(slots: Slots, party: unknown, weight = 1): Slot & { outcome?: string } {
   const slot: Slot & { outcome?: string } = slots.of(party)
   slot.enter(weight).then(
@@ -105,7 +105,7 @@ t.test('any history keeps the bounds, lets in what fits, and starves no party', 
           throw new Error('work waits for which there is room')
         }
       }
-      // However much work others have queued, a party's first work enters after at most one turn of each other party.
+      // However much work others have queued, a party's first work enters after at most one turn of every other party.
       const late = begin(slots, 'late', 5)
       let left = 0
       for (; !late.isInside; left++) {

@@ -1,5 +1,5 @@
 /**
- * A call that the server answers without the SDK gets the same response as from the SDK. An extra field in a call makes
+ * Checks that a call answered without the SDK gets the response that the SDK would give. An extra field in a call makes
  * the server use the SDK.
  */
 import t from 'tap'

@@ -13,7 +13,7 @@ import { runs } from '../../torture/orders.ts'
 const IDS = ['a'.repeat(32), 'b'.repeat(32), 'c'.repeat(32)]
 const TRACES = '/api/v1/traces'
 
-/** A request of a history, or an export between two requests. Rejected requests change nothing and are allowed here. */
+/** A request of a history, or an export between two requests. A request may be rejected, and then changes nothing. */
 type Step = 'export' | readonly [method: string, path: string, body: object]
 
 const otlp = fc

@@ -93,7 +93,7 @@ const score = fc
   )
   .map(([name, value, over]) => ({ name, ...value, ...over }))
 
-/** The requests for one trace, and whether its row is then changed to one that only earlier versions wrote. */
+/** The requests for one trace, and whether its row is then changed to a form that only earlier versions wrote. */
 const life = fc.record({
   environment: fc.constantFrom('prod', 'unassigned', 'not recorded'),
   recording,

@@ -1,4 +1,4 @@
-/** Tests rules for people on the dashboard that need no database. */
+/** Tests the rules for users of the dashboard, as far as testing them needs no database. */
 import fc from 'fast-check'
 import t from 'tap'
 import { dashboardAddress } from '../../../lib/dashboard-address.ts'

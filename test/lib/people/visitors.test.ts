@@ -1,4 +1,4 @@
-/** A server caches whose session it has looked up. */
+/** Tests that a server caches the users whose sessions it has looked up. */
 import t, { type Test } from 'tap'
 import { createAccount } from '../../../lib/admin/accounts.ts'
 import { addUser } from '../../../lib/admin/people.ts'

@@ -15,7 +15,7 @@ import {
 const duration = fc.oneof(fc.nat(50), fc.nat(5000), fc.nat(2 ** 27 - 1))
 const durations = fc.array(duration, { minLength: 1, maxLength: 60 })
 
-/** Represents counts as PostgreSQL does: a sum with a power of ten for each bucket. */
+/** Represents counts as PostgreSQL does: as a sum to which each duration adds the power of ten of its bucket. */
 const numberOf = (all: readonly number[]) => all.reduce((sum, ms) => sum + 10n ** BigInt(exponentOf(bucketOf(ms))), 0n)
 const trimmed = (counts: readonly number[]) => counts.slice(0, counts.findLastIndex(count => count !== 0) + 1)
 

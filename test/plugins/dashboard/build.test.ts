@@ -1,4 +1,4 @@
-/** Limits the bytes of the build that a browser loads for a list, and the additional bytes for a trace. */
+/** Limits how many bytes of the build a browser loads for a list, and how many more for a trace. */
 import { readdir } from 'node:fs/promises'
 import { brotliDecompressSync } from 'node:zlib'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Compares the charts with their traces, which this file adds up one by one. */
+/** Compares the charts with totals that this file computes from the traces one by one. */
 import t from 'tap'
 import { periodBetween } from '../../../lib/rollups/period.ts'
 import { foldDeltas } from '../../../lib/store/analytics/rollups/fold.ts'
@@ -49,7 +49,7 @@ t.before(async () => {
     const body = ingestBody({ ...trace, endedAt, ...(input !== undefined && { usage: { inputTokens: input } }) })
     const { status, text } = await call('POST', '/api/v1/traces', { key: keys.get(environment)!, body })
     if (status !== 201) throw new Error(text)
-    // Some traces are folded, the older of them into fortnights. The others are deltas.
+    // The traces recorded so far are folded, the older ones into fortnights. The traces that follow remain deltas.
     if (i === 70) {
       await database.pool.run(sql => foldDeltas(sql, 1, 1000))
       while (await database.pool.run(sql => makeFortnight(sql, 1))) {}
@@ -61,7 +61,7 @@ t.before(async () => {
   })
 })
 
-/** Returns the given traces that started in these steps and match. */
+/** Returns the given traces that started at or after `from` and before `to`, and that fit. */
 function fitting(from: string, to: string, fits: (trace: Given) => boolean): Given[] {
   const [first, last] = [Date.parse(from), Date.parse(to)]
   return given.filter(each => Date.parse(each.startedAt) >= first && Date.parse(each.startedAt) < last && fits(each))
@@ -79,7 +79,7 @@ function totalOf(traces: readonly Given[]) {
   }
 }
 
-/** Returns whether a percentile is as close to the exact one as the buckets allow. */
+/** Returns whether a percentile is as close to the exact percentile as the buckets allow. */
 function isNear(found: number | null, traces: readonly Given[], share: number): boolean {
   if (found === null) return traces.length === 0
   const real = traces.map(({ ms }) => ms).sort((a, b) => a - b)[Math.ceil(share * traces.length) - 1] as number

@@ -19,11 +19,11 @@ const give = async (id: string, name: string, value: number | string | boolean) 
   const dataType = { number: 'numeric', string: 'categorical', boolean: 'boolean' }[typeof value as 'number']
   await call('POST', `/api/v1/traces/${id}/scores`, { body: { name, dataType, value } })
 }
-/** Adds the same score as a person. */
+/** Adds a numeric score in the dashboard, as a person. */
 const judge = async (id: string, name: string, value: number) => {
   await ask('POST', `${P}/traces/${id}/scores`, { body: { name, dataType: 'numeric', value } })
 }
-/** Moves the scores of a name into the past. */
+/** Changes the time of a name's scores to this many hours ago. */
 const age = (name: string, hours: number) => {
   const at = new Date(Date.now() - hours * 3_600_000).toISOString()
   return database.pool.run(sql => sql`update scores set created_at = ${at} where name = ${name}`)

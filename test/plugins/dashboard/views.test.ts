@@ -1,4 +1,4 @@
-/** Tests saved views, which are names for addresses, private or shared. */
+/** Tests saved views, which are private or shared names for addresses. */
 import t from 'tap'
 import { MOST_VIEWS } from '../../../lib/store/projects/saved-views.ts'
 import { signedIn } from '../../fixtures/service/people.ts'

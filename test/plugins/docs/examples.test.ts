@@ -15,7 +15,7 @@ t.test('all examples, pasted one after the other, are answered 2xx', async t => 
     t.comment('curl or openssl is not installed: the examples were not run.')
     return
   }
-  /** Runs the commands with the only variable that they use, and checks the status of each response. */
+  /** Runs the commands with the only environment variable that they use, and checks the status of each response. */
   const paste = async (what: string, sh: string) => {
     const looking = sh.replace(/\bcurl (?:-sS )?/g, "curl -sS -o /dev/null -w '%{http_code}\\n' ")
     const { stdout } = await run('sh', ['-euc', looking], { env: { PATH: process.env.PATH, SPOOR_API_KEY: key } })

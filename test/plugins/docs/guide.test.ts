@@ -18,7 +18,7 @@ const TSC = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/pac
 /** This line ends the output of an example. */
 const END = '-- end of the example --'
 
-/** These options are as strict as in any reader's project. */
+/** Compiler options at least as strict as those of a reader's project. */
 const TSCONFIG = {
   compilerOptions: {
     target: 'es2023',
@@ -26,7 +26,8 @@ const TSCONFIG = {
     types: ['node'],
     strict: true,
     noUncheckedIndexedAccess: true,
-    // The project's tsconfig.json has the same setting: four checkers take as long, and twice the CPU time.
+    // The project's tsconfig.json has the same setting, because four checkers take as long as one, and twice the CPU
+    // time.
     checkers: 1
   },
   include: ['*.ts']
@@ -139,8 +140,9 @@ t.test("the guide's examples run as they stand", async t => {
 })
 
 /**
- * Returns the programs that send with OpenTelemetry. The AI SDK's program is the first one with other code between the
- * provider and the end, as the guide says. Its model is the reader's own.
+ * Returns the programs that send with OpenTelemetry. The AI SDK's program is the first program with different code
+ * between the provider's setup and the program's end, as the guide says. The guide lets the reader choose the model, so
+ * the test adds one.
  */
 function openTelemetryPrograms(html: string): Record<string, string> {
   const [openAi = '', aiSdk = ''] = guideCode(html, 'opentelemetry', 'ts')
@@ -155,7 +157,7 @@ const model = createOpenAICompatible({ name: 'graz', baseURL: String(process.env
   }
 }
 
-/** The examples of the chapter about clients, in its order, with their output. */
+/** Names for the examples in the chapter about clients, in the chapter's order. CLIENT_SAYS is their output. */
 const CLIENT_EXAMPLES = ['short', 'more', 'models', 'server', 'read']
 const CLIENT_SAYS = `You asked: Where is my order?
 Good day 1 0 [] []

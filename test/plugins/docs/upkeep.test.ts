@@ -24,7 +24,7 @@ t.test('all commands of the chapter, in order', async t => {
 
   const [own] = await jsonHere(['key', 'list'], { DATA_DIR: folder })
   const database = configurationFor(await testDatabase(t))
-  /** The reader's files and key have other names in this test. */
+  /** Replaces the backup's path and the key's id with those of this test. */
   const placed = (text: string) =>
     text.replace('spoor.backup', join(elsewhere, 'spoor.backup')).replace('KEYID', own.keyId)
   for (const block of blocks) {

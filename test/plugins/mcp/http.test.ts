@@ -54,7 +54,10 @@ t.test('speaks every version of the protocol from before 2026-07-28', async t =>
   t.same([unknown.status, unknown.body.error.code], [400, -32000])
 })
 
-/** Returns a request of version 2026-07-28. Each request names its client, and its headers repeat its kind. */
+/**
+ * Sends a request of version 2026-07-28. The body names the client, and the headers repeat the method and the tool's
+ * name.
+ */
 function modern(method: string, params: Record<string, unknown> = {}, version = '2026-07-28') {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': version,

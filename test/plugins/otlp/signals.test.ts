@@ -1,4 +1,4 @@
-/** A success means that everything was kept, or that the sender was told what was not kept. */
+/** A successful response means that everything was stored, or that the response says what was not stored. */
 import protobuf from 'protobufjs'
 import t from 'tap'
 import { readStatus } from '../../../lib/admin/status.ts'

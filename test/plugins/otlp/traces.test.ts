@@ -428,7 +428,7 @@ t.test('refuses as a whole only what cannot be read, and who may not send', asyn
   ]
   for (const [title, body, headers, status, code, message = /./] of cases) {
     const answer = await service.call('POST', PATH, { body, headers })
-    // The error for a protobuf request is protobuf. test/plugins/otlp/errors.test.ts parses it.
+    // The response to a protobuf request contains the error as protobuf, which test/plugins/otlp/errors.test.ts parses.
     const told = headers === PROTOBUF ? { headers: PROTOBUF, text: message } : { body: { error: { code, message } } }
     t.match(answer, { status, ...told }, title)
   }

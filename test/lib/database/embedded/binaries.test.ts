@@ -34,7 +34,7 @@ t.test('finds its libraries where npm ran no install script and the package cann
   await t.rejects(startPostmaster({ user, binaries }, options), { message: /shared libraries/ })
   for (const _ of ['at first', 'again']) {
     const linked = await findBinaries(user, log, { package: bare, links: join(folder, 'links') })
-    // The programs run, but miss the files that were not copied.
+    // The programs run, but lack the files that were not copied.
     await t.rejects(initializeCluster({ user, binaries: linked }, join(dataDir, 'new'), 'password'), {
       message: /initdb failed: (?!.*shared libraries)/
     })

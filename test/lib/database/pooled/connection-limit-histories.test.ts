@@ -1,13 +1,13 @@
-/** Random histories: several users of connections, while PostgreSQL allows more or fewer connections. */
+/** Tests random histories in which several users share a limit on connections, while PostgreSQL's own limit changes. */
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { ConnectionLimit, type Holder } from '../../../../lib/database/pooled/connection-limit.ts'
 
 interface History {
-  /** The process's own limit. */
+  /** The process's own limit on connections. */
   readonly most: number
-  /** The limits of PostgreSQL, one after another, each for `forMs`. The last one equals `most`. */
+  /** PostgreSQL's successive limits on connections, each valid for `forMs`. The last limit equals `most`. */
   readonly allowed: readonly { readonly connections: number; readonly forMs: number }[]
   readonly uses: readonly {
     readonly user: number
@@ -37,7 +37,7 @@ const histories = fc.record<History>({
   )
 })
 
-/** Simulates a PostgreSQL whose backends take a moment to start and to end. */
+/** Simulates a PostgreSQL server whose backends take a moment to start and to end. */
 class Server {
   allowed = Number.POSITIVE_INFINITY
   open = 0
@@ -58,7 +58,10 @@ class Server {
   }
 }
 
-/** Keeps connections like a pool: takes an idle connection, and keeps it unless another user waits for a connection. */
+/**
+ * Keeps connections as a pool does: uses an idle connection if it has one, and keeps it afterwards unless another user
+ * waits for a connection.
+ */
 class User implements Holder {
   readonly #limit: ConnectionLimit
   readonly #server: Server

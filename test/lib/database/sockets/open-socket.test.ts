@@ -1,7 +1,7 @@
 /**
  * Tests connections over TLS, to several hosts and over Unix sockets, for queries and for COPY. A server in front of
- * the real PostgreSQL does PostgreSQL's part of TLS. The keys next to the certificates (folder `tls`) protect only
- * these tests.
+ * the real PostgreSQL handles TLS in its place. The keys next to the certificates (folder `tls`) protect only these
+ * tests.
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -51,7 +51,7 @@ interface FrontOptions {
   readonly target?: SocketTarget
 }
 
-/** Starts a PostgreSQL with this certificate, or without TLS. */
+/** Starts a server in front of PostgreSQL, with a certificate for this host, or without TLS. */
 async function startFront(t: Test, host: string | undefined, options: FrontOptions = {}): Promise<Front> {
   const seen: string[] = []
   const sockets = new Set<Socket>()
@@ -267,7 +267,7 @@ t.test('of several hosts the first that answers is used', async t => {
   const nobody = await closedPort()
   const ways = [
     `localhost:${nobody},localhost:${front.port}`,
-    // Addresses needed this encoding while JavaScript's URL parsed them.
+    // Addresses needed this encoding in versions that parsed them with JavaScript's URL.
     `localhost%3A${nobody},localhost%3A${front.port}`
   ]
   for (const hosts of ways) {

@@ -18,7 +18,8 @@ import { testService } from '../../../fixtures/service/service.ts'
 const LIMIT = 2_097_152
 
 /**
- * Routes that return what reached them: a route of the write path, and a route whose bodies do not wait in its queue.
+ * Routes that return the size and digest of a body: a route of the write path, and a route whose bodies do not wait in
+ * the write path's queue.
  */
 const PATHS = { '/payload': 'traces:write', '/message': 'key' } as const
 

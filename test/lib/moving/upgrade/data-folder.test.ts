@@ -124,7 +124,7 @@ t.test('after an upgrade the old folder is kept until it is dropped', async t =>
   })
   t.ok(existsSync(join(folder, 'data')))
   const dropped = { folders: [join(folder, 'data')], bytes: 3, removed: true }
-  // Root created the contents here, and the database's user removes them.
+  // If this test runs as root, the contents belong to root, but the command removes them as the database's user.
   await rename(join(folder, 'data', 'PG_VERSION'), join(dataDir, 'PG_VERSION'))
   t.match(await jsonHere(['upgrade', '--drop-old'], env), { ...dropped, bytes: 0 })
   t.notOk(existsSync(join(folder, 'data')))

@@ -183,7 +183,7 @@ t.test('a request is the same whether its spans are parsed at once or one at a t
   t.ok(read > 100, `${read} of 1000 were requests`)
 })
 
-/** Writes messages with repeated fields. An object cannot represent these. */
+/** Writes messages with repeated fields, which an object cannot represent. */
 function write(value: unknown, between: string): string {
   if (Array.isArray(value))
     return `[${value.map(item => `${between}${write(item, between)}${between}`).join(',')}${between}]`

@@ -113,7 +113,7 @@ t.test('a detail says in each field what the rows hold, and is what its schema s
   fc.assert(
     fc.property(trace, spans, fc.array(score, { maxLength: 5 }), (trace, spans, scores) => {
       const detail = JSON.parse(renderTraceDetail(trace, spans, scores))
-      // JSON has only one zero.
+      // JSON.stringify writes -0 as 0, as the response does.
       assert.deepEqual(detail, JSON.parse(JSON.stringify(expected(trace, spans, scores))))
       assert.ok(check(detail), check(detail) ? '' : explain(detail))
     }),

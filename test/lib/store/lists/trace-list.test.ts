@@ -34,7 +34,7 @@ async function readPage(sql: Sql, projectId: number, query: TraceQuery, bounds?:
 
 type Asked = Omit<TraceQuery, 'after' | 'before'>
 
-/** Reads the pages from the first, or from a cursor, to the last. Runs `between` after each. */
+/** Reads the pages from the first, or from a cursor, to the last. Runs `between` after each page. */
 async function walkDown(
   sql: Sql,
   projectId: number,

@@ -45,7 +45,8 @@ interface Known {
   links: number
   sessions: number
   /**
-   * Whether only the address links the person to the identity; undefined if the address never did, or no longer does.
+   * Whether the identity is linked to the person only by the address; undefined if the address never linked them, or no
+   * longer does.
    */
   isEarly: boolean | undefined
 }

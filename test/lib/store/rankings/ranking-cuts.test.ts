@@ -1,4 +1,4 @@
-/** Long rankings are cut while traces are recorded, and every way of writing respects the floors. */
+/** Tests that long rankings are cut while traces are recorded, and that every way of writing respects the floors. */
 import type { Sql } from 'postgres'
 import t from 'tap'
 import type { WritePath } from '../../../../lib/ingest/write-path.ts'
@@ -46,7 +46,7 @@ t.test('what is not at the top of a long list is no longer ranked, and found all
     return row as { none: number; all: number }
   }
   await Promise.all(shuffled(60).map((ms, i) => record(paths[i % 2]!, ms)))
-  // Each process reads the floors after it has cut.
+  // Each write path, like a process of its own, reads the floors after it has cut rankings.
   for (const path of paths) {
     await until(async () => {
       const before = await ranked()

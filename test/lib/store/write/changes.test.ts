@@ -1,4 +1,7 @@
-/** Tests the statements that change stored traces, one by one. A connection for COPY runs them together. */
+/**
+ * Tests each statement that changes stored traces by itself. In the service, a connection for COPY runs the statements
+ * together.
+ */
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { changedTrace, changesOf, type Execution, prepareChanges } from '../../../../lib/store/write/changes.ts'

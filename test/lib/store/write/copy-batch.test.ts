@@ -32,7 +32,7 @@ const readProject = (database: TestDatabase, projectId: number) =>
     )
   })
 
-/** Reads the rows of other tables that belong to the traces of a project. */
+/** Reads the rows that other tables contain for a project's traces. */
 const readBeside = (database: TestDatabase, projectId: number) =>
   database.pool.run(
     sql => sql`
@@ -74,7 +74,7 @@ const cost = fc.oneof(
   fc.constantFrom(0, 5e-324, 1.7976931348623157e308, 0.1)
 )
 const optional = { name: text(40), provider: text(40).filter(fits(200)), model: text(40), costUsd: cost, usage }
-/** The texts are worth compressing, and so long that PostgreSQL would compress them. */
+/** These texts compress well, and are so long that PostgreSQL would compress them. */
 const longText = fc.constantFrom(150, 1500).map(count => 'no play \u0000é 😀\n '.repeat(count))
 const spanOf = fc
   .record(

@@ -15,8 +15,8 @@ t.test('a trace is found by its key also where the plan for that was made while 
   // An append looks up the spans that the trace already has.
   const append = () => path.append(key, running.trace.id, body)
   /**
-   * Returns a statistic that PostgreSQL updates within seconds for an index or a table. On a cluster, the result is the
-   * sum over all shards.
+   * Returns a statistic about an index or a table, which PostgreSQL updates within seconds. On a cluster, the result is
+   * the sum over all shards.
    */
   const read = async (column: string, of: 'index' | 'table', name: string): Promise<number> => {
     const named = isOnCluster() ? `~ '^${name}_[0-9]+$'` : `= '${name}'`

@@ -18,7 +18,7 @@ const START = `{"schemaVersion":1,"trace":{"id":"${'a'.repeat(32)}","name":"n","
 const SPAN = `{"id":"${'b'.repeat(16)}","name":"s","startedAt":"${AT}","endedAt":"${AT}"`
 const plain = reader(IngestBody)
 
-/** Returns the error message, or all values that identity, sizes and columns are made of. */
+/** Returns the error message, or all values that determine identity, sizes and columns. */
 function outcome(way: () => PreparedTrace): unknown {
   try {
     const trace = way()

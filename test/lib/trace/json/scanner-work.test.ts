@@ -50,7 +50,7 @@ t.test('the searches in one string look at each of its characters once', async t
   }
 })
 
-// If the zeros at the end were searched for from each zero, this would take a quarter of an hour.
+// If a search for trailing zeros started at each zero, this test would take a quarter of an hour.
 t.test('a number of a million digits is read as every other', async t => {
   const zeros = '0'.repeat(1_000_000)
   // Each number with its canonical form, which is empty if the number is already canonical.
@@ -67,7 +67,7 @@ t.test('a number of a million digits is read as every other', async t => {
   }
   const sent = `[1.5${zeros}]`
   t.equal(canonicalise(parseExact(sent)), '[1.5]', 'zeros that say nothing make no other number')
-  // The test does not use t.equal, because the reporter would take minutes to print the difference of two long texts.
+  // The test does not use t.equal, because the reporter would take minutes to print a diff of two long texts.
   t.ok(stringifyExact(parseExact(sent)) === sent, 'and come back as they were sent')
 })
 

@@ -93,7 +93,7 @@ function line(moment: Moment): RestoredHead {
   }
 }
 
-/** Returns the decision as a word, or its reason. */
+/** Returns the decision's type or, for a contradiction, the reason. */
 function decided(before: Moment, sent: Moment): string {
   const decision = decideRestore(stored(before, sent), line(sent))
   return decision.type === 'contradiction' ? decision.reason : decision.type

@@ -73,8 +73,8 @@ t.test('a step and a span may have one id', t => {
 })
 
 /**
- * Two requests with the same response id, requests without an id, tools, and a root: with steps, with spans, or with
- * both.
+ * Two requests with the same response id, requests without an id, tools, and a root. Requests and tools are each
+ * reported by a step, by a span, or by both.
  */
 const sides = fc.constantFrom('step', 'span', 'both')
 const calls = fc.array(fc.tuple(fc.constantFrom('request', 'repeated', 'unnamed', 'tool'), sides), { maxLength: 8 })

@@ -72,8 +72,8 @@ function importsOf(file: string): string[] {
 }
 
 /**
- * Returns the room of a file. Files in no folder are special: the entry points share a room, and each file that
- * contains only types is a room.
+ * Returns the room of a file. Of the files in no folder, the entry points share a room, and each file that contains
+ * only types is a room of its own.
  */
 function roomOf(file: string): string {
   if (ENTRIES.includes(file)) return 'entries'
@@ -90,7 +90,7 @@ function arrowsBetweenRooms(): Map<string, Set<string>> {
   return found
 }
 
-/** Returns the rooms that remain after the rooms without imports are removed repeatedly. */
+/** Returns the rooms that remain after rooms that import no remaining room are removed one by one. */
 function circleOf(arrows: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   const left = new Set(arrows.keys())
   const isEnd = (room: string) => ![...arrows.get(room)!].some(to => left.has(to))

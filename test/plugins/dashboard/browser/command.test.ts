@@ -1,4 +1,4 @@
-/** Tests the command box in a browser, and signing in if an OpenID Connect provider is the only way. */
+/** Tests the command box in a browser, and signing in if an OpenID Connect provider is the only way to sign in. */
 import t from 'tap'
 import { readConfig } from '../../../../lib/config.ts'
 import { testProvider } from '../../../fixtures/oidc/provider.ts'
@@ -22,7 +22,7 @@ t.test('the command box goes to what there is, by keyboard, and remembers it unt
   const chosen = `document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.textContent`
   const gone = '!document.querySelector("dialog[open]")'
 
-  // Ids that the server has.
+  // A known id leads to its trace, and an unknown id finds nothing.
   await open()
   await page.type(id.toUpperCase())
   await page.until(`${chosen}?.includes('support-agent')`)
@@ -35,7 +35,7 @@ t.test('the command box goes to what there is, by keyboard, and remembers it unt
   await page.press('Escape')
   await page.until(gone)
 
-  // Sessions by a prefix, a tag, a name, a page and a command.
+  // The box finds a session by a prefix, a user, a tag, a name, a page and a command.
   for (const [typed, entry, path] of [
     ['s/', 's/1 ä', '/sessions/s%2F1%20%C3%A4'],
     ['u-3', 'User', '/users/u-3'],
@@ -64,7 +64,7 @@ t.test('the command box goes to what there is, by keyboard, and remembers it unt
   await page.until("location.pathname.endsWith('/app/sign-in')")
   t.equal(await page.evaluate("localStorage.getItem('spoor-recent')"), null)
   t.same(
-    // The errors are for an unknown id, and for requests sent while the user signed out.
+    // The expected errors are responses for the unknown id, and for requests sent while the user signed out.
     page.errors.filter(error => !/status of 40[14]/.test(error)),
     []
   )

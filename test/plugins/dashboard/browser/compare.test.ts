@@ -17,7 +17,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   const seen = (selector: string) =>
     page.evaluate(`[...document.querySelectorAll('${selector}')].map(each => each.textContent)`) as Promise<string[]>
 
-  // From the list: the older trace is A, regardless of the order of selection.
+  // If traces are selected in the list, the older trace is A, regardless of the order of selection.
   await page.open(`${pages}/traces`)
   for (const id of [again.id, agent.id]) {
     await page.until(`!!document.getElementById('t-${id}')`)
@@ -51,7 +51,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   await page.open((await page.evaluate('location.href')) as string)
   await page.untilText('at once', 'del')
 
-  // From a trace: the previous trace of the same name.
+  // A trace's menu offers a comparison with the previous trace of the same name.
   await page.open(`${pages}/traces/${again.id}`)
   await page.click('.menu button', 'More')
   await page.click('[role=menuitem]', 'Compare with')
@@ -59,7 +59,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   await page.until(`location.search === '?a=${agent.id}&b=${again.id}'`)
   await page.untilText('2 spans in both')
 
-  // The page reports a trace that does not exist, and accepts other ids.
+  // The page reports a trace that does not exist, and an invalid id.
   await page.open(`${pages}/compare?a=${agent.id}&b=${'0'.repeat(32)}`)
   await page.untilText('no such trace')
   await page.open(`${pages}/compare?a=x&b=${again.id}`)

@@ -50,7 +50,7 @@ t.test('in a browser', async t => {
       "(() => { document.getElementById('tab-panel').scrollTop = 1e6; return [...document.querySelectorAll('.chip')].some(each => each.textContent.includes('image/svg+xml')) })()"
     )
     await page.untilText('<script>document.title="broken"</script>', '.message')
-    // Hostile values lead to pages of exactly these values.
+    // Links with hostile values lead to the pages for exactly these values.
     await page.click('.trace-facts a', 'a/b?c#d&e=f')
     await page.until("decodeURIComponent(location.pathname).endsWith('/sessions/a/b?c#d&e=f')")
     await page.untilText('[U+202E]evil', 'main')

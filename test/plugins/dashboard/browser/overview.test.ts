@@ -1,6 +1,6 @@
 /**
- * Tests numbers over time in a browser: each chart's numbers equal those of the list to which the chart links. Also
- * tests saved views.
+ * Tests that the numbers over time in each chart equal those of the list to which the chart links. Also tests saved
+ * views.
  */
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
@@ -30,7 +30,7 @@ t.test('in a browser', async t => {
       spans: []
     })
   }
-  /** Returns the number of rows in the list to which a link leads, and goes back. */
+  /** Follows a link to a list, and goes back. Returns the list's number of rows. */
   const behind = async (find: string) => {
     await page.evaluate(`${find}.click()`)
     await page.until("document.querySelector('h1').textContent === 'Traces'")

@@ -34,7 +34,7 @@ export async function recordAll(service: TestService): Promise<Traces> {
   return traces
 }
 
-/** Returns addresses below `/app/`. */
+/** Returns each page's address relative to `/app/`, and text that the page shows. */
 export function pagesOf({ agent, again, hostile, deep }: Traces): [address: string, shown: string][] {
   const trace = `p/default/traces/${agent.id}`
   const overview = 'p/default/overview?from=2026-11-25T00:00:00Z&to=2026-11-25T23:59:59Z'

@@ -60,7 +60,7 @@ t.test('a session is read from its beginning to its end, and scores lead to trac
   await page.click('h2 a', 'helpful')
   await page.untilText('Score helpful', 'h1')
   await page.until('document.querySelectorAll(".plot-link").length === 2')
-  // The last bar is for 0.9.
+  // The last bar is for the value 0.9.
   await page.evaluate('document.querySelectorAll(".plot-link")[1].click()')
   await page.untilText('of the value 0.9', 'h2')
   await page.untilText('turn 2', '[aria-labelledby=scored] a.open')

@@ -23,7 +23,8 @@ t.test('in a browser', async t => {
     await page.type(text)
   }
 
-  // This test records first, because a server checks only every few seconds which projects are searched.
+  // This test makes the service's first recording, because a server rechecks only every few seconds which projects are
+  // searched.
   t.test('search is turned on, finds a word that is recorded then, with its place, and is turned off', async () => {
     await page.open(`${url}/app/p/default/settings/project`)
     await page.click('button', 'Turn on')

@@ -111,7 +111,7 @@ export function visitor(page: Page): Visit {
       await send('Emulation.setEmulatedMedia', {
         features: [
           { name: 'prefers-color-scheme', value: theme },
-          // Fading colours would change the contrasts.
+          // Colours that fade would have a different contrast for a moment.
           { name: 'prefers-reduced-motion', value: 'reduce' }
         ]
       })

@@ -1,4 +1,7 @@
-/** Tests paths through the pages: by keyboard, back and forward, scoring, running traces, and searching. */
+/**
+ * Tests paths through the pages: using the keyboard, going back and forward, scoring, watching running traces, and
+ * searching.
+ */
 import t from 'tap'
 import { addPerson, linkFor } from '../../../fixtures/service/people.ts'
 import { testService } from '../../../fixtures/service/service.ts'

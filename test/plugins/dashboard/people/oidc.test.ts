@@ -31,7 +31,7 @@ function configOf(settings: Partial<OidcConfig> = {}): Partial<Config> {
   return { baseUrl, oidc: { ...(oidc as OidcConfig), ...settings } }
 }
 
-/** Removes the path, as the proxy in front would. */
+/** Removes the base path from requests, as the reverse proxy would. */
 const behind = (service: TestService): TestService => ({
   ...service,
   call: (method, path, options) => service.call(method, path.replace(/^\/tools/, ''), options)
@@ -158,7 +158,7 @@ t.test('nobody comes in by a session, a link or a password that another accountâ
   t.equal((await sessionOf(browser)).user, null)
 })
 
-/** Sends a request as the proxy in front would. */
+/** Sends a request with the Host header that the reverse proxy would send. */
 const withHost: TestService['call'] = (method, path, options = {}) =>
   service.call(method, path, { ...options, headers: { host: 'spoor.example', ...options.headers } })
 
@@ -310,7 +310,7 @@ t.test('what comes back must be what was begun, in this browser, once', async t 
   const ends = async (of: Browser, address: string) => (await of.go(address)).replace(`${BASE}/app/`, '')
   t.equal(await ends(browser, callback), 'sign-in?oidc=stale', 'the same browser again')
   t.equal(await ends(newBrowser(), callback), 'sign-in?oidc=stale', 'another browser')
-  /** Starts a sign-in, and stops before the provider. */
+  /** Starts a sign-in without following the redirect to the provider. */
   const begun = async () => {
     const other = newBrowser()
     const { headers } = await other.ask(START)

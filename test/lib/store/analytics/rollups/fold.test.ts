@@ -1,4 +1,4 @@
-/** Rollups and deltas together always equal the traces' sums, through any history and with a fold at any point. */
+/** Checks that rollups and deltas together equal the traces' sums after any history, with folds at any point. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -83,7 +83,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   some<Step>(['prune'], ['backfill'], ['recount'], ['fortnight'])
 )
 
-/** An OpenTelemetry trace that changes after its end, and one that gets an end only then, with folds in between. */
+/**
+ * Exports spans of one trace. In GROWING, one trace changes after its end, and another trace gets its end with its
+ * second export, with folds in between.
+ */
 const growth = (id: string, ...spans: Parameters<typeof otlpSpan>[0][]): Step => [
   'call',
   'POST',
@@ -143,7 +146,7 @@ t.test('through any history', async t => {
       folded += await pool.run(sql => foldDeltas(sql, 1, 1000))
       assert.equal(await pool.run(sql => countWrongSums(sql, 1)), 0)
       assert.deepEqual(await pool.run(sql => findWrongDays(sql, 1)), [])
-      // Deletions leave no sums.
+      // After all traces are deleted, no sums remain.
       for (const id of IDS) await take(service, ['call', 'DELETE', `${TRACES}/${id}`])
       await foldAll(pool)
       const [left] = await pool.run(

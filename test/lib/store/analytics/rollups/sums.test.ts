@@ -1,6 +1,6 @@
 /**
- * Compares every sum over a period with the traces, which this file adds up one by one. Each sum is read from all
- * tables that can supply it.
+ * Compares every sum over a period with a sum that this file computes from the traces one by one. Each sum is read from
+ * all tables that can supply it.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'

@@ -72,7 +72,8 @@ t.test('where paths differ, names on the way count, then names', async t => {
   const a = [span('a0', 'old run'), span('a1', 'chat', 'a0'), span('a2', 'tool', 'a1')]
   const b = [span('b0', 'new run'), span('b1', 'chat', 'b0'), span('b2', 'tool', 'b1')]
   t.same(rowsOf(a, b), ['a0 −', '+ b0', 'a1 b1', 'a2 b2'])
-  // By its children, the second chat of one trace matches the first chat of the other. Equal paths have priority.
+  // Judged by its children, the second chat of one trace matches the first chat of the other, but equal paths have
+  // priority.
   const c = [span('c0', 'run'), span('c1', 'chat', 'c0'), span('c2', 'chat', 'c0')]
   const d = [span('d0', 'run'), span('d2', 'chat', 'd0')]
   t.same(rowsOf(c, d), ['c0 d0', 'c1 d2', 'c2 −'])
@@ -104,7 +105,7 @@ t.test('rows are found by the span of either trace', async t => {
 })
 
 const names = fc.constantFrom('run', 'chat', 'tool', 'search', 'write')
-/** Returns the spans of a tree of any shape. Some parents come later in the list or are missing. */
+/** Generates the spans of trees of any shape. Some parents come later in the list or are missing. */
 const spansOf = (prefix: string) =>
   fc
     .array(fc.record({ name: names, parent: fc.integer({ min: -2, max: 30 }) }), { maxLength: 30 })
