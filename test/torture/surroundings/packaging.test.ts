@@ -113,7 +113,7 @@ if (isLong) {
       const { call } = await testService(t)
       const guide = (await call('GET', '/docs', { key: null })).text
       const [install = '', command = ''] = guideCode(guide, 'operate', 'console')
-      // As an npm that runs no install scripts would do, and with the unreleased package.
+      // The unreleased package is installed, and no install scripts run, as with an npm that disables them.
       const script = asRoot(install).replace('/opt/spoor spoor', '/opt/spoor --ignore-scripts /given/spoor.tgz')
       const port = await freePort()
       await containers.shell('systemd', `echo PORT=${port} > /etc/spoor.env\n${script}`)
@@ -324,7 +324,7 @@ if (isLong) {
   })
 }
 
-/** Checks that a proxy accepts the largest export, rejects a larger one, and does not pass on the metrics. */
+/** Checks that a proxy accepts the largest export, rejects a larger one, and does not expose the metrics. */
 async function checkProxy(t: { match: (found: unknown, wanted: unknown) => void }, address: string, key: string) {
   t.match(await post(`${address}/api/v1/traces`, key, ingestBody()), 201)
   const large = (bytes: number) => ({ resourceSpans: [], padding: 'x'.repeat(bytes) })
