@@ -1,6 +1,6 @@
 /**
- * Compares the cost of adding spans to a long trace and to a short trace: the CPU time of node and PostgreSQL, and the
- * WAL of an OTLP export. The two traces take turns, so that other load on the machine affects both.
+ * Compares the cost of adding spans to a long trace and to a short trace: the CPU time of node and PostgreSQL,
+ * and the WAL, per OTLP export. The two traces take turns, so that other load on the machine affects both.
  */
 import type { Sql } from 'postgres'
 import { Pool } from 'undici'

@@ -1,4 +1,4 @@
-/** One measurement each: a load on the server, COPY of the same rows, and the bare HTTP server. */
+/** The single measurements: a load on the server, COPY of the same rows, and the bare HTTP server. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { BodyKind } from './bodies/bodies.ts'
@@ -80,7 +80,7 @@ export interface Bench {
   readonly sender: Sender
   readonly options: Options
   readonly startAnother: StartAnother
-  /** Starts a PostgreSQL that accepts TLS. Returns its address. */
+  /** Starts a PostgreSQL server that accepts TLS. Returns its address. */
   startTcp(): Promise<string>
 }
 

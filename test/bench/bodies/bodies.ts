@@ -54,8 +54,8 @@ export function ingestBody(kind: BodyKind, variant: number): IngestBody {
   const shape = SHAPES[kind]
   const build = (textLength: number): IngestBody => {
     const seed = variant + shape.spans * 1_000
-    // Texts have their own random numbers, so that a stored trace differs from the typical trace in nothing but its
-    // texts. Both are at the same positions of the same lists.
+    // Texts have their own random numbers. Otherwise the shorter texts of a stored trace would also change its other
+    // values, which must equal those of the typical trace.
     const texts = createProse(seed, variant % 4 === 3)
     return { schemaVersion: 1, trace: buildTrace({ ...createProse(seed), text: texts.text }, shape.spans, textLength) }
   }
