@@ -59,7 +59,7 @@ t.test('no request holds the server up', async t => {
     await rm(stalls, { force: true })
     return Math.max(0, ...text.trim().split('\n').map(Number))
   }
-  /** Sends a request, twice if it has a body, because a repetition takes other code paths. Returns the longest stall. */
+  /** Sends a request, twice if it has a body, because a repetition runs other code. Returns the longest stall. */
   const stallOf = async (heavy: Heavy) => {
     const body = heavy.body?.()
     await stall()
