@@ -20,7 +20,7 @@ export interface CodingAgent {
    * The part of a tool's result that the agent gives to its model. `both`: both parts if they differ, otherwise one.
    */
   readonly reads: 'text' | 'structuredContent' | 'both'
-  /** Whether the agent gives its model the first 500 characters of an outline, and a file with the rest. */
+  /** Whether the agent gives its model only the first 500 characters of an outline, and stores the rest in a file. */
   readonly previews?: true
   /** The format of the agent's transcripts, and their folder below the home folder, if spoor can import them. */
   readonly transcripts?: readonly [format: string, folder: string]

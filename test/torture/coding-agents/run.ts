@@ -48,7 +48,7 @@ export async function installAgents(): Promise<{ readonly modules: string } | { 
   return { modules }
 }
 
-/** A call of a tool, by the tool's own name. */
+/** A tool call. `tool` is spoor's name for the tool. */
 export interface Call {
   readonly tool: string
   readonly input: object

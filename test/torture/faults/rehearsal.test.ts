@@ -1,6 +1,6 @@
 /**
- * Simulates an operator's year in an hour: typical traces are recorded, backed up, restored into the oldest supported
- * PostgreSQL, and compared, and then half of them are pruned. Each step is a command that an operator would run.
+ * Simulates an operator's year in an hour. Typical traces are recorded, backed up, restored into the oldest supported
+ * PostgreSQL version and compared, and then half of them are pruned. Operators would run the same commands.
  */
 import { spawnSync } from 'node:child_process'
 import { chmod, stat } from 'node:fs/promises'
@@ -27,7 +27,7 @@ const FIRST_MS = Date.UTC(2026, 0, 1)
 
 const secret = 'the secret of a rehearsal'
 
-// This test takes an hour and downloads programs, and `npm test` covers all of its steps separately.
+// This test takes an hour and downloads PostgreSQL. `npm test` covers all of its steps separately.
 longTest(
   'what was recorded is backed up, restored into the oldest PostgreSQL, compared and pruned by half',
   async t => {

@@ -83,7 +83,7 @@ async function checkReadiness(fault: Fault, ready: () => Promise<number>): Promi
   await until(async () => (await ready()) === 200)
 }
 
-/** Recovery times mean something only on a machine without other load. */
+/** Checks the recovery time in the long form only, because other load on the machine affects it. */
 function checkRecovery(t: Test, tookMs: number, name: string): void {
   if (isLong) t.ok(tookMs < RECOVERY_MS, `${name}: whole again after ${tookMs} ms`)
 }
@@ -136,7 +136,7 @@ async function checkUntouched(t: Test, name: string, { call }: TestService, { tr
   )
 }
 
-/** Runs a statement about the test's database from another database, and ends the service's connections. */
+/** Alters the test's database from another database, and ends the service's connections. */
 async function administer({ target }: TestDatabase, statement: (name: string) => string): Promise<void> {
   const { target: main } = readTestServer()
   const name = typeof target === 'string' ? new URL(target).pathname.slice(1) : target.database
@@ -154,7 +154,7 @@ t.test('a store that is away: cut off, hanging, without connections, read-only',
     begin: () => administer(database, name => `alter database ${name} allow_connections false`),
     end: () => administer(database, name => `alter database ${name} allow_connections true`)
   })
-  // Closed connections, and requests that need connections, reach the service in a different order in each round.
+  // In each round, the service notices closed connections, and needs new ones, in a different order.
   for (const _ of rounds(1, 20)) {
     await refuseAndReturn(t, 'read-only, as a standby is', service, {
       readsGoOn: true,
@@ -239,8 +239,8 @@ async function databasePath(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Simulates a disk without space for tables, for a user who may write to a data folder. Each table's file is extended
- * (without using space) to the size at which PostgreSQL starts the next file, and that next file cannot be written.
+ * Simulates a disk without space for tables, which takes only write access to the data folder. Each table's file is
+ * extended (without using space) to the size at which PostgreSQL starts the next file, which cannot be written.
  */
 function fullDisk(dataDir: string, paths: readonly string[]) {
   const SEGMENT_BYTES = 1024 ** 3
@@ -338,8 +338,8 @@ const isWithin = (statuses: ReadonlySet<number>, allowed: readonly number[]): bo
   [...statuses].every(status => allowed.includes(status))
 
 /**
- * Simulates a disk without space for more WAL, for a user who may write to a data folder: the next WAL file cannot be
- * written. PostgreSQL switches to that file at once.
+ * Simulates a disk without space for more WAL, which takes only write access to the data folder. The next WAL file
+ * cannot be written, and PostgreSQL is made to switch to that file at once.
  */
 async function fullLog(folder: string) {
   const pgData = pgDataOf(folder)

@@ -18,9 +18,9 @@ const CLIENTS = isLong ? 200 : 16
 /** Clients with small bodies, which together exceed the capacity in requests. */
 const CROWD = isLong ? 6000 : 100
 const SECONDS = isLong ? 60 : 1
-/** How long a body may occupy capacity while none of its bytes arrive. */
+/** Maximum time for which a body may occupy capacity while none of its bytes arrive. */
 const PATIENCE_MS = 5000
-/** Requests, and bytes of their bodies, that the server accepts before it rejects others. */
+/** Number of requests, and total bytes of their bodies, that the server accepts before it rejects others. */
 const MOST_PENDING = 4096
 const MOST_PENDING_BYTES = 192 * MIB
 /** The share of the capacity that one project may use. All senders of these floods belong to one project. */

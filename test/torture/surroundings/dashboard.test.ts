@@ -262,7 +262,7 @@ interface Traced {
 
 /**
  * Makes the browser trace the tasks of its threads. The returned function stops the trace and returns the CPU time of
- * the page's longest task.
+ * the page's longest task, in ms.
  */
 async function traceTasks({ send, on }: Visit): Promise<() => Promise<number>> {
   const traced: Traced[] = []

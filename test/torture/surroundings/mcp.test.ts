@@ -10,8 +10,8 @@ import { longTest } from '../orders.ts'
 const VERSIONS = ['2025-11-25', '2026-07-28'] as const
 
 /**
- * Scenarios that suit any server. All other scenarios call tools, prompts and resources by name. If both
- * versions have a scenario, and the same code handles it, it runs only in the newer version.
+ * Scenarios that suit any server. All other scenarios call tools, prompts and resources by name. If both versions have
+ * a scenario that the same code handles, the scenario runs only in the newer version.
  */
 const SCENARIOS = {
   '2025-11-25': ['server-initialize', 'ping', 'tools-list'],

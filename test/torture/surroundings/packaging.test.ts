@@ -1,6 +1,6 @@
 /**
  * Installs and runs packages as the guide says, with their own programs: the image, the unit, the proxies, the
- * manifests, the completion. Not every machine has each program. A figure names the parts that were not tested.
+ * manifests, the completion. Not every machine has all programs. A figure names the parts that were not tested.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -167,7 +167,7 @@ if (isLong) {
   t.test('systemd-analyze', { skip: missing(['systemd-analyze']) ?? false }, async t => {
     const folder = await testFolder(t)
     const unit = join(folder, 'spoor.service')
-    // This machine has no program at that path.
+    // This machine has no program at the path in ExecStart.
     await writeFile(
       unit,
       readFileSync(join(DEPLOYMENT, 'spoor.service'), 'utf8').replace(/^ExecStart=\S+/m, 'ExecStart=/bin/true')
