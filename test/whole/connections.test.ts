@@ -137,7 +137,7 @@ t.test('a process opens no more connections than DATABASE_CONNECTIONS says', asy
   await hearsOfKeys(t, service)
   isOver = true
   await watching
-  // PostgreSQL counts a backend for another moment after the backend has lost its client.
+  // PostgreSQL still counts a backend for a moment after its client has disconnected.
   t.ok(most >= 4 && most <= 7, `${most} connections`)
   t.notOk((await service.call('GET', '/readyz')).body.lacks, 'nothing is lacking: it was told so')
 })
