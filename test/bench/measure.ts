@@ -66,8 +66,8 @@ const LARGE_CONNECTIONS = 16
 /** The server writes with the same number of connections. */
 const PARALLEL_COPIES = 2
 /**
- * V8 compiles for this long. With typical traces, compilation takes a quarter of the server's CPU time in the first 3
- * s, and little after 6 s.
+ * Time for V8 to compile. With typical traces, compilation takes a quarter of the server's CPU time in the first
+ * 3 s, and little after 6 s.
  */
 const WARM_UP_MS = 6_000
 const COPY_WARM_UP_MS = 500

@@ -113,7 +113,7 @@ class Load {
     process.send!({ event: 'failed', reason } satisfies SenderMessage, () => process.exit(1))
   }
 
-  /** A trace that waits for a connection counts from its due time; other traces count from the timer's call. */
+  /** The latency of a trace that waits for a connection counts from its due time, others from the timer's call. */
   #startClock(rate: number): void {
     const interval = 1_000 / rate
     let due = performance.now()

@@ -18,7 +18,7 @@ export const PAGE = 50
 const DEEP_PAGE = 1000
 /** Number of different time windows that are requested again and again. */
 const PLACES = 8
-/** Number of the deep page of scores. Only every 30th trace has the frequent score. */
+/** Number of the deep page of scores. Only one trace in 30 has the frequent score. */
 const DEEP_SCORES = 60
 
 /** Filters of the list, each a line of the report. fill.ts explains the values. */
