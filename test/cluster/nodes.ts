@@ -21,7 +21,7 @@ const SETTINGS = {
   shared_buffers: '64MB'
 }
 
-/** A node's host name is the folder of its socket, also for the node's connections to itself. */
+/** A node's host name is the folder of its socket, even for the node's connections to itself. */
 const named = (socketDir: string) => ({ 'citus.local_hostname': socketDir })
 
 export interface Nodes {
