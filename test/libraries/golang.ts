@@ -20,7 +20,7 @@ export function buildProgram(program: Program): string {
   return path
 }
 
-/** Returns the version of a module with which a program is built. */
+/** Returns the version that a program uses of a module. */
 export function moduleVersion(program: Program, module: string): string {
   const { stdout } = spawnSync('go', ['list', '-m', '-f', '{{.Version}}', module], {
     cwd: join(SOURCES, 'go', program),

@@ -10,7 +10,7 @@ const GUIDE = fileURLToPath(new URL('../../../plugins/docs/chapters/guide.html',
 const BEGIN = '<!-- npm run otlp-libraries writes from here -->'
 const END = '<!-- to here -->'
 const SIGNS = { arrives: '✓', absent: '–', wrong: '✗' } as const
-/** Maximum number of characters that are printed of a value. */
+/** Maximum number of printed characters per value. */
 const MOST_SHOWN = 1_500
 
 export const isExpected = (cells: readonly Cell[]): boolean => cells.every(({ state }) => state !== 'wrong')
