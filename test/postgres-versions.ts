@@ -41,7 +41,7 @@ function readVersions(parameters: readonly string[]): readonly string[] {
   return wanted
 }
 
-/** Resolves to the exit code. `npm test` measures the coverage. */
+/** Resolves to the exit code. Coverage is not measured, because `npm test` measures it. */
 function runTests(folder: string): Promise<number> {
   const env = { ...process.env, [TEST_POSTGRES_VARIABLE]: folder }
   const child = spawn(process.execPath, [RUN, ...SUITES.map(suite => `--suite=${suite}`)], { env, stdio: 'inherit' })

@@ -1,7 +1,7 @@
 /**
- * `npm run test:python [-- --long -k NAME …]`: runs the tests of the Python client (clients/python) against a spoor
- * that they may stop and kill. Other arguments are passed to pytest; `--long` includes tests that take minutes. If
- * there is no suitable Python, prints a message and passes. The installed packages are kept in node_modules/.cache.
+ * `npm run test:python [-- --long -k NAME …]`: runs the Python client's tests (clients/python) against a server that
+ * they may stop and kill. Other arguments are passed to pytest; `--long` includes tests that take minutes. If there is
+ * no suitable Python, prints a message and passes. The installed packages are kept in node_modules/.cache.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -107,7 +107,7 @@ async function runTests(spoor: Spoor, parameters: readonly string[]): Promise<nu
 
 /**
  * Lets tests stop, kill and restart the server: `POST /SIGKILL`, `POST /SIGTERM`, `POST /start`. `POST /run` runs a
- * command, whose words are the body, and responds with the command's output.
+ * command, whose arguments are the body as a JSON list, and responds with the command's output.
  */
 async function obey(spoor: Spoor, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { url = '' } = request

@@ -1,8 +1,8 @@
 /**
- * Runs the tests: starts a PostgreSQL (or uses the one of TEST_DATABASE_URL), creates the template database, runs tap
- * with the given arguments, and ends with the line `N passed, N failed, N skipped`. Arguments may name single files,
- * each of which runs in its own process, or suites (`--suite=lib`). `--coverage` measures coverage, which takes a fifth
- * longer.
+ * Runs the tests: starts PostgreSQL (or uses the server that TEST_DATABASE_URL names), creates the template database,
+ * runs tap with the given arguments, and ends with the line `N passed, N failed, N skipped`. Arguments may name single
+ * files, each of which runs in its own process, or suites (`--suite=lib`). `--coverage` measures coverage, which takes
+ * a fifth longer.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -64,7 +64,7 @@ function buildTap(): void {
   if (readFileSync(built, 'utf8').includes('@tapjs/typescript')) spawnSync(TAP, ['build'], { stdio: 'inherit' })
 }
 
-/** Stops each PostgreSQL that an interrupted test has left running. */
+/** Stops each PostgreSQL server that an interrupted test has left running. */
 function stopServers(): void {
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('postmaster.pid')) continue
@@ -97,7 +97,7 @@ async function runTap(server: TestServer, parameters: readonly string[]): Promis
   const passed = parameters.filter(parameter => !isSuite(parameter) && parameter !== COVERAGE_FLAG)
   const child = spawn(TAP, ['--reporter=terse', ...coverage, ...files, ...passed], {
     stdio: ['inherit', 'pipe', 'inherit'],
-    // The child has its own process group, so that the tests' processes and their children end with it.
+    // The child has its own process group, so that the tests' processes and their children can be ended with it.
     detached: true,
     // CI disables tap's animation, whose frames would all be written to a file.
     env: { CI: 'true', ...process.env, [TEST_SERVER_VARIABLE]: JSON.stringify(server) }

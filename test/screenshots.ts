@@ -1,6 +1,6 @@
 /**
  * Takes the guide's screenshots of the dashboard (`npm run screenshots`; `-- NAME` takes a single one), with a server
- * on a new database, the traces of `spoor demo`, and Chromium. Run it when the dashboard looks different.
+ * on a new database, the traces of `spoor demo`, and Chromium. Run this script when the dashboard looks different.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -68,7 +68,7 @@ async function main(): Promise<number> {
     return 1
   }
   const ends: (() => unknown)[] = []
-  // The fixtures use no more of a test than this.
+  // The fixtures use only this method of a test.
   const t = { teardown: (end: () => unknown) => void ends.unshift(end) } as unknown as Test
   try {
     const { address, key, dashboard } = await serve(t, { DATA_DIR: await dataFolder(t) })

@@ -19,12 +19,12 @@ const TEST_FILE = /\.test\.js$/
 export const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES, name.replace(/js$/, 'ts')))
 
 /**
- * Maximum bytes of test files in a suite. A run takes as long as its longest suite, and each suite costs the start of a
- * process.
+ * Maximum total size of a suite's test files, in bytes. A run takes as long as its longest suite, but each additional
+ * suite costs the start of a process.
  */
 const MOST_BYTES = 260_000
 
-/** These tests wait for servers or for a browser, so they take three times as long as other tests of their size. */
+/** These tests wait for servers or for a browser, so they take three times as long as other tests of the same size. */
 const SLOW: readonly string[] = ['bin', 'plugins', 'torture', 'whole']
 const SLOWNESS = 3
 

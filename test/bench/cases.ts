@@ -81,7 +81,7 @@ export interface LatencyResult {
   /** Traces per second: half of the top rate, or the rate that a single client reaches. */
   readonly rate: number
   readonly load: LoadFigures
-  /** The bare HTTP server at the same rate, in turns. Its latency is the machine's share. */
+  /** The bare HTTP server at the same rate, in turns. Its latency is the share that the machine causes. */
   readonly bare: { readonly p50: number; readonly p99: number }
 }
 
@@ -92,7 +92,7 @@ export interface StoredResult {
   readonly ratio: number
 }
 
-/** The embedded PostgreSQL and another PostgreSQL, in turns. */
+/** The embedded PostgreSQL and another PostgreSQL server, measured in turns. */
 export interface BesideResult {
   /** Settings that differ between the two, with the embedded server's value first. */
   readonly settings: Readonly<Record<string, readonly [string, string]>>
@@ -120,7 +120,7 @@ const RESENDS = [0, 0.03, 0.3, 1]
 const LISTINGS = { requests: 400, rounds: 3 }
 const IDLE_CLIENT = { connections: 1, rate: 20 }
 /**
- * Disk space of a stored span, including its indexes and its share of the trace, and disk space that must stay free.
+ * Disk space in bytes of a stored span with its indexes and its share of the trace, and disk space that must stay free.
  */
 const STORED_SPAN_BYTES = 1_500
 const FREE_BYTES = 8 * 1024 ** 3
@@ -242,7 +242,7 @@ export class Cases {
     }
   }
 
-  /** `topRates` contains the rates of the kinds measured before. */
+  /** `topRates` contains the rates of the kinds that have already been measured. */
   async latency(topRates: Partial<Record<WholeKind, number>>): Promise<LatencyResult[]> {
     const results: LatencyResult[] = []
     for (const kind of ['small', 'typical'] as const) {

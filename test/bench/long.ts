@@ -1,6 +1,6 @@
 /**
- * Compares the cost of adding spans to a long trace and to a short trace: the CPU time of node and PostgreSQL, and the
- * WAL of an OTLP export. The two traces take turns, so that other load on the machine affects both.
+ * Compares the cost of adding spans to a long trace and to a short trace: the CPU time of node and PostgreSQL,
+ * and the WAL, per OTLP export. The two traces take turns, so that other load on the machine affects both.
  */
 import type { Sql } from 'postgres'
 import { Pool } from 'undici'
@@ -79,7 +79,7 @@ export async function measureLongCost({ port, key, sql, rounds, readTimes }: Lon
   return { short: costOf('short', sums.short), long: costOf('long', sums.long), spansAdded: ADDED }
 }
 
-/** Creates a trace without a root, so that the trace keeps running, and the exports that follow it. */
+/** Creates a trace, and the exports that add to it. The trace has no root, so that it keeps running. */
 function makeTrace(size: Size): { readonly stored: LongTrace; readonly more: readonly Uint8Array[] } {
   const { spans, exportsEach } = SIZES[size]
   const whole = longTrace(spans + ADDED * exportsEach + 1, 400)

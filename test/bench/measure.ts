@@ -1,4 +1,4 @@
-/** One measurement each: a load on the server, COPY of the same rows, and the bare HTTP server. */
+/** The single measurements: a load on the server, COPY of the same rows, and the bare HTTP server. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { BodyKind } from './bodies/bodies.ts'
@@ -66,8 +66,8 @@ const LARGE_CONNECTIONS = 16
 /** The server writes with the same number of connections. */
 const PARALLEL_COPIES = 2
 /**
- * V8 compiles for this long. With typical traces, compilation takes a quarter of the server's CPU time in the first 3
- * s, and little after 6 s.
+ * Time for V8 to compile. With typical traces, compilation takes a quarter of the server's CPU time in the first
+ * 3 s, and little after 6 s.
  */
 const WARM_UP_MS = 6_000
 const COPY_WARM_UP_MS = 500
@@ -80,7 +80,7 @@ export interface Bench {
   readonly sender: Sender
   readonly options: Options
   readonly startAnother: StartAnother
-  /** Starts a PostgreSQL that accepts TLS. Returns its address. */
+  /** Starts a PostgreSQL server that accepts TLS. Returns its address. */
   startTcp(): Promise<string>
 }
 

@@ -1,6 +1,7 @@
 /**
- * Compares a span sent over OTLP with a recorded span: the CPU time of a protobuf export of many typical traces, and
- * that of the same traces recorded one by one. The two take turns, so that other load on the machine affects both.
+ * Compares the costs of a span sent over OTLP and of a recorded span: the CPU time of a protobuf export of many typical
+ * traces, and that of similar traces recorded one by one. The two take turns, so that other load on the machine affects
+ * both.
  */
 import { randomBytes } from 'node:crypto'
 import { Pool } from 'undici'
@@ -31,7 +32,7 @@ export interface OtlpCost {
   readonly traces: number
 }
 
-/** Traces per second, recorded one by one and by exports, with a number of requests in flight. */
+/** Traces per second, recorded one by one and in exports, with `connections` requests in flight. */
 export interface OtlpRate {
   readonly connections: number
   readonly recorded: number
@@ -41,8 +42,8 @@ export interface OtlpRate {
 const CONNECTIONS = 8
 const RATED_CONNECTIONS = [1, 16, 64]
 /**
- * Number of exports per round and connection. With only one export per connection, no request would wait at the end of
- * a round.
+ * Minimum number of exports per round, and number per connection. With only one export per connection, connections
+ * would be idle for much of a round.
  */
 const RATED_EXPORTS = 12
 const EXPORTS_EACH = 3
@@ -97,7 +98,7 @@ export async function measureOtlpCost(plan: OtlpCostPlan): Promise<OtlpCost> {
     await Promise.all(Array.from({ length: connections }, work))
     return (performance.now() - begun) / 1000
   }
-  /** The requests are built before the clock starts. */
+  /** Measures both rates. The requests are built before the clock starts. */
   const rate = async (connections: number): Promise<OtlpRate> => {
     const count = Math.max(RATED_EXPORTS, EXPORTS_EACH * connections)
     const seconds = { recorded: 0, exported: 0 }

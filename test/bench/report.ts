@@ -56,7 +56,7 @@ function renderMachine({ machine, options }: Results): string {
   return `${describeMachine(machine)}; medians of ${options.runs} ${options.runs === 1 ? 'run' : 'runs'} of ${options.seconds} s.`
 }
 
-/** Returns the description without a full stop. */
+/** Returns the machine's description, without a full stop. */
 export function describeMachine(machine: Machine): string {
   const memory = `${Math.round(machine.memoryBytes / 1024 ** 3)} GB`
   return [

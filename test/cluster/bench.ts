@@ -2,7 +2,7 @@
  * Measures the cost of a batch on a cluster: traces of one project and of 64 projects, sent in turns to a server on the
  * cluster and to a server on a plain PostgreSQL with the same programs and settings. PostgreSQL's CPU time is the sum
  * over all nodes. Citus's processes work even when nothing is sent, so their idle CPU time per second is measured
- * first, and the report also has the figures without it.
+ * first, and the report also has the figures without the idle time.
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ import { runOn } from '../fixtures/database/database.ts'
 import { startNodes } from './nodes.ts'
 import { makeDistributedDatabase } from './template.ts'
 
-/** Settings of a server that is meant to be durable. */
+/** Settings of a durable server. */
 const DURABLE = {
   fsync: 'on',
   synchronous_commit: 'on',
@@ -36,7 +36,7 @@ const DURABLE = {
   shared_buffers: '256MB',
   max_wal_size: '4GB'
 }
-/** The default of Citus. The tests use a shorter interval, but more frequent recoveries would affect the figures. */
+/** Citus's default. The tests use a shorter interval, but more frequent recoveries would affect the figures. */
 const RECOVERY = { 'citus.recover_2pc_interval': '1min' }
 const SHARDS = 32
 const PROJECTS = [1, 64] as const

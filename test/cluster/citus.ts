@@ -1,6 +1,6 @@
 /**
- * Provides the programs of a PostgreSQL with Citus. The programs come from an installation that includes Citus, or from
- * a copy of PostgreSQL with a Citus built from source. The build is kept in node_modules/.cache, and nothing is
+ * Provides the programs of PostgreSQL with Citus. The programs come from an installation that includes Citus, or from a
+ * copy of PostgreSQL with Citus built from source. The build is kept in node_modules/.cache, and nothing is
  * installed.
  */
 import { type SpawnOptions, spawn, spawnSync } from 'node:child_process'
@@ -18,7 +18,7 @@ const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/spoor-citus', 
 /** Builds with the lowest priority, because others may use the machine. */
 const NICE = ['-n', '19']
 const LAST_CHARACTERS = 2000
-/** If make continues after an error, the error is far from the end of the output. */
+/** Characters of output to keep. If make continues after an error, the error is far from the end of the output. */
 const MOST_CHARACTERS = 1_000_000
 
 export interface Wanted {
@@ -121,7 +121,7 @@ async function unpack(source: string, work: string): Promise<string> {
 
 /**
  * PostgreSQL 15.18 added a function that Citus 13.2.2 defines itself for versions before 16, so Citus's own function
- * gets another name.
+ * is renamed.
  */
 async function mend(tree: string): Promise<void> {
   const path = join(tree, 'src/include/pg_version_compat.h')

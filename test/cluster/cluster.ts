@@ -3,11 +3,11 @@
  * nodes of Citus on this machine, a coordinator and two workers. FILES may name a suite (`lib`, `plugins`, `whole`); by
  * default, all three suites run. `--source` (or CITUS_SOURCE) names the source of Citus. Citus is built once. Without
  * `--source`, PostgreSQL must include Citus. `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL. `--hold` runs
- * no tests: it creates a database, prints its address, and waits for Ctrl-C. `--outage` tests that a worker can be
- * killed and restarted (outage.ts). `--torture [PARTS] [--minutes N]` runs the long tests: `crashes` (crashes.ts),
- * `isolation` and `lists` (test/torture). `--grow` adds a node under load (grow.ts). `--reads [--traces N]` compares
- * reads with one PostgreSQL (reads.ts). `--move` moves shards under load (moves.ts). `--bench [--rounds N] [--kind
- * NAME]` compares the cost of batches with one PostgreSQL (bench.ts).
+ * no tests: it creates a database, prints its address, and waits for Ctrl-C. `--outage` kills and restarts a worker
+ * (outage.ts). `--torture [PARTS] [--minutes N]` runs the long tests: `crashes` (crashes.ts), and `isolation` and
+ * `lists` (test/torture). `--grow` adds a node under load (grow.ts). `--reads [--traces N]` compares
+ * reads with a plain PostgreSQL (reads.ts). `--move` moves shards under load (moves.ts). `--bench [--rounds N] [--kind
+ * NAME]` compares the cost of batches with a plain PostgreSQL (bench.ts).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -34,7 +34,7 @@ const SUITES: readonly string[] = ['lib', 'plugins', 'whole']
 const built = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const RUN = built('../run.js')
 const HELD = 'spoor'
-/** The kinds that `--bench` measures. */
+/** The kinds of load that `--bench` can measure. */
 const KINDS: readonly LoadKind[] = ['small', 'typical', 'streaming']
 
 /** Parts of `--torture` that are tap tests, with their files. */

@@ -1,6 +1,6 @@
 /**
- * Moves shards between nodes by both methods of Citus, and gives a project its own shard, while batches are written
- * directly into the tables of shards. No answered write is lost, and no write is rejected permanently.
+ * Moves shards between nodes in both of Citus's modes, and gives a project its own shard, while batches are written
+ * directly into the shards' tables. No answered write is lost, and no write is rejected permanently.
  */
 import { strict as assert } from 'node:assert'
 import { isolateProject } from '../../lib/cluster/shards.ts'
@@ -80,7 +80,7 @@ async function untilUnderWay(witnesses: readonly Witness[]): Promise<void> {
   )
 }
 
-/** Counts the connections of lanes on a node, without the coordinator's connections. */
+/** Counts the lanes' connections to a node. The coordinator's connections are not counted. */
 async function countWriters(target: Parameters<typeof connectTo>[0]): Promise<number> {
   const sql = connectTo(target)
   try {

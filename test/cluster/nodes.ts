@@ -11,17 +11,17 @@ import { startTrustingCluster, type TestCluster } from '../fixtures/database/clu
 const SETTINGS = {
   shared_preload_libraries: 'citus',
   'citus.shard_count': '4',
-  // The connections between the nodes are added to the tests' own connections.
+  // The nodes also open connections to each other, in addition to the tests' own.
   max_connections: '300',
   // Citus runs a maintenance process for each database.
   max_worker_processes: '100',
-  // Interval at which transactions are settled whose coordinator was killed between the two phases. Their rows stay
+  // Interval at which Citus settles transactions that a killed coordinator left between the two phases. Their rows stay
   // locked until then.
   'citus.recover_2pc_interval': '1s',
   shared_buffers: '64MB'
 }
 
-/** A node's name is the folder of its socket, even if the node connects to itself. */
+/** A node's host name is the folder of its socket, even for the node's connections to itself. */
 const named = (socketDir: string) => ({ 'citus.local_hostname': socketDir })
 
 export interface Nodes {

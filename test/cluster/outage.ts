@@ -1,6 +1,6 @@
 /**
- * Kills a worker and restarts it. Projects on other workers continue. Projects on this worker get 429 for writes and
- * 503 for reads, never another 5xx, and no answered write is lost.
+ * Kills a worker and restarts it. Projects on other workers continue. Projects on the killed worker get 429 for writes
+ * and 503 for reads, never another 5xx, and no answered write is lost.
  */
 import { strict as assert } from 'node:assert'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -13,7 +13,7 @@ import { withServer } from './server.ts'
 const PROJECTS = 8
 const BEFORE_MS = 3000
 const AWAY_MS = 8000
-/** Citus checks every minute for transactions left between the two phases. */
+/** Maximum time until all projects are served again. */
 const MOST_RECOVERY_MS = 120_000
 
 /** Prints figures. Throws if a promise is broken. */

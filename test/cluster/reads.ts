@@ -1,7 +1,7 @@
 /**
- * Compares the speed of reads on a cluster with one PostgreSQL of the same version, data and settings, in turns. The
- * data is generated in a database of the coordinator. That database is copied and then distributed over the nodes, so
- * the comparison also tests the distribution of a filled database.
+ * Compares the speed of reads on a cluster with that on a plain PostgreSQL of the same version, data and settings, in
+ * turns. The data is generated in a database of the coordinator. That database is copied, and the copy is distributed
+ * over the nodes, so the comparison also tests the distribution of a filled database.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -27,7 +27,7 @@ const SHARDS = 8
 const DETAILS = 100
 const REQUESTS = 200
 const WARM_UP_MS = 2000
-/** The benchmark's cases that represent their kinds. */
+/** A selection of the reads benchmark's cases, at least one of each kind. */
 const CASES = [
   'health',
   'newest',

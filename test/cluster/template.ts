@@ -23,8 +23,8 @@ export function readNodes(): NodeTargets | undefined {
 
 export async function makeDistributedTemplate(nodes: NodeTargets, name: string): Promise<void> {
   await makeDistributedDatabase(nodes, name)
-  // A database can be copied only while no connection to it is open, and Citus's own process reconnects with the next
-  // connection.
+  // A database can be copied only while no connection to it is open. Any new connection would make Citus's own process
+  // connect again, so connections are forbidden.
   for (const node of [nodes.coordinator, ...nodes.workers]) {
     await runOn(node, `alter database ${name} allow_connections false`)
     await runOn(node, `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`)

@@ -2,7 +2,7 @@
  * Runs transactions that span several nodes while processes are killed.
  *
  * - Counters: a statement on all nodes, which Citus commits in two phases. Each project of a series has a counter, and
- *   the counters are equal. The server has no such statement, but a migration has.
+ *   the counters are equal. The server runs no such statement, but a migration may.
  * - Deletions of projects: the project's row is on the coordinator, and its data is on a worker. Citus commits on the
  *   worker first, because it does not treat the coordinator's part as distributed. If the coordinator ends between the
  *   two commits, the project still exists without its data and can be deleted again. The reverse cannot happen.

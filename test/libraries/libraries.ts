@@ -1,8 +1,8 @@
 /**
- * `npm run otlp-libraries [-- --only NAME,NAME --write]`: libraries that speak OTLP, each as an application uses it, against
- * a spoor and the model provider of test/provider, and the guide's examples of LangGraph. Prints what arrives of each; the
- * exit code is 1 where something is not as the rows have it. It takes several minutes, at the first time many: run it before
- * each release, with --write.
+ * `npm run otlp-libraries [-- --only NAME,NAME --write]`: tests libraries that speak OTLP, each used as in an
+ * application, and the guide's LangGraph examples, with a spoor server and the model provider of test/provider. Prints
+ * what arrives from each library. The exit code is 1 if anything differs from the rows' expectations. A run takes
+ * several minutes, and the first run takes longer. Run this script before each release, with --write.
  */
 import { readFlags, UsageError } from '../bench/options.ts'
 import { startProvider } from '../provider/provider.ts'
@@ -111,7 +111,7 @@ async function sendThroughOutages(chosen: readonly Outage[], spoor: Spoor): Prom
   return results
 }
 
-/** Which of them are wrong. */
+/** Returns, for each of the examples, whether anything is wrong. */
 async function runAgents(chosen: readonly Agent[], spoor: Spoor): Promise<boolean[]> {
   if (chosen.length === 0) return []
   const provider = await startProvider()

@@ -1,4 +1,4 @@
-/** The results as text, and as the table of the guide. */
+/** Prints the results, and writes them into the guide as a table. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Cell } from './check.ts'
@@ -10,7 +10,7 @@ const GUIDE = fileURLToPath(new URL('../../../plugins/docs/chapters/guide.html',
 const BEGIN = '<!-- npm run otlp-libraries writes from here -->'
 const END = '<!-- to here -->'
 const SIGNS = { arrives: '✓', absent: '–', wrong: '✗' } as const
-/** Room for what is beside a table in the terminal. */
+/** Maximum number of printed characters per value. */
 const MOST_SHOWN = 1_500
 
 export const isExpected = (cells: readonly Cell[]): boolean => cells.every(({ state }) => state !== 'wrong')

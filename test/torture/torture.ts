@@ -43,7 +43,7 @@ const PARTS = {
 } as const
 type Part = keyof typeof PARTS
 
-/** Default duration of a part. The soak test runs longer, because leaks show late. */
+/** Default duration of a part. The soak test runs longer, because leaks take time to show. */
 const MINUTES = 10
 const SOAK_MINUTES = 30
 
@@ -124,8 +124,8 @@ function built(name: string): string {
 }
 
 /**
- * Returns the tests of a part: a test in one of the folders here, or, for `random`, the tests elsewhere that do few
- * runs in `npm test`.
+ * Returns the tests of a part: a test in one of the folders here, or, for `random`, the tests elsewhere that do only a
+ * few random runs in `npm test`.
  */
 async function filesOf(part: Part): Promise<string[]> {
   const tests = built('..')

@@ -7,7 +7,7 @@ import { testService } from '../fixtures/service/service.ts'
 
 const TRACES = '/api/v1/traces'
 
-/** The table of specification 4. Null stands for any key. */
+/** The table of specification 4. Null means that every key is allowed. */
 const ROUTES = [
   ['GET', '/api/v1/key', null],
   ['GET', '/api/v1/project', 'traces:read'],

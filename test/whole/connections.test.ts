@@ -1,4 +1,4 @@
-/** Tests a server that gets fewer connections to PostgreSQL than it would use. */
+/** Tests a server that may open fewer connections to PostgreSQL than it would use. */
 import t, { type Test } from 'tap'
 import { revokeKey } from '../../lib/admin/keys.ts'
 import type { SocketTarget } from '../../lib/database/connection.ts'
@@ -15,7 +15,7 @@ const database = await testClusterDatabase(t)
 const { pool: administrator, cluster } = database
 const TIME = '2026-01-02T03:04:05Z'
 
-/** Returns the same database for a role with this limit on connections. */
+/** Returns the same database with the credentials of a role that may open at most `most` connections. */
 async function limitedTo(most: number): Promise<SocketTarget> {
   const [user, password] = [`limited_to_${most}_${Math.random().toString(36).slice(2)}`, 'a password']
   await administrator.run(sql =>
@@ -137,7 +137,7 @@ t.test('a process opens no more connections than DATABASE_CONNECTIONS says', asy
   await hearsOfKeys(t, service)
   isOver = true
   await watching
-  // PostgreSQL still counts a backend for a moment after it has lost its client.
+  // PostgreSQL still counts a backend for a moment after its client has disconnected.
   t.ok(most >= 4 && most <= 7, `${most} connections`)
   t.notOk((await service.call('GET', '/readyz')).body.lacks, 'nothing is lacking: it was told so')
 })

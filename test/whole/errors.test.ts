@@ -11,7 +11,7 @@ import { until } from '../fixtures/until.ts'
 const TRACES = '/api/v1/traces'
 const SCORE = { name: 'quality', dataType: 'numeric', value: 1 }
 
-/** The statuses of section 7. */
+/** The status of each error code, from section 7. */
 const STATUSES: { readonly [code in ErrorCode]: number } = {
   invalid_json: 400,
   invalid_trace: 400,

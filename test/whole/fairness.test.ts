@@ -29,8 +29,8 @@ t.test('a project that sends much at once does not keep another one waiting for 
   }
   const heavy = Array.from({ length: HEAVY }, () => record('a', key, 80_000))
   await Promise.all([...heavy, record('b', other.key, 10_000)])
-  // Without turns, this write would be the last. The number of bodies processed before it arrives depends on the
-  // machine's load.
+  // If projects did not take turns, this write would be the last. The number of bodies processed before it arrives
+  // depends on the machine's load.
   t.ok(done.indexOf('b') < HEAVY - 4, `not behind all of them: ${done.join('')}`)
 })
 

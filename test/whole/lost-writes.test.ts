@@ -104,8 +104,8 @@ t.test('where the database has become read-only, a lost write is not tried for l
 })
 
 /**
- * From now on, every connection is cut, or hangs, between the next commit that changes stored data and its response.
- * Returns a function that waits for this.
+ * After the next commit that changes stored data, every connection is cut, or hangs, before the response. Returns a
+ * function that waits until this has happened.
  */
 async function cutAtCommit(
   { pool }: TestDatabase,

@@ -1,4 +1,4 @@
-/** Numbers in free-form JSON are returned as they were written, wherever they occur. Identity compares their values. */
+/** Numbers in free-form JSON are returned as they were written. Bodies that differ only in notation are identical. */
 import { createHash } from 'node:crypto'
 import { LosslessNumber, parse as parseLossless } from 'lossless-json'
 import t from 'tap'

@@ -24,7 +24,7 @@ await makeProject('other')
 const stranger = await makeKey({ project: 'other' })
 const owner = await makeKey()
 
-/** This text is in every string of the project `default`, and in nothing that other projects may see. */
+/** Every string in the project `default` contains this mark. Nothing that other projects may see contains it. */
 const MARK = 'of the project default only'
 
 /** Routes that need no key. They reveal nothing about any project. */
@@ -60,7 +60,7 @@ const nameOf = ({ method, path }: Route) => `${method} ${path}`
 /** test/whole/visitors.test.ts tests the routes that require a person. */
 const guarded = app.routes.filter(({ access }) => access !== 'public' && !isPersonAccess(access))
 
-/** Records a running trace with a span and a score, each of which contains a text. */
+/** Records a running trace with a span and a score. The trace, the span and the score contain `text`. */
 async function makeTrace(key: string, keyId: string, text: string): Promise<Ids> {
   const step = { id: spanId(), name: text, startedAt: '2026-11-21T12:00:00Z', endedAt: '2026-11-21T12:00:01Z' }
   const ids = { sessionId: text, userId: text, model: text, tags: [text] }
@@ -73,7 +73,7 @@ async function makeTrace(key: string, keyId: string, text: string): Promise<Ids>
 }
 const unknown = (): Ids => ({ traceId: traceId(), spanId: spanId(), scoreId: hexId(8), keyId: hexId(8) })
 
-/** Background tasks write these tables at any time. Each of their changes follows from a change of another table. */
+/** Background tasks write to these tables at any time. Every such change follows from a change to another table. */
 const BY_ROUNDS = /^(rollup_news|rollups|rollup_history|user_sums|ranking_floors|search_.*)$/
 
 /** Returns everything that requests have stored for the project `default`, as one string. */
@@ -113,7 +113,7 @@ function plain({ status, text }: Answer, ...known: readonly Ids[]): string {
   return `${status} ${masked}`
 }
 
-/** Returns whether a response says that something does not exist. A tool's response says it in the result. */
+/** Returns whether a response says that something does not exist. A tool's response says so in the result. */
 const isNotFound = ({ status, body }: Answer): boolean =>
   (status === 404 && body.error.code === 'not_found') ||
   (status === 200 && body.result?.isError === true && body.result.structuredContent.error.code === 'not_found')

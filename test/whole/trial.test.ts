@@ -97,7 +97,7 @@ t.test('a trace that comes from another process while the limit is looked up dec
         const rows = await sql`select from pg_locks where not granted and relation = 'accounts'::regclass`
         return rows.length > 0
       })
-      // The twin has used up the account before the account can be read.
+      // The trace that used up the limit gets the request's id before the server can read the account.
       await sql`update traces set id = ${body.trace.id} where id = ${other.trace.id}`
     })
   )

@@ -18,7 +18,7 @@ const HELD = '/held'
 /** An upload is slow if no byte arrives for this long. */
 const QUICK = { periodMs: 100 }
 
-/** Starts a service with projects of several keys, and a route that holds large bodies until it is told to respond. */
+/** Starts a service with several projects and their keys, and a route that holds bodies until it may respond. */
 async function setUp(t: Test, options: TestServiceOptions = {}) {
   let answer = () => {}
   const told = new Promise<void>(resolve => {
@@ -60,7 +60,7 @@ async function setUp(t: Test, options: TestServiceOptions = {}) {
     socket.write(head(key, path, more))
     return socket
   }
-  /** Sends a body at once. */
+  /** Sends a whole body at once. */
   const send = async (key: string, body: Buffer, more: string, path = OTLP) =>
     parseRaw(
       await sendRaw(service.port, Buffer.concat([Buffer.from(head(key, path, `Connection: close\r\n${more}`)), body]))

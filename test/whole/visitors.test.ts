@@ -21,7 +21,7 @@ const service = await testService(t, { database, view: recorded(database, record
 const { call, makeKey, app, config } = service
 const { key } = await makeKey()
 
-/** This text is in every string of the project `default`, and in nothing that strangers may see. */
+/** Every string in the project `default` contains this mark. Nothing that strangers may see contains it. */
 const MARK = 'of_the_project_default_only'
 
 /** Ids that may belong to another account or to nothing. */
@@ -128,8 +128,8 @@ const people = Object.fromEntries(
 let made = 0
 
 /**
- * Creates everything that can be requested in the project `default`, with the mark in each text. A view belongs to the
- * person with this role.
+ * Creates everything that can be requested in the project `default`, with the mark in each string. The view belongs to
+ * the person with the given role.
  */
 async function makeAll(role: Role = 'member'): Promise<Ids> {
   const step = { id: spanId(), name: MARK, startedAt: '2026-11-21T12:00:00Z', endedAt: '2026-11-21T12:00:01Z' }
@@ -181,7 +181,7 @@ const nowhere = (): Ids => ({
 })
 
 /**
- * Returns all rows of all tables, without columns that record a use and without sums that a fold may move at any time.
+ * Returns all tables' rows, without attempts to sign in, times of use, and sums that a fold may move at any time.
  */
 async function readAll(): Promise<string> {
   return database.pool.run(async sql => {

@@ -19,7 +19,7 @@ export const SHAPES = {
   small: { spans: 1, bytes: 2_300, variants: 64 },
   typical: { spans: 8, bytes: 18_000, variants: 64 },
   large: { spans: 200, bytes: 1_700_000, variants: 4 },
-  /** `--stored` fills the tables with these: typical traces with little text. */
+  /** `--stored` fills the tables with these bodies: typical traces with little text. */
   stored: { spans: 8, bytes: 7_000, variants: 64 }
 } as const satisfies Record<string, BodyShape>
 export type BodyKind = keyof typeof SHAPES
@@ -49,13 +49,13 @@ const APPENDS = 4
 /** All times of a trace are within one minute, so that moving them means replacing the minute. */
 const LAST_MS = 59_000
 
-/** Returns the trace of one kind and variant as an object, always the same object for the same arguments. */
+/** Returns the body of a kind and variant. The same arguments always give an equal body. */
 export function ingestBody(kind: BodyKind, variant: number): IngestBody {
   const shape = SHAPES[kind]
   const build = (textLength: number): IngestBody => {
     const seed = variant + shape.spans * 1_000
-    // Texts have their own random numbers, so that a stored trace differs from the typical trace in nothing but its
-    // texts. Both are at the same positions of the same lists.
+    // Texts have their own random numbers. Otherwise the shorter texts of a stored trace would also change its other
+    // values, which must equal those of the typical trace.
     const texts = createProse(seed, variant % 4 === 3)
     return { schemaVersion: 1, trace: buildTrace({ ...createProse(seed), text: texts.text }, shape.spans, textLength) }
   }

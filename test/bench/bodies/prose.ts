@@ -85,7 +85,7 @@ export function createProse(seed: number, beyondAscii = false): Prose {
     const chance = random()
     if (chance < 0.03) return String(integer(10_000))
     if (chance < 0.05 && beyondAscii) return pick(BEYOND_ASCII)
-    // Squaring favours the front of the list, approximately in proportion to word frequencies.
+    // Squaring favours the front of the list, which approximates the frequencies of words.
     return chance < 0.3 ? rareWord() : COMMON_WORDS[Math.floor(random() ** 2 * COMMON_WORDS.length)]!
   }
   const sentence = () => {

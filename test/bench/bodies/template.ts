@@ -6,7 +6,7 @@
 
 /** The trace's id: 32 random hexadecimal digits, as clients create it. */
 export const TRACE_ID_PLACE = 'f'.repeat(32)
-/** The trace's id in bytes, as protobuf has it. */
+/** The trace's id in bytes, as in protobuf. */
 const TRACE_BYTES_PLACE = Buffer.from(TRACE_ID_PLACE, 'hex')
 /** A session's id, the same in SESSION_LENGTH consecutive traces. */
 export const SESSION_PLACE = 'fedcba9876543210'

@@ -1,6 +1,6 @@
 /**
- * The upper limit to which ingest is compared: COPY of the same, prepared rows into the same tables with the same
- * indexes. README.md explains how the limit is measured, and why the comparison is fair.
+ * The upper limit with which ingest is compared: COPY of the same rows, prepared in advance, into the same tables with
+ * the same indexes. README.md explains how the limit is measured, and why the comparison is fair.
  */
 import { performance } from 'node:perf_hooks'
 import { connectTo, type DatabaseTarget } from '../../../lib/database/connection.ts'
@@ -33,7 +33,7 @@ export interface CopyReport {
   readonly cpuMicros: number
 }
 
-/** Copies for a while. Traces committed between the first commit after the warm-up and the last commit count. */
+/** Copies for a while. Counts the traces committed after the first commit that follows the warm-up. */
 export async function measureCopy(
   plan: CopyPlan,
   { warmUpMs, measureMs }: { readonly warmUpMs: number; readonly measureMs: number },
@@ -63,7 +63,7 @@ export async function measureCopy(
   return report!
 }
 
-/** Copies at least `traces` traces, and at most one batch more per connection. */
+/** Copies at least `traces` traces, and at most one additional batch per connection. */
 export async function fillByCopy(plan: CopyPlan, traces: number, onProgress: (done: number) => void): Promise<void> {
   let done = 0
   await copy(plan, committed => {

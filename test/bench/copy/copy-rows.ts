@@ -20,7 +20,7 @@ export interface CopyRows {
 
 /** The rows of all variants of a kind. */
 export interface KindRows {
-  /** Rows with texts in their own columns. */
+  /** Rows whose texts are in their own columns. */
   readonly plain: readonly CopyRows[]
   /** Rows of the variants whose texts the service compresses, compressed in the same way. */
   readonly packed: readonly CopyRows[]
@@ -43,11 +43,11 @@ const PLACES: Readonly<Record<string, string>> = {
   seq: NUMBER_PLACE,
   version: NUMBER_PLACE,
   duration_ms: DURATION_PLACE,
-  // A time that advances, as the present does.
+  // A time that advances like the current time.
   ingested_at: 'started_at'
 }
 
-/** Records the traces and reads their rows. The tables must be empty before, and contain these traces afterwards. */
+/** Records the traces and reads their rows. The tables must be empty, and contain these traces afterwards. */
 export async function readCopyRows(
   kind: BodyKind,
   sql: Sql,

@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import { cutRanking, findFrequentLists, RANKINGS } from '../../../lib/store/rankings/rankings.ts'
 
-/** Numbers that servers may have reserved but not used yet. */
+/** Number of values for traces.seq that servers may have reserved but not used yet. */
 const DRAWN_NUMBERS = 100_000
 
 const DEADLOCK_DETECTED = '40P01'

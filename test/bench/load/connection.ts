@@ -65,7 +65,7 @@ export class Connection {
   }
 
   #read(length: number): void {
-    // A server may send its reason for closing the connection.
+    // Before it closes an idle connection, a server may send a response that states the reason.
     if (this.#isResting) return
     let at = 0
     while (at < length) {

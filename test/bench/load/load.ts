@@ -3,8 +3,8 @@ import { type ChildProcess, fork } from 'node:child_process'
 import type { BodyKind } from '../bodies/bodies.ts'
 
 /**
- * Bodies sent in one request; or a typical trace as a start, four appends of two spans, and an end; or a typical trace
- * as an OTLP export of its own.
+ * Traces that are each sent in one request; or a typical trace sent as a start, four appends of two spans, and an end;
+ * or a typical trace sent as a separate OTLP export.
  */
 export type LoadKind = BodyKind | 'streaming' | 'otlp-json' | 'otlp-protobuf'
 

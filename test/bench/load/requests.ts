@@ -58,7 +58,7 @@ function makeParts(kind: LoadKind, variant: number): Part[] {
   if (kind === 'streaming') return streamedParts(variant)
   const text = JSON.stringify(ingestBody(bodyKindOf(kind), variant))
   if (kind !== 'otlp-json' && kind !== 'otlp-protobuf') return [{ path: TRACES, body: text }]
-  // Times are numbers here, so all exports have the same.
+  // OTLP's times are numbers without a placeholder, so all exports have the same times.
   const { trace }: IngestBody = JSON.parse(text.replaceAll(MINUTE_PLACE, MINUTE))
   if (kind === 'otlp-json') return [{ path: OTLP, body: encodeJsonExport([trace]) }]
   return [{ path: OTLP, type: 'application/x-protobuf', body: encodeExport([trace]) }]

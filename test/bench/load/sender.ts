@@ -94,7 +94,7 @@ class Load {
     return { ...this.#measured, seconds, p50: ms(50), p99: ms(99), max: ms(100), cpuMicros }
   }
 
-  /** Requests in flight are completed first. */
+  /** Ends the load after the requests in flight have been answered. */
   #end(): void {
     this.#ending = true
     clearTimeout(this.#timer)
@@ -107,13 +107,13 @@ class Load {
     tell({ event: 'finished' })
   }
 
-  /** The measured period is over. */
+  /** Reports that a connection was lost, and ends the process. */
   #fail(reason: string): void {
     for (const { connection } of this.#tracks) connection.close()
     process.send!({ event: 'failed', reason } satisfies SenderMessage, () => process.exit(1))
   }
 
-  /** A trace that waits for a connection counts from its due time; other traces count from the timer's call. */
+  /** The latency of a trace that waits for a connection counts from its due time, others from the timer's call. */
   #startClock(rate: number): void {
     const interval = 1_000 / rate
     let due = performance.now()

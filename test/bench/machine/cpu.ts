@@ -26,7 +26,7 @@ const MICROS_PER_TICK = 1_000_000 / readTicksPerSecond()
 
 /**
  * Reads the CPU times of the server and of PostgreSQL separately, each including its descendants. Returns undefined
- * unless the system is Linux. The times of a cluster's postmasters are added.
+ * unless the system is Linux. The times of a cluster's postmasters are summed.
  */
 export function readCpuTimes(
   serverPid: number,

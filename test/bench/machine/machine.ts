@@ -16,7 +16,7 @@ export interface Machine {
   readonly postgres: string
   /** PostgreSQL settings that determine the durability of a commit. */
   readonly durability: string
-  /** Median time of an fsync after 8 kB, in µs. The time exposes a disk that does not really write. */
+  /** Median time in µs of an fsync after writing 8 kB. A very short time reveals a disk that does not really write. */
   readonly fsyncMicros: number
 }
 

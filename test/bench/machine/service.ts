@@ -129,7 +129,7 @@ async function startServer(
   const log = await open(logFile, 'w')
   const child = spawn(process.execPath, [...NODE_FLAGS, ...profileFlags(profile), PROGRAM, 'serve', '--json'], {
     env: { ...env, ...variables, HOST: '127.0.0.1', PORT: '0' },
-    // Detached, so that the terminal's Ctrl-C reaches only this process. This process stops the server after the load.
+    // The server is detached, so that Ctrl-C reaches only this process, which stops the server after the load.
     detached: true,
     stdio: ['ignore', 'pipe', log.fd]
   })

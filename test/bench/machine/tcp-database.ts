@@ -1,4 +1,4 @@
-/** A PostgreSQL reached over TCP, with or without TLS. It has an embedded server's settings and its own folder. */
+/** A PostgreSQL server on a TCP port, with or without TLS. It has an embedded server's settings and its own folder. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, copyFile, mkdir } from 'node:fs/promises'

@@ -6,7 +6,7 @@ export class Undo {
     this.#steps.push(step)
   }
 
-  /** Continues after a step that fails. */
+  /** Runs all steps, even after a step that fails. */
   async run(): Promise<void> {
     for (let step = this.#steps.pop(); step !== undefined; step = this.#steps.pop()) {
       try {

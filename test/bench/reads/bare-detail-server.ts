@@ -1,5 +1,5 @@
 /**
- * The baseline for a trace's detail: node:http sends the same bytes after the driver alone has run the same SQL. The
+ * The baseline for a trace's detail: the driver alone runs the same SQL, and then node:http sends the same bytes. The
  * parent process tells this process what to serve, and this process reports its port.
  */
 import { once } from 'node:events'

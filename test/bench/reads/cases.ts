@@ -18,7 +18,7 @@ export const PAGE = 50
 const DEEP_PAGE = 1000
 /** Number of different time windows that are requested again and again. */
 const PLACES = 8
-/** Every 30th trace has this score. */
+/** Number of the deep page of scores. Only one trace in 30 has the frequent score. */
 const DEEP_SCORES = 60
 
 /** Filters of the list, each a line of the report. fill.ts explains the values. */
@@ -183,7 +183,7 @@ async function readScoreCursor(sql: Sql, projectId: number): Promise<string> {
   return encodeCursor(SCORE_ORDER, { key: row.key, tie: String(row.tie), inclusive: false })
 }
 
-/** Returns a window of the year that fill.ts fills, `hours` long. `place` is its position in the year, from 0 to 1. */
+/** Returns a window of `hours` hours in the year that fill.ts fills, at the position `place` from 0 to 1. */
 function timeWindow(place: number, hours: number): string {
   const from = Date.UTC(2025, 10, 1) + place * (364 * 24 - hours) * 3_600_000
   const time = (ms: number) => encodeURIComponent(new Date(ms).toISOString())

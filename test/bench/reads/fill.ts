@@ -141,7 +141,7 @@ export async function isFilled(sql: Sql, projectId: number): Promise<boolean> {
   return row.done
 }
 
-/** Gives each connection the next of the `items` when it has finished the previous one. */
+/** Gives each connection the next item when the connection has finished the previous item. */
 async function share<T>(
   connections: readonly Sql[],
   items: readonly T[],
@@ -236,7 +236,7 @@ const madeTraces = (...[start, first, count, traces]: Chunk): string => `
       from generate_series(${first}::bigint, ${first + count - 1}) n
     ) drawn`
 
-/** Inserts every possible family, even families without traces in a small project, because a filter looks into each. */
+/** Inserts every possible family, even families without traces in a small project, because a filter reads them all. */
 const insertFamilies = (projectId: number): string => `
   with seen as (select distinct status, environment, model from traces where project_id = ${projectId})
   insert into trace_families (project_id, family, status, environment, model)

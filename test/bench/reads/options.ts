@@ -5,7 +5,7 @@ import { flag, readAmount, readFlags, text, UsageError } from '../options.ts'
 export interface ReadsOptions {
   /** Number of traces in each project, in the order in which the projects are filled and measured. */
   readonly stored: readonly number[]
-  /** Number of requests for each case and number of connections. */
+  /** Number of requests for each combination of a case and a number of connections. */
   readonly requests: number
   /** Substrings of case names. Only matching cases are measured. */
   readonly only: readonly string[]
@@ -22,8 +22,8 @@ export interface ReadsOptions {
 }
 
 /**
- * Enough requests that p99 does not rest on a few: with 300 requests, two or three stalls of the machine within a
- * second determined it.
+ * Enough requests that a few of them do not determine p99. With 300 requests, two or three stalls of the machine within
+ * a second did.
  */
 const REQUESTS = 1000
 

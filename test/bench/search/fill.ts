@@ -9,7 +9,7 @@ const CHUNK = 50_000
 const VOCABULARY = 60_000
 const WORDS = 120
 const CHARACTERS = 60
-/** Each word is in one of this many traces. */
+/** Each word occurs in one of this many traces. */
 export const SHARES = { tenth: 10, hundredth: 100, seldom: 10_000, hardly: 200_000 } as const
 
 /**

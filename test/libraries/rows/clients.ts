@@ -1,4 +1,4 @@
-/** Instrumentations of OpenAI's client, and SDKs that have one. */
+/** Rows for instrumentations of OpenAI's client, and for SDKs that contain such an instrumentation. */
 import type { Environment, Expected, Row } from '../row.ts'
 import { expected, LISTED_COST, library } from './expected.ts'
 

@@ -19,10 +19,10 @@ export const expected = (tree: string[], failing: string[], more: Partial<Expect
   ...more
 })
 
-/** Two calls at the prices that LiteLLM and pydantic-ai know, a fifth of the input at that of what was cached. */
+/** The cost of two calls in USD at LiteLLM's and pydantic-ai's prices. A fifth of the input was cached. */
 export const LISTED_COST = 5.1e-5
 
-/** A library that has an environment of its own, which is named as it is. */
+/** Returns a row whose environment has the row's name, unless another environment is given. */
 export const library = (row: Omit<Row, 'environment'> & { readonly environment?: string }): Row => ({
   environment: row.name,
   ...row

@@ -1,4 +1,4 @@
-/** Frameworks that have OpenTelemetry in them. */
+/** Rows for frameworks with built-in OpenTelemetry. */
 import type { Row } from '../row.ts'
 import { expected, LISTED_COST, library } from './expected.ts'
 

@@ -1,4 +1,4 @@
-/** OpenInference's instrumentations. */
+/** Rows for OpenInference's instrumentations. */
 import type { Expected, Row } from '../row.ts'
 import { expected, LISTED_COST } from './expected.ts'
 
@@ -102,7 +102,7 @@ export const openInferenceRows: readonly Row[] = [
       ['agent Agent workflow', '  chain Agent workflow', '    agent answer', '      chain turn', '        llm response']
     )
   ),
-  // The input of a run is the state of its workflow, which does not have the question in it.
+  // A run's input is the state of its workflow, which does not contain the question.
   openInference(
     'llama-index',
     'LlamaIndex',

@@ -1,8 +1,8 @@
 /**
- * The coding agents for which spoor's MCP endpoint is tested: how each is installed, configured and started. All of
- * them run unattended, allow every tool, and send neither telemetry nor requests for updates.
+ * The coding agents with which spoor's MCP endpoint is tested: how each is installed, configured and started. All of
+ * them run unattended, allow every tool, and neither send telemetry nor check for updates.
  *
- * Install scripts do not run, so each program is the one in its package or in the package for this platform.
+ * Install scripts do not run, so each agent is started from its npm package or from its package for this platform.
  */
 import { join } from 'node:path'
 
@@ -12,15 +12,15 @@ export interface CodingAgent {
   readonly npm: string
   readonly version: string
   /**
-   * Returns the name under which the agent shows a tool of the server `spoor` to its model, after a namespace if it has
-   * one.
+   * Returns the name under which the agent offers a tool of the server `spoor` to its model, including the namespace if
+   * the agent uses one.
    */
   readonly toolName: (tool: string) => string
   /**
    * The part of a tool's result that the agent gives to its model. `both`: both parts if they differ, otherwise one.
    */
   readonly reads: 'text' | 'structuredContent' | 'both'
-  /** Whether the agent gives its model the first 500 characters of an outline, and a file with the rest. */
+  /** Whether the agent gives its model only the first 500 characters of an outline, and stores the rest in a file. */
   readonly previews?: true
   /** The format of the agent's transcripts, and their folder below the home folder, if spoor can import them. */
   readonly transcripts?: readonly [format: string, folder: string]
@@ -32,7 +32,7 @@ export interface CodingAgent {
 }
 
 export interface Given {
-  /** The folder with the packages, and the agent's home, which is also its working folder. */
+  /** The folder with the npm packages, and the agent's home folder, which is also its working folder. */
   readonly modules: string
   readonly home: string
   /** The address of the model provider. */
@@ -66,7 +66,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
       DISABLE_TELEMETRY: '1',
-      // Otherwise the model gets a tool that searches for tools, and sees the server's tools only after calling it.
+      // Otherwise the model gets a tool that searches for tools, and sees the server's tools only after using it.
       ENABLE_TOOL_SEARCH: 'false'
     }),
     files: ({ mcp, key }) => ({
@@ -88,7 +88,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     files: ({ provider, mcp }) => ({
       '.codex/config.toml': [
         'model = "gpt-5"',
-        // The limit for models that the agent knows. Other models get 10 kB of a result.
+        // The agent sets this limit for models that it knows. Results for other models are cut to 10 kB.
         'tool_output_token_limit = 10000',
         'model_provider = "loopback"',
         'check_for_update_on_startup = false',

@@ -12,7 +12,7 @@ import { CODING_AGENTS, type CodingAgent, type Given } from './coding-agents.ts'
 
 const CACHE = fileURLToPath(new URL('../../../../node_modules/.cache/spoor-coding-agents/', import.meta.url))
 const INSTALL_MS = 600_000
-/** Longer than any agent takes. An agent that hangs is killed. */
+/** Time limit, longer than any agent takes. An agent that hangs is killed. */
 const RUN_MS = 120_000
 /** After this number of requests, the model calls no more tools, whatever the agent does with the results. */
 const MAX_REQUESTS = 40
@@ -27,8 +27,8 @@ const NO_NETWORK = Object.fromEntries(
 const LOOPBACK = { no_proxy: '127.0.0.1,localhost', NO_PROXY: '127.0.0.1,localhost' }
 
 /**
- * Installs all agents unless these versions are installed. Returns the folder with the packages, or the reason why they
- * are missing.
+ * Installs all agents, unless these versions are already installed. Returns the folder with the packages, or the reason
+ * why they are missing.
  */
 export async function installAgents(): Promise<{ readonly modules: string } | { readonly missing: string }> {
   const packages = CODING_AGENTS.map(({ npm, version }) => `${npm}@${version}`)
@@ -48,7 +48,7 @@ export async function installAgents(): Promise<{ readonly modules: string } | { 
   return { modules }
 }
 
-/** A call of a tool, by the tool's own name. */
+/** A tool call. `tool` is spoor's name for the tool. */
 export interface Call {
   readonly tool: string
   readonly input: object
@@ -116,7 +116,7 @@ async function run(agent: CodingAgent, given: Given): Promise<Pick<Seen, 'code' 
       ...agent.env(given)
     },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // The child has its own process group, so that its child processes end with it.
+    // The child has its own process group, so that its child processes can be killed with it.
     detached: true
   })
   const endGroup = () => {

@@ -46,7 +46,7 @@ t.test('a backup under load has every trace that was answered before it, each wh
       const [one, other] = await Promise.all(
         [service, copy].map(each => each.call('GET', `/api/v1/traces/${id}`, { key: service.key }))
       )
-      // The trace may have been deleted since.
+      // The trace may have been deleted in the meantime.
       if (one!.status === 404) continue
       t.equal(other!.text, one!.text)
     }

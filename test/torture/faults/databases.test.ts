@@ -1,4 +1,4 @@
-/** Tests databases that are not one plain server: a standby, a failover to it, and PgBouncer. */
+/** Tests spoor with a standby, a failover to the standby, and PgBouncer. */
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { prepareFirstStart } from '../../../lib/admin/first-start.ts'

@@ -1,6 +1,6 @@
 /**
- * Tests who may use a data folder: all processes of one server, nobody for a copied folder, and no server in another
- * container.
+ * Tests the detection of a data folder's users: all processes of one server, none for a copy of the folder, and a
+ * server in another container.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -9,8 +9,8 @@ import { until } from '../../fixtures/until.ts'
 import { longTest } from '../orders.ts'
 
 /**
- * Starts a server whose PostgreSQL recovers until endRecovery is called. Also returns the key of the server's first
- * start.
+ * Starts a server whose PostgreSQL stays in recovery until endRecovery is called. Also returns the key that the server
+ * created on its first start.
  */
 async function startInRecovery(t: Test, env: NodeJS.ProcessEnv, folder: string) {
   const first = await serve(t, { ...env, DATA_DIR: folder })

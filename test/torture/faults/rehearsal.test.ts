@@ -1,6 +1,6 @@
 /**
- * Simulates an operator's year in an hour: typical traces are recorded, backed up, restored into the oldest supported
- * PostgreSQL, and compared, and then half of them are pruned. Each step is a command that an operator would run.
+ * Simulates an operator's year in an hour. Typical traces are recorded, backed up, restored into the oldest supported
+ * PostgreSQL version and compared, and then half of them are pruned. Operators would run the same commands.
  */
 import { spawnSync } from 'node:child_process'
 import { chmod, stat } from 'node:fs/promises'
@@ -21,13 +21,13 @@ const OLDEST = '15'
 const DETAILS = 1000
 const CONNECTIONS = 128
 const ROUND_MS = 10_000
-/** Number of the load's traces that share a minute. */
+/** Number of traces per minute in the load's timestamps. */
 const TRACES_PER_MINUTE = 16
 const FIRST_MS = Date.UTC(2026, 0, 1)
 
 const secret = 'the secret of a rehearsal'
 
-// This test takes an hour and downloads programs, and `npm test` covers all of its steps separately.
+// This test takes an hour and downloads PostgreSQL. `npm test` covers all of its steps separately.
 longTest(
   'what was recorded is backed up, restored into the oldest PostgreSQL, compared and pruned by half',
   async t => {
@@ -121,7 +121,7 @@ async function read(url: string, key: string): Promise<string> {
   return text
 }
 
-/** Returns a function that reports the seconds since its previous call, if the call names them. */
+/** Returns a function that returns the seconds since its previous call. If it is given a name, it also reports them. */
 function stopwatch() {
   let began = performance.now()
   return (name?: string): number => {
@@ -132,7 +132,7 @@ function stopwatch() {
   }
 }
 
-/** Measures the disk space of a data folder without PostgreSQL's WAL. */
+/** Returns the disk space of a data folder in bytes, without PostgreSQL's WAL. */
 function diskOf(folder: string): number {
   const { stdout } = spawnSync('du', ['-sB1', '--exclude=pg_wal', folder], { encoding: 'utf8' })
   return Number.parseInt(stdout, 10)

@@ -23,7 +23,7 @@ import { until } from '../../fixtures/until.ts'
 import { checkLoad, startLoad } from '../load/load.ts'
 import { figure, isLong, longTest, rounds } from '../orders.ts'
 
-/** The promise: this long after the store's return, everything works as before. */
+/** Promised maximum time from the store's return until everything works as before. */
 const RECOVERY_MS = 5000
 
 interface Fault {
@@ -33,8 +33,8 @@ interface Fault {
   /** Whether writes that need no additional space are accepted. */
   readonly takesSmallWrites?: true
   /**
-   * Whether a write in flight may have reached the store before the fault. Its 429 then says that the outcome is
-   * unknown.
+   * Whether a write in flight may have reached the store before the fault. Such a write is answered with a 429 whose
+   * message says that the outcome is unknown.
    */
   readonly mayBeStored?: true
 }
@@ -75,7 +75,7 @@ async function refuseAndReturn(t: Test, name: string, service: TestService, faul
   t.same(await database.pool.run(countStrays), NO_STRAYS)
 }
 
-/** Readiness fails even if no write has been rejected yet, and recovers without a write. */
+/** Checks that readiness fails even if no write has been rejected yet, and recovers without a write. */
 async function checkReadiness(fault: Fault, ready: () => Promise<number>): Promise<void> {
   await fault.begin()
   await until(async () => (await ready()) === 503)
@@ -83,14 +83,14 @@ async function checkReadiness(fault: Fault, ready: () => Promise<number>): Promi
   await until(async () => (await ready()) === 200)
 }
 
-/** Recovery times mean something only on a machine without other load. */
+/** Checks the recovery time in the long form only, because other load on the machine affects it. */
 function checkRecovery(t: Test, tookMs: number, name: string): void {
   if (isLong) t.ok(tookMs < RECOVERY_MS, `${name}: whole again after ${tookMs} ms`)
 }
 
 const REFUSED = { status: 429, headers: { 'retry-after': '1' }, body: { error: { code: 'quota_exhausted' } } }
 
-/** Together more than a page of PostgreSQL, even when compressed. */
+/** Nine of these inputs take more than one PostgreSQL page, even when compressed. */
 const large = () => ({ input: hexId(1100) })
 const largeSpans = () => Array.from({ length: 9 }, () => span(large()))
 const largeBody = () => ingestBody({ spans: largeSpans() })
@@ -136,7 +136,7 @@ async function checkUntouched(t: Test, name: string, { call }: TestService, { tr
   )
 }
 
-/** Runs a statement about the test's database from another database, and ends the service's connections. */
+/** Alters the test's database from another database, and ends the service's connections. */
 async function administer({ target }: TestDatabase, statement: (name: string) => string): Promise<void> {
   const { target: main } = readTestServer()
   const name = typeof target === 'string' ? new URL(target).pathname.slice(1) : target.database
@@ -154,7 +154,7 @@ t.test('a store that is away: cut off, hanging, without connections, read-only',
     begin: () => administer(database, name => `alter database ${name} allow_connections false`),
     end: () => administer(database, name => `alter database ${name} allow_connections true`)
   })
-  // In each round, the service learns of closed connections and of requests that need connections in a different order.
+  // In each round, the service notices closed connections, and needs new ones, in a different order.
   for (const _ of rounds(1, 20)) {
     await refuseAndReturn(t, 'read-only, as a standby is', service, {
       readsGoOn: true,
@@ -239,8 +239,8 @@ async function databasePath(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Simulates a disk without space for tables, for a user who may write to a data folder. Each table's file is extended
- * (without using space) to the size at which PostgreSQL starts the next file, and that next file cannot be written.
+ * Simulates a disk without space for tables, which takes only write access to the data folder. Each table's file is
+ * extended (without using space) to the size at which PostgreSQL starts the next file, which cannot be written.
  */
 function fullDisk(dataDir: string, paths: readonly string[]) {
   const SEGMENT_BYTES = 1024 ** 3
@@ -287,7 +287,7 @@ longTest('a log of PostgreSQL without room ends it again and again, and loses no
   const folder = await dataFolder(t)
   const env = { DATA_DIR: folder, LOG_LEVEL: 'silent' }
   const { address, key } = await serve(t, env)
-  // The load knows its project's content, so other writes go to a separate project.
+  // The load checks its project's entire content, so other writes go to a separate project.
   await runHere(['project', 'create', 'other', '--json'], env)
   const other = JSON.parse((await runHere(['key', 'create', '--project', 'other', '--json'], env)).out)
   const headers = { authorization: `Bearer ${other.key}` }
@@ -338,8 +338,8 @@ const isWithin = (statuses: ReadonlySet<number>, allowed: readonly number[]): bo
   [...statuses].every(status => allowed.includes(status))
 
 /**
- * Simulates a disk without space for more WAL, for a user who may write to a data folder: the next WAL file cannot be
- * written. PostgreSQL switches to that file at once.
+ * Simulates a disk without space for more WAL, which takes only write access to the data folder. The next WAL file
+ * cannot be written, and PostgreSQL is made to switch to that file at once.
  */
 async function fullLog(folder: string) {
   const pgData = pgDataOf(folder)
@@ -350,7 +350,7 @@ async function fullLog(folder: string) {
     const path = join(pgData, 'pg_wal', row?.name)
     if (existsSync(path)) renameSync(path, `${path}.spare`)
     symlinkSync('/dev/full', path)
-    // The query fails if the full log ends all of PostgreSQL.
+    // The query fails if PostgreSQL shuts down because its WAL is full.
     await sql`select pg_switch_wal()`.catch(() => {})
     return path
   })

@@ -23,7 +23,7 @@ const ROWS = isLong ? 200_000 : 5000
 
 const SQL = new URL('../../../../sql/', import.meta.url)
 
-/** Creates a folder with the migrations of this version, and more migrations, as the next version has. */
+/** Creates a folder with this version's migrations and additional ones, like the next version's folder. */
 async function folderWith(t: Test, ...texts: string[]) {
   const migrations = await readMigrations()
   const folder = await testFolder(t)
@@ -99,7 +99,7 @@ t.test('an index is built on a large table beside its writers, and again where t
       return row?.valid
     })
 
-  // The migration waits for this transaction, as for any writer, with the index half built, and is killed there.
+  // When the index is half built, the migration waits for this transaction, as it would for any writer, and is killed.
   let finish = () => {}
   const transaction = pool.transaction(async sql => {
     await sql`lock table traces in row exclusive mode`
@@ -224,12 +224,12 @@ longTest(
 )
 
 /**
- * Number of traces in the database that moves to another PostgreSQL, and number of points at which the move is killed.
+ * Number of traces in the database that is upgraded, and number of points at which the upgrade is killed.
  */
 const OLD_TRACES = 1500
 const KILLS = 8
 
-// This test downloads programs of earlier versions. `npm test` covers only the decisions (test/lib/moving/upgrade).
+// This test downloads earlier PostgreSQL versions. `npm test` covers only the decisions (test/lib/moving/upgrade).
 longTest('an embedded database goes to another PostgreSQL whole, however often that is killed', async t => {
   const original = await fullInstance(t)
   for (let n = 0; n < OLD_TRACES; n++) {

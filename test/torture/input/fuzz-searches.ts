@@ -10,8 +10,8 @@ import { testService } from '../../fixtures/service/service.ts'
 import { figure, runs } from '../orders.ts'
 
 /**
- * Pieces of hostile text: combining marks alone, all scripts, characters that look like several, invisible characters,
- * unpaired surrogates, and query syntax.
+ * Pieces of hostile text: combining marks alone, many scripts, characters that normalise to several, invisible
+ * characters, unpaired surrogates, and query syntax.
  */
 const PIECES = [
   ...['a', 'B ', 'ß', 'e\u0301', '\u0301', '\u0301\u0301\u0301', 'İ', 'ſ', 'ς', 'ﷺ', '㌖', 'ｶﾞ'],

@@ -73,7 +73,7 @@ export class LiveTabs {
   }
 
   /**
-   * Measures the cost of open tabs: the CPU time of their polls, and the reduction of recorded traces. The measurements
+   * Measures the cost of open tabs: the CPU time of their polls, and the reduction in recorded traces. The measurements
    * take turns, because a machine's speed changes from minute to minute.
    */
   async measure(tabs: number): Promise<Cost> {

@@ -38,7 +38,7 @@ export async function succeed(program: string, args: readonly string[], options:
   throw new Error(`${program} ${args.slice(0, 3).join(' ')} ended with ${code}: ${`${out}${err}`.slice(-2000)}`)
 }
 
-/** Names the programs that are not on the path; undefined if all are. */
+/** Returns a sentence that names the programs missing from the path; undefined if all are on the path. */
 export function missing(programs: readonly string[]): string | undefined {
   const lacking = programs.filter(program => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0)
   return lacking.length === 0 ? undefined : `there is no ${lacking.join(', ')} here`

@@ -18,7 +18,7 @@ import { figure, isLong, longTest } from '../orders.ts'
 
 const IDLE = isLong ? 5000 : 300
 const WRONG_KEYS = isLong ? 100_000 : 2000
-/** READERS send many requests, TIMES each, and read nothing. PIPELINERS send AHEAD requests each. */
+/** Clients that read nothing: many with a few requests each (`TIMES`), and a few with many requests each (`AHEAD`). */
 const READERS = isLong ? 400 : 20
 const TIMES = 4
 const PIPELINERS = isLong ? 50 : 2
@@ -30,7 +30,7 @@ const LARGE_BYTES = 1_800_000
  */
 const UNREAD_MS = 20_000
 const UNREAD_MIB = 128
-/** Memory for six responses in preparation, and for garbage. */
+/** Memory for six responses in preparation, and for uncollected garbage. */
 const MAKING_MIB = 256
 /** Number of passwords tried at the same moment, and number checked per network within a quarter of an hour. */
 const PASSWORDS = 1000
@@ -193,8 +193,8 @@ longTest('a flood of passwords is stopped, takes bounded memory, and nothing fro
     'the others were told when to come again'
   )
   const attempts = () => database.pool.run(sql => sql`select from sign_in_attempts`)
-  // Counts one attempt of the network, and one of each address that was checked. Attempts that are rejected during
-  // another attempt's count may add a few.
+  // The table has a row for the network, and a row for each email address whose password was checked. Attempts that are
+  // rejected while another attempt is being counted may add a few rows.
   const counted = (await attempts()).length
   t.ok(counted <= MOST_TRIED + 1 + AT_ONCE, `${counted} attempts are stored`)
   const network = `encode(sha256('network 127.0.0'), 'hex')`
@@ -217,7 +217,7 @@ longTest('a flood of passwords is stopped, takes bounded memory, and nothing fro
   checkQuick(t, slowest)
 })
 
-/** The key of another project, created once, because one project's readers may use all of its capacity. */
+/** The key of another project, created once, because the readers of one project may use all of its capacity. */
 let otherKey: string | undefined
 async function otherAuthorization(): Promise<string> {
   if (otherKey === undefined) {
@@ -228,7 +228,7 @@ async function otherAuthorization(): Promise<string> {
   return `Bearer ${otherKey}`
 }
 
-/** Sends a request for a trace many times at once, and reads the responses slowly. Resolves to the ids in them. */
+/** Sends a request for a trace many times at once, and reads the responses slowly. Resolves to their trace ids. */
 async function readSlowly(t: Test, sent: string, times: number, bytesPerSecond: number): Promise<string[]> {
   const pauseMs = 100
   const last = sent.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')
@@ -430,7 +430,7 @@ longTest(
 const traceIdOf = (number: number, trace: number): string =>
   `${String(number + 1).padStart(8, '0')}${String(trace).padStart(24, '0')}`
 
-/** Returns the export with a number. Each of its traces has `spansEach` spans. */
+/** Returns the export with the given number. Each of its traces has `spansEach` spans. */
 function exportOf(number: number, bytes: number, spansEach: number) {
   const attributes = [{ key: 'input.value', value: { stringValue: 'lorem '.repeat(340) } }]
   const spanOf = (i: number) => ({

@@ -27,11 +27,11 @@ import { figure, isLong, longTest, randomNumbers, rounds, runs } from '../orders
 
 /** Maximum time for which the server's event loop may be blocked. */
 const MOST_STALL_MS = 100
-/** The machine may pause the server as well, but not in each of these attempts. */
+/** The machine may also pause the server, but hardly in every one of these attempts. */
 const TRIES = 4
-/** Number of the requests that `npm test` sends. */
+/** Number of heavy requests that `npm test` sends. */
 const SHORT = 8
-/** The rest of the time is for almost valid requests. */
+/** Share of the time for heavy requests. The rest is for almost valid requests. */
 const HEAVY_SHARE = 0.7
 /** A google.rpc.Status starts with its field `code`. */
 const STATUS_CODE_TAG = 0x08
@@ -59,7 +59,7 @@ t.test('no request holds the server up', async t => {
     await rm(stalls, { force: true })
     return Math.max(0, ...text.trim().split('\n').map(Number))
   }
-  /** Sends a request twice, because the second takes other code paths. Returns the longest stall. */
+  /** Sends a request, twice if it has a body, because a repetition runs other code. Returns the longest stall. */
   const stallOf = async (heavy: Heavy) => {
     const body = heavy.body?.()
     await stall()
@@ -169,7 +169,7 @@ t.test('whatever is sent to the dashboard, it answers as it should, and goes on'
   let sent = 0
   await fc.assert(
     fc.asyncProperty(pageRequest, async request => {
-      // The traces are recorded again, because owners delete them.
+      // The traces are recorded again, because requests with the owner's session delete them.
       if (sent % 20 === 0)
         for (const id of TRACE_IDS) await service.call('POST', '/api/v1/traces', { body: richTrace(id) })
       const { method, path, who, headers, body } = request
@@ -199,7 +199,7 @@ t.test('whatever is sent to the dashboard, it answers as it should, and goes on'
 /** Returns whether a line of the log reports something other than rejected spans of an export. */
 const isWarning = (line: string): boolean => line !== '' && !/"msg":"of an export in OTLP, \d+ refused: /.test(line)
 
-/** Checks that a response is allowed for a client's mistake, in the specification's format. */
+/** Checks that a response is neither a 429 nor a 5xx, and has the specification's format. */
 function checkAnswer({ method, path }: FuzzRequest, { status, headers, body, text }: Answer): void {
   assert.ok(status < 500 && status !== 429, `${status} ${text}`)
   assert.match(String(headers['x-request-id']), /^\w{24}$/)

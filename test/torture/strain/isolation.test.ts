@@ -1,4 +1,4 @@
-/** Measures how the reads of one project fare while another project reads as greedily as possible. */
+/** Measures one project's requests while another project reads as much, or sends as slowly, as possible. */
 import { connect } from 'node:net'
 import { request } from 'undici'
 import { ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
@@ -8,13 +8,13 @@ import { figure, longTest } from '../orders.ts'
 
 const READERS = 24
 const SECONDS = 10
-/** The appended spans of this size make a trace of 8 MB. */
+/** Number of appends, spans per append and bytes per span. Together they make a trace of 8 MB. */
 const APPENDS = 5
 const SPANS = 36
 const SPAN_BYTES = 45_000
 /** Pause between two small reads. */
 const PAUSE_MS = 20
-/** Limit for the small list: this multiple of the time on an idle server, or this time, whichever is longer. */
+/** Time limit for the small list: this multiple of the time on an idle server, or this time, whichever is longer. */
 const MOST_TIMES = 5
 const MOST_MS = 25
 
@@ -47,7 +47,7 @@ longTest('whatever one project reads, the small lists of another one are answere
     return { status: answer.statusCode, ms: performance.now() - began }
   }
 
-  /** Sends a request that must be accepted. Outside a test, an assertion would end the file. */
+  /** Sends a request. Throws unless the request is accepted. */
   async function send(key: string, path: string, body: object): Promise<void> {
     const { status } = await ask(key, 'POST', path, body)
     if (status > 201) throw new Error(`POST ${path}: ${status}`)
@@ -124,8 +124,8 @@ longTest('whatever one project reads, the small lists of another one are answere
 })
 
 /**
- * A large export that its sender sends at once, and the maximum number of slow bodies that one project can have in
- * flight at the same time.
+ * Bytes of a large export that is sent at once, and maximum number of slow bodies that one project can have in flight
+ * at the same time.
  */
 const LARGE = 9_000_000
 const SLOW = 20

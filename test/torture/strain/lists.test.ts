@@ -15,7 +15,7 @@ import { seedProject } from '../../fixtures/database/seed.ts'
 import { figure, isLong, longTest } from '../orders.ts'
 
 const TRACES = isLong ? 1_000_000 : 10_000
-/** The size at which rankings are cut, chosen so that positions in the middle are below the floors. */
+/** Sizes of a ranking before and after it is cut, so small that positions in the middle are below the floors. */
 const SIZE = { most: TRACES / 50, kept: TRACES / 200 }
 
 interface Plan {
@@ -26,7 +26,7 @@ interface Plan {
   readonly 'Actual Loops': number
   readonly 'Rows Removed by Filter'?: number
   readonly Plans?: readonly Plan[]
-  /** The plan of the only node of a cluster to which the query is sent. */
+  /** On a cluster, the plan of the only node that receives the query. */
   readonly 'Distributed Query'?: {
     readonly Job: { readonly Tasks: [{ readonly 'Remote Plan': [[{ readonly Plan: Plan }]] }] }
   }
@@ -61,8 +61,8 @@ const literalOf = (value: string | number | null) =>
   value === null ? 'null' : `'${String(value).replaceAll("'", "''")}'`
 
 /**
- * Returns the plan without values, as the readers' connections have it. On a cluster, returns the plan with values,
- * because the coordinator sends them to the project's node each time.
+ * Returns the plan without values, as on the readers' connections. On a cluster, returns the plan with values, because
+ * the coordinator sends the values to the project's node each time.
  */
 async function explain(sql: Sql, { text, values }: Statement, options: string): Promise<Plan[]> {
   const literals = values.map(literalOf)
@@ -116,7 +116,7 @@ const QUERIES: readonly Asked[] = [
   { status: 'error', environment: 'staging', to: '2026-05-02T00:00:00.000Z' }
 ]
 
-/** Returns the query from its start, and from a position in the middle in both directions. */
+/** Returns the query for the first page, and for the pages after and before a position in the middle. */
 function walksOf({ sort = 'newest', ...query }: Asked): TraceQuery[] {
   const key = { newest: '2026-04-01T00:00:00.000Z', slowest: '60', costliest: '0.01' }[sort]
   const edge = { key, tie: TRACE_ORDERS[sort].highestTie, inclusive: false }
@@ -124,7 +124,7 @@ function walksOf({ sort = 'newest', ...query }: Asked): TraceQuery[] {
   return [asked, { ...asked, after: edge }, { ...asked, before: edge }]
 }
 
-/** Returns the start of the page for such a query. */
+/** Returns the start of the page that a query asks for. */
 function startOf({ sort, after, before, limit }: TraceQuery): Start {
   const edge = before ?? edgeBelow(TRACE_ORDERS[sort], after, undefined)
   return { edge, down: before === undefined, isCursor: (after ?? before) !== undefined, limit }
@@ -139,7 +139,7 @@ const SCORE_QUERIES: readonly Omit<ScoreQuery, 'limit'>[] = [
   { name: 'quality', from: '2026-05-01T00:00:00.000Z' }
 ]
 
-/** Returns the query from its start, and from a position in the middle. */
+/** Returns the query for the first page, and for the page after a position in the middle. */
 function scoreWalksOf(query: Omit<ScoreQuery, 'limit'>): ScoreQuery[] {
   const after = { key: '2026-06-01T00:00:00.000Z', tie: '500', inclusive: false }
   return [
@@ -148,7 +148,7 @@ function scoreWalksOf(query: Omit<ScoreQuery, 'limit'>): ScoreQuery[] {
   ]
 }
 
-/** The limit covers only the families and pages that are merged. */
+/** Maximum number of rows that a step of a plan may examine: enough to merge families and pages, but not a project. */
 const MOST_ROWS = 3000
 
 /** Lists the faults of a plan's node. */
@@ -182,7 +182,7 @@ t.test('no list sorts a project or passes over it', async t => {
       read: (sql: Sql) => listScores(sql, projectId, query)
     }))
   ]
-  // Plans made while nothing was stored, as on a newly installed server.
+  // The plans that PostgreSQL makes while nothing is stored, as on a newly installed server.
   const early = new Map<string, string[]>()
   for (const { read } of reads) {
     for (const each of await statementsOf(sql, read))

@@ -18,9 +18,9 @@ const CLIENTS = isLong ? 200 : 16
 /** Clients with small bodies, which together exceed the capacity in requests. */
 const CROWD = isLong ? 6000 : 100
 const SECONDS = isLong ? 60 : 1
-/** How long a body may occupy capacity while none of its bytes arrive. */
+/** Maximum time for which a body may occupy capacity while none of its bytes arrive. */
 const PATIENCE_MS = 5000
-/** Requests, and bytes of their bodies, that the server accepts before it rejects others. */
+/** Number of requests, and total bytes of their bodies, that the server accepts before it rejects others. */
 const MOST_PENDING = 4096
 const MOST_PENDING_BYTES = 192 * MIB
 /** The share of the capacity that one project may use. All senders of these floods belong to one project. */
@@ -187,7 +187,7 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   const added = [...(await listIds())].filter(id => !there.has(id))
   t.same(added.sort(), [...report.stored].sort(), 'what was answered 201 is there, and nothing else')
   const later = await quietTime()
-  // In a flood of one second, times and memory show nothing on any machine.
+  // In a flood of one second, times and memory are meaningless on any machine.
   if (!isLong) return
   figure(`${name}: median time of a small write before and afterwards, ms`, `${quiet}, ${later}`)
   figure(`${name}: memory before and afterwards, MiB`, `${Math.round(empty)}, ${Math.round(await memory())}`)
@@ -203,7 +203,7 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   t.ok(most < MOST_MIB, `${most} MiB`)
   // Times mean something only on a machine without other load.
   if (!isLong) return
-  // After the held data has arrived, the server writes the maximum that it can hold within this time.
+  // A request waits at most until the server has written everything that it can hold. The bound is three times that.
   const held = SHARE * Math.min(MOST_PENDING, MOST_PENDING_BYTES / SHAPES[plan.kind].bytes)
   const bound = 3 * Math.min(1, held / report.stored.length) * SECONDS * 1000
   t.ok(at(report.storedMs, 0.99) < bound, `${at(report.storedMs, 0.99)} of ${bound} ms`)

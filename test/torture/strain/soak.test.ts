@@ -10,13 +10,13 @@ const FULL_MS = 20_000
 const HALF_MS = minutes * 60_000
 const SAMPLE_MS = 1000
 /**
- * The run is divided into quarters. The first warms the server up (code is compiled, and pools and the heap find their
+ * The run is divided into quarters. The first warms the server up (code is compiled, and pools and the heap reach their
  * size). The second is compared with the fourth.
  */
 const QUARTERS = 4
 /**
- * Maximum growth until the last quarter: of resident memory, of live objects, and of connections (pools may still open
- * some).
+ * Maximum growth from the second to the fourth quarter: a factor and an amount for resident memory, and amounts for
+ * live objects and for connections (pools may still open some).
  */
 const MOST_GROWTH = 1.1
 const MOST_RESIDENT_MIB = 32

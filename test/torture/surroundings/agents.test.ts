@@ -14,7 +14,7 @@ import { CODING_AGENTS, type CodingAgent } from '../coding-agents/coding-agents.
 import { installAgents, runAgent } from '../coding-agents/run.ts'
 import { figure, isLong, longTest } from '../orders.ts'
 
-/** With these words, an outline refers to the rest. */
+/** In these words, an outline refers to the rest of the trace. */
 const WAY_ON = 'call get_trace with spanIds'
 /** The text of a result contains this unpaired surrogate unchanged. `structuredContent` contains U+FFFD instead. */
 const HALF_EMOJI = '\ud83d'
@@ -90,7 +90,7 @@ function partsRead(result: string): CodingAgent['reads'] | 'neither' {
   return isText ? 'text' : isStructured ? 'structuredContent' : 'neither'
 }
 
-/** Returns whether a text has this end, except for a suffix that an agent adds. */
+/** Returns whether a string ends with `end`, apart from a suffix that an agent may add. */
 const isEnded = (text: string, end: string): boolean => text.slice(-end.length - 100).includes(end)
 
 const cutOf = (result: string): string =>

@@ -245,7 +245,7 @@ if (isLong && (await hasChromium())) {
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 
-/** Returns the CPU time of the page's main thread since the page was opened. */
+/** Returns the CPU time of the page's main thread since the page was opened, in ms. */
 async function taskMs({ send }: Visit): Promise<number> {
   const { metrics } = (await send('Performance.getMetrics')) as { metrics: { name: string; value: number }[] }
   return metrics.find(({ name }) => name === 'TaskDuration')!.value * 1000
@@ -262,7 +262,7 @@ interface Traced {
 
 /**
  * Makes the browser trace the tasks of its threads. The returned function stops the trace and returns the CPU time of
- * the page's longest task.
+ * the page's longest task, in ms.
  */
 async function traceTasks({ send, on }: Visit): Promise<() => Promise<number>> {
   const traced: Traced[] = []

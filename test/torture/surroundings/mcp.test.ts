@@ -10,8 +10,8 @@ import { longTest } from '../orders.ts'
 const VERSIONS = ['2025-11-25', '2026-07-28'] as const
 
 /**
- * Scenarios that suit any server. All other scenarios call tools, prompts and resources by name. A scenario that both
- * versions have and that the same code handles is run only in the newer version.
+ * Scenarios that suit any server. All other scenarios call tools, prompts and resources by name. If both versions have
+ * a scenario that the same code handles, the scenario runs only in the newer version.
  */
 const SCENARIOS = {
   '2025-11-25': ['server-initialize', 'ping', 'tools-list'],
@@ -21,23 +21,23 @@ const SCENARIOS = {
 /** Scenarios that our endpoint cannot or need not serve, because it has no sessions and responds in JSON. */
 const NOT_SERVED = {
   '2025-11-25': [
-    // Messages sent before the response.
+    // These scenarios expect messages before the response.
     'tools-call-with-logging',
     'tools-call-with-progress',
-    // Requests from the server to the client. Their responses would have to reach the call.
+    // These expect requests from the server to the client, whose responses would have to reach the running call.
     'tools-call-sampling',
     'tools-call-elicitation',
     'elicitation-sep1034-defaults',
     'elicitation-sep1330-enums',
-    // This scenario tests only servers with sessions. For other servers, it warns. A warning passes if the scenario
-    // runs alone, but counts as a failure in a list of expected failures.
+    // This scenario tests only servers with sessions, and warns about others. A warning passes if the scenario runs
+    // alone, but counts as a failure in a list of expected failures.
     'server-sse-multiple-streams'
   ],
   '2026-07-28': [
-    // Messages sent before the response, and streams of changes.
+    // These expect messages before the response, and streams of changes.
     'tools-call-with-progress',
     'server-stateless',
-    // Tools that ask the client for input.
+    // These call tools that ask the client for input.
     'input-required-result-basic-elicitation',
     'input-required-result-basic-sampling',
     'input-required-result-basic-list-roots',

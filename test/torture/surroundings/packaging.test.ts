@@ -1,6 +1,6 @@
 /**
  * Installs and runs packages as the guide says, with their own programs: the image, the unit, the proxies, the
- * manifests, the completion. Not every machine has each program. A figure names the parts that were not tested.
+ * manifests, the completion. Not every machine has all programs. A figure names the parts that were not tested.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -113,7 +113,7 @@ if (isLong) {
       const { call } = await testService(t)
       const guide = (await call('GET', '/docs', { key: null })).text
       const [install = '', command = ''] = guideCode(guide, 'operate', 'console')
-      // As an npm that runs no install scripts would do, and with the unreleased package.
+      // The unreleased package is installed, and no install scripts run, as with an npm that disables them.
       const script = asRoot(install).replace('/opt/spoor spoor', '/opt/spoor --ignore-scripts /given/spoor.tgz')
       const port = await freePort()
       await containers.shell('systemd', `echo PORT=${port} > /etc/spoor.env\n${script}`)
@@ -167,7 +167,7 @@ if (isLong) {
   t.test('systemd-analyze', { skip: missing(['systemd-analyze']) ?? false }, async t => {
     const folder = await testFolder(t)
     const unit = join(folder, 'spoor.service')
-    // This machine has no program at that path.
+    // This machine has no program at the path in ExecStart.
     await writeFile(
       unit,
       readFileSync(join(DEPLOYMENT, 'spoor.service'), 'utf8').replace(/^ExecStart=\S+/m, 'ExecStart=/bin/true')
@@ -324,7 +324,7 @@ if (isLong) {
   })
 }
 
-/** Checks that a proxy accepts the largest export, rejects a larger one, and does not pass on the metrics. */
+/** Checks that a proxy accepts the largest export, rejects a larger one, and does not expose the metrics. */
 async function checkProxy(t: { match: (found: unknown, wanted: unknown) => void }, address: string, key: string) {
   t.match(await post(`${address}/api/v1/traces`, key, ingestBody()), 201)
   const large = (bytes: number) => ({ resourceSpans: [], padding: 'x'.repeat(bytes) })
