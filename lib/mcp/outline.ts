@@ -134,7 +134,7 @@ export function outlineOf(source: OutlineSource, options: OutlineOptions): strin
     }
     return stringifyExact(outline, inexact)
   }
-  if (after === undefined && placed.length <= MOST_WHOLE) {
+  if (showsValues(placed.length, after)) {
     for (const room of ROOMS) {
       const text = textOf(
         room,
@@ -161,6 +161,10 @@ export function outlineOf(source: OutlineSource, options: OutlineOptions): strin
 /** A trace with more spans than this never fits into one outline. */
 const MOST_WHOLE = 400
 const LONGEST_ID = '0'.repeat(16)
+
+/** Returns whether an outline of so many spans may show values of spans. Parts of a tree never do. */
+export const showsValues = (spans: number, after: string | undefined): boolean =>
+  after === undefined && spans <= MOST_WHOLE
 
 /** The part of the tree that an outline shows. */
 interface Part {

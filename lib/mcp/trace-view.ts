@@ -16,6 +16,7 @@ import {
   outlineOf,
   outlineTrace,
   SHOWN_BYTES,
+  showsValues,
   TraceOutline
 } from './outline.ts'
 import type { PartReader, ToolView } from './tool.ts'
@@ -99,13 +100,13 @@ const MOST_KEPT = 32 * 1024 * 1024
 
 /**
  * Reads a trace that is too long to be in memory, in parts. The first part precedes the spans, each span is a part, and
- * the last part follows the spans. The reader keeps only the contents of spans that the result shows.
+ * the last part follows the spans. The reader needs and keeps only the contents of spans that the result shows.
  */
 class TracePartReader implements PartReader {
   readonly #options: Options
   readonly #wanted: ReadonlySet<string> | undefined
   #head = ''
-  #last = ''
+  #last = { part: '', bytes: 0 }
   #bytes = 0
   readonly #kept: string[] = []
   #keptBytes = 0
@@ -117,20 +118,25 @@ class TracePartReader implements PartReader {
     this.#wanted = options.spanIds && new Set(options.spanIds.map(id => id.toLowerCase()))
   }
 
-  take(part: string): void {
-    this.#bytes += Buffer.byteLength(part)
+  needs(id: string, count: number): boolean {
+    const { field, after } = this.#options
+    if (field !== undefined) return false
+    return this.#wanted?.has(id) ?? showsValues(count, after)
+  }
+
+  take(part: string, bytes: number): void {
+    this.#bytes += bytes
     if (this.#head === '') this.#head = part
-    else if (this.#last === '') this.#last = part
     else {
-      this.#span(this.#last)
-      this.#last = part
+      if (this.#last.part !== '') this.#span(this.#last)
+      this.#last = { part, bytes }
     }
   }
 
   /** Returns the result. The reader knows only now which part is the last part, the one after the spans. */
   end(): string {
     const { field, spanIds, after } = this.#options
-    const answer = `${this.#head}${this.#kept.join(',')}${this.#last}`
+    const answer = `${this.#head}${this.#kept.join(',')}${this.#last.part}`
     if (field !== undefined || spanIds !== undefined) return traceView.show(answer, this.#options)
     const { value, inexact } = parse(answer)
     const source = { trace: value.trace, spans: this.#measured, scoreCount: value.scores.length }
@@ -138,9 +144,10 @@ class TracePartReader implements PartReader {
     return outlineOf(source, options)
   }
 
-  #span(part: string): void {
+  #span({ part, bytes }: { readonly part: string; readonly bytes: number }): void {
     if (this.#options.field !== undefined) return
-    const text = part.startsWith(',') ? part.slice(1) : part
+    const comma = part.startsWith(',') ? 1 : 0
+    const text = part.slice(comma)
     if (this.#wanted !== undefined) {
       if (!this.#wanted.has(text.slice(ID_AT, ID_AT + ID_DIGITS))) return
       this.#keptBytes += text.length
@@ -150,7 +157,7 @@ class TracePartReader implements PartReader {
     }
     const { value, inexact } = parseSpan(text)
     this.#inexact ||= inexact
-    this.#measured.push(measureSpan(value, inexact))
+    this.#measured.push({ ...measureSpan(value, inexact), bytes: bytes - comma })
   }
 }
 

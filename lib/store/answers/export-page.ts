@@ -148,7 +148,8 @@ export async function* renderLongTrace(sql: Sql, projectId: number, traceId: str
     return page
   }
   const place = { projectId, traceSeq: trace.traceSeq, names: SCHEMA_NAMES }
-  for await (const page of readSpanPages<ExportedSpan>(sql, place, ', s.call_details as "callDetails", s.hash')) {
+  const more = ', s.call_details as "callDetails", s.hash'
+  for await (const { spans: page } of readSpanPages<ExportedSpan>(sql, place, { more })) {
     for (const span of page) {
       text += `${facts.length === 0 ? '' : ','}${renderSpan(span, traceId)}`
       facts.push(factsOf(span))
