@@ -74,7 +74,7 @@ interface Choice {
   readonly messages?: TraceMessages | undefined
   /** Whether the span is read. */
   readonly isRead?: (id: string) => boolean
-  /** Whether the texts of the span are needed, given the number of spans. Texts that are packed are read in any case. */
+  /** Whether a span's texts are needed, given the number of spans. Packed texts are read in any case. */
   readonly needs?: ((id: string, count: number) => boolean) | undefined
 }
 

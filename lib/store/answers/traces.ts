@@ -13,7 +13,7 @@ import {
   type Speakers,
   withSpoken
 } from '../../trace/span-messages.ts'
-import { readMessages, TraceMessages } from '../trace/messages.ts'
+import { MESSAGE_BYTES, readMessages, TraceMessages } from '../trace/messages.ts'
 import { inSnapshot } from '../transactions.ts'
 import { bytewise, Pieces, type RawRow, RowReader } from './byte-rows.ts'
 import type { ScoreRow } from './score-json.ts'
@@ -150,10 +150,11 @@ export async function measureTrace(
 }
 
 /** SQL for the bytes of documents and separately received messages, over traces of the project as t. */
-const textBytes = (sql: Sql, projectId: number, names: TableNames) => sql`(estimated_bytes + coalesce((
-  select sum(coalesce(octet_length(m.input::text), 0) + coalesce(octet_length(m.output::text), 0))
-  from ${sql.unsafe(names.span_messages)} m where m.project_id = ${projectId} and m.trace_id = t.id
-), 0))::bigint`
+export const textBytes = (sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES) =>
+  sql`(estimated_bytes + coalesce((
+    select sum(${sql.unsafe(MESSAGE_BYTES)})
+    from ${sql.unsafe(names.span_messages)} m where m.project_id = ${projectId} and m.trace_id = t.id
+  ), 0))::bigint`
 
 /** Renders the trace detail as pieces of JSON in UTF-8. */
 export const renderDetail = (fetched: FetchedTrace): Promise<readonly Buffer[]> => renderPieces(fetched, DETAIL_PARTS)

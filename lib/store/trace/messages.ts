@@ -76,9 +76,12 @@ export async function readMessages(
   return withTargets(sql, projectId, messages, names)
 }
 
-/** SQL for the bytes of a message's texts. PostgreSQL determines the sizes without reading the texts. */
-const TEXT_BYTES = `coalesce(octet_length(input::text), 0) + coalesce(octet_length(output::text), 0)
-  + coalesce(octet_length(event::text), 0)`
+/**
+ * SQL for the bytes of a message's texts, over span_messages as m. PostgreSQL determines the sizes without reading the
+ * texts.
+ */
+export const MESSAGE_BYTES = `(coalesce(octet_length(m.input::text), 0) + coalesce(octet_length(m.output::text), 0)
+  + coalesce(octet_length(m.event::text), 0))`
 
 /** Selects the messages of traces, or of some of their spans, in order and without the spans of their calls. */
 function selectMessages(
@@ -91,8 +94,9 @@ function selectMessages(
   return sql<PlacedMessages[]>`
     select trace_id as "traceId", span_id as "spanId", micros, place, digest, input, output, event, facts, call
     from (
-      select *, sum(${sql.unsafe(TEXT_BYTES)}) over (partition by trace_id, span_id order by micros, place, digest) as bytes
-      from ${sql.unsafe(names.span_messages)}
+      select *, sum(${sql.unsafe(MESSAGE_BYTES)})
+        over (partition by trace_id, span_id order by micros, place, digest) as bytes
+      from ${sql.unsafe(names.span_messages)} m
       where project_id = ${projectId} and trace_id = any (${traceIds as string[]}::uuid[])
         ${spanIds === undefined ? sql`` : sql`and span_id = any (${spanIds as string[]}::bytea[])`}
     ) counted
@@ -105,6 +109,33 @@ interface ListedMessage extends CallMessage {
   readonly spanId: string
   readonly digest: string
   readonly bytes: number
+}
+
+/** Maximum number of text bytes per page. A single span with more bytes gets a page of its own. */
+const PAGE_BYTES = 512 * 1024
+
+/** Yields all messages of a trace in order, page by page, without the spans of their calls. */
+export async function* readMessagePages(
+  sql: Sql,
+  { projectId, traceId, names }: TracePlace
+): AsyncGenerator<readonly PlacedMessages[], void> {
+  const listed = await sql<{ spanId: string; bytes: number }[]>`
+    select span_id as "spanId", sum(${sql.unsafe(MESSAGE_BYTES)})::bigint as bytes
+    from ${sql.unsafe(names.span_messages)} m where project_id = ${projectId} and trace_id = ${traceId}
+    group by span_id order by span_id`
+  let spanIds: string[] = []
+  let bytes = 0
+  const read = () => selectMessages(sql, projectId, [traceId], names, spanIds)
+  for (const span of listed) {
+    if (spanIds.length > 0 && bytes + span.bytes > PAGE_BYTES) {
+      yield await read()
+      spanIds = []
+      bytes = 0
+    }
+    spanIds.push(span.spanId)
+    bytes += span.bytes
+  }
+  if (spanIds.length > 0) yield await read()
 }
 
 /** Messages of a long trace. They are listed without their texts; the texts are read for a few spans at a time. */
@@ -126,8 +157,9 @@ export class TraceMessages {
   static async list(sql: Sql, place: TracePlace): Promise<TraceMessages> {
     const { projectId, traceId, names } = place
     const listed = await sql<ListedMessage[]>`
-      select trace_id as "traceId", span_id as "spanId", micros, digest, call, (${sql.unsafe(TEXT_BYTES)})::int as bytes
-      from ${sql.unsafe(names.span_messages)} where project_id = ${projectId} and trace_id = ${traceId}`
+      select trace_id as "traceId", span_id as "spanId", micros, digest, call,
+        ${sql.unsafe(MESSAGE_BYTES)}::int as bytes
+      from ${sql.unsafe(names.span_messages)} m where project_id = ${projectId} and trace_id = ${traceId}`
     return new TraceMessages(sql, place, await withTargets(sql, projectId, listed, names))
   }
 
