@@ -11,10 +11,10 @@ import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-j
 import {
   beginning,
   type Detail,
-  type MeasuredSpan,
   measureSpan,
   outlineOf,
   outlineTrace,
+  type PlannedSpan,
   SHOWN_BYTES,
   showsValues,
   TraceOutline
@@ -110,7 +110,7 @@ class TracePartReader implements PartReader {
   #bytes = 0
   readonly #kept: string[] = []
   #keptBytes = 0
-  readonly #measured: MeasuredSpan[] = []
+  readonly #planned: PlannedSpan[] = []
   #inexact = false
 
   constructor(options: Options) {
@@ -139,7 +139,7 @@ class TracePartReader implements PartReader {
     const answer = `${this.#head}${this.#kept.join(',')}${this.#last.part}`
     if (field !== undefined || spanIds !== undefined) return traceView.show(answer, this.#options)
     const { value, inexact } = parse(answer)
-    const source = { trace: value.trace, spans: this.#measured, scoreCount: value.scores.length }
+    const source = { trace: value.trace, spans: this.#planned, scoreCount: value.scores.length }
     const options = { inexact: inexact || this.#inexact, bytes: this.#bytes, after: after?.toLowerCase() }
     return outlineOf(source, options)
   }
@@ -155,20 +155,26 @@ class TracePartReader implements PartReader {
       this.#kept.push(text)
       return
     }
-    const { value, inexact } = parseSpan(text)
+    const { inexact } = inspectText(text)
     this.#inexact ||= inexact
-    this.#measured.push({ ...measureSpan(value, inexact), bytes: bytes - comma })
+    const measure = () => ({ ...measureSpan(parseSpan(text, inexact), inexact), bytes: bytes - comma })
+    // Values are measured at once, because the span's text may be long.
+    const measured = text.length > MOST_UNPARSED ? measure() : undefined
+    const id = text.slice(ID_AT, ID_AT + ID_DIGITS)
+    this.#planned.push({ id, parentSpanId: PARENT.exec(text)?.[1] ?? null, measure: () => measured ?? measure() })
   }
 }
+
+/** Maximum length of a span that is kept unparsed. */
+const MOST_UNPARSED = 1024
 
 /** A span's JSON begins with its id (lib/store/answers/trace-json.ts). */
 const ID_AT = '{"id":"'.length
 const ID_DIGITS = 16
+const PARENT = /^\{"id":"\w+","traceId":"\w+","parentSpanId":"(\w+)"/
 
-function parseSpan(text: string): { value: Detail['spans'][number]; inexact: boolean } {
-  const { inexact } = inspectText(text)
-  return { value: (inexact ? parseInexact(text) : JSON.parse(text)) as Detail['spans'][number], inexact }
-}
+const parseSpan = (text: string, inexact: boolean): Detail['spans'][number] =>
+  (inexact ? parseInexact(text) : JSON.parse(text)) as Detail['spans'][number]
 
 function chooseSpans(answer: string, spanIds: readonly string[]): string {
   const { value, inexact } = parse(answer)
