@@ -1,5 +1,6 @@
 /** A trace of 10,000 spans goes through everything that reads, moves or deletes traces. */
 import { setImmediate as turn } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
@@ -10,6 +11,7 @@ import { STREAMED_BYTES } from '../../lib/limits/large-reads.ts'
 import { SHOWN_BYTES } from '../../lib/mcp/outline.ts'
 import { TRUNCATED } from '../../lib/schema/otlp.ts'
 import { readWanted } from '../../lib/search/wanted.ts'
+import { readParsedTrace } from '../../lib/store/answers/parsed-trace.ts'
 import { DETAIL_PARTS } from '../../lib/store/answers/trace-json.ts'
 import { readShownTrace, readSizedTrace, readTraceDetail, streamTrace } from '../../lib/store/answers/traces.ts'
 import { searchTraces } from '../../lib/store/search/trace-search.ts'
@@ -133,6 +135,9 @@ t.test('a long trace with messages of log records is read a few megabytes at a t
     const { heapUsed, arrayBuffers } = process.memoryUsage()
     return heapUsed + arrayBuffers
   }
+  const parsed = await database.pool.run(sql => readParsedTrace(sql, 1, id))
+  t.ok(isDeepStrictEqual(parsed, JSON.parse(whole)), 'what evaluators get is the same')
+
   let [most, bytes, next] = [0, 0, 0]
   await database.pool.run(async sql => {
     const before = await held()
