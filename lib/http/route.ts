@@ -83,8 +83,8 @@ export class JsonPieces {
  * part stands for one byte of UTF-8. The body contains one long list: the first part ends where the list begins, each
  * item of the list is a part, and the last part follows the list.
  *
- * `needs` says whether an item is needed whole, given its id and the number of items. Items that are not needed may lack
- * free-form JSON. The number of bytes of the whole part is passed to `write` in any case.
+ * `needs` returns whether an item is needed whole, given its id and the number of items. Other items may lack free-form
+ * JSON. The number of bytes of the whole part is passed to `write` in any case.
  */
 export class JsonStream {
   readonly send: (

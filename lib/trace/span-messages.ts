@@ -166,7 +166,7 @@ function joinFacts(span: Span, heard: readonly SpanMessages[]): Partial<Span> {
   return { ...(!hasUsage && usage), costUsd: span.costUsd ?? sum('costUsd') }
 }
 
-/** What of a message tells the span of its call. */
+/** The fields of a message that determine the span of its call. */
 export type CallMessage = Pick<PlacedMessages, 'traceId' | 'micros' | 'call' | 'target'>
 
 /** A span that may belong to a record's call. `calls` holds the names of the span's calls, as in SpanMessages. */

@@ -66,7 +66,7 @@ export function* pagesOf(
 /** A span of a page. `textBytes` is the number of bytes by which texts that were not read make its JSON longer. */
 export type PagedSpan<T extends SpanRow = SpanRow> = T & { readonly textBytes: number }
 
-/** What to read of a trace's spans. An omitted member reads everything. */
+/** Selects what to read of a trace's spans. An omitted member reads everything. */
 interface Choice {
   /** SQL for fields of T that SpanRow lacks, over spans as s. */
   readonly more?: string
