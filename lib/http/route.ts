@@ -82,9 +82,15 @@ export class JsonPieces {
  * `write` callback, which waits for the client. `send` may throw a Refusal before the first part. Each character of a
  * part stands for one byte of UTF-8. The body contains one long list: the first part ends where the list begins, each
  * item of the list is a part, and the last part follows the list.
+ *
+ * `needs` returns whether an item is needed whole, given its id and the number of items. Other items may lack free-form
+ * JSON. The number of bytes of the whole part is passed to `write` in any case.
  */
 export class JsonStream {
-  readonly send: (write: (part: string) => Promise<void>) => Promise<void>
+  readonly send: (
+    write: (part: string, bytes: number) => Promise<void>,
+    needs?: (id: string, count: number) => boolean
+  ) => Promise<void>
   constructor(send: JsonStream['send']) {
     this.send = send
   }

@@ -111,13 +111,13 @@ export interface OutlineOptions {
 /** The parts of a trace from which an outline is made. */
 export interface OutlineSource {
   readonly trace: Detail['trace']
-  readonly spans: readonly MeasuredSpan[]
+  readonly spans: readonly PlannedSpan[]
   readonly scoreCount: number
 }
 
 /** Returns the outline as JSON text. */
 export function outlineTrace({ trace, spans, scores }: Detail, options: OutlineOptions): string {
-  const measured = spans.map(span => measureSpan(span, options.inexact))
+  const measured = spans.map(span => planSpan(span, options.inexact))
   return outlineOf({ trace, spans: measured, scoreCount: scores.length }, options)
 }
 
@@ -139,7 +139,7 @@ export function outlineOf(source: OutlineSource, options: OutlineOptions): strin
     }
     return stringifyExact(outline, inexact)
   }
-  if (after === undefined && placed.length <= MOST_WHOLE) {
+  if (showsValues(placed.length, after)) {
     for (const room of ROOMS) {
       const text = textOf(
         room,
@@ -167,6 +167,10 @@ export function outlineOf(source: OutlineSource, options: OutlineOptions): strin
 const MOST_WHOLE = 400
 const LONGEST_ID = '0'.repeat(16)
 
+/** Returns whether an outline of so many spans may show values of spans. Parts of a tree never do. */
+export const showsValues = (spans: number, after: string | undefined): boolean =>
+  after === undefined && spans <= MOST_WHOLE
+
 /** The part of the tree that an outline shows. */
 interface Part {
   readonly from: number
@@ -174,6 +178,11 @@ interface Part {
   readonly of: number
   /** Id of the last span of the part; undefined if no spans follow. */
   readonly next: string | undefined
+}
+
+/** A span in the tree. A span of a long trace is parsed and measured only if the outline shows the span. */
+export interface PlannedSpan extends Node {
+  measure(): MeasuredSpan
 }
 
 /** A span with the beginnings of its values, except values that are null or empty. */
@@ -189,6 +198,12 @@ interface MeasuredValue {
   readonly bytes: number
   /** The value itself; undefined if `json` is truncated. */
   readonly value: unknown
+}
+
+/** Measures a span that is parsed already. */
+export function planSpan(span: Span, inexact: boolean): PlannedSpan {
+  const measured = measureSpan(span, inexact)
+  return { id: span.id, parentSpanId: span.parentSpanId, measure: () => measured }
 }
 
 export function measureSpan(span: Span, inexact: boolean): MeasuredSpan {
@@ -211,7 +226,8 @@ function outlineOfTrace(trace: Detail['trace'], room: Room, inexact: boolean): T
   return { ...trace, input: cut(input), output: cut(output), metadata: cut(metadata) }
 }
 
-function outlineOfSpan({ span, depth }: Placed<MeasuredSpan>, room: Room): OutlineSpan {
+function outlineOfSpan({ span: planned, depth }: Placed<PlannedSpan>, room: Room): OutlineSpan {
+  const span = planned.measure()
   const { id, kind, status, startedAt, durationMs, model, usage, costUsd, bytes, values } = span
   const shown = room.spanValue === 0 ? [] : values
   return {

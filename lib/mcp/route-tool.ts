@@ -154,10 +154,11 @@ async function inMemory(stream: JsonStream): Promise<JsonPieces> {
 async function readInParts(view: ToolView, chosen: Arguments, stream: JsonStream): Promise<Result> {
   const reader = view.partReader(chosen)
   const slices = new Slices()
-  await stream.send(async part => {
-    reader.take(Buffer.from(part, 'latin1').toString())
+  const take = async (part: string, bytes: number) => {
+    reader.take(Buffer.from(part, 'latin1').toString(), bytes)
     await slices.next()
-  })
+  }
+  await stream.send(take, (id, count) => reader.needs(id, count))
   const shown = reader.end()
   const bytes = Buffer.from(wellFormed(shown))
   return bytes.length <= MAX_TEXT_BYTES ? shown : { pieces: [bytes], text: shortResultText(shown) }

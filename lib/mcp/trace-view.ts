@@ -11,11 +11,12 @@ import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-j
 import {
   beginning,
   type Detail,
-  type MeasuredSpan,
   measureSpan,
   outlineOf,
   outlineTrace,
+  type PlannedSpan,
   SHOWN_BYTES,
+  showsValues,
   TraceOutline
 } from './outline.ts'
 import type { PartReader, ToolView } from './tool.ts'
@@ -102,18 +103,18 @@ const MOST_KEPT = 32 * 1024 * 1024
 
 /**
  * Reads a trace in parts, because the trace is too long to be in memory at once. The first part precedes the spans,
- * each span is a part, and the last part follows the spans. The reader keeps only the contents of spans that the result
- * shows.
+ * each span is a part, and the last part follows the spans. The reader needs and keeps only the contents of spans that
+ * the result shows.
  */
 class TracePartReader implements PartReader {
   readonly #options: Options
   readonly #wanted: ReadonlySet<string> | undefined
   #head = ''
-  #last = ''
+  #last = { part: '', bytes: 0 }
   #bytes = 0
   readonly #kept: string[] = []
   #keptBytes = 0
-  readonly #measured: MeasuredSpan[] = []
+  readonly #planned: PlannedSpan[] = []
   #inexact = false
 
   constructor(options: Options) {
@@ -121,13 +122,18 @@ class TracePartReader implements PartReader {
     this.#wanted = options.spanIds && new Set(options.spanIds.map(id => id.toLowerCase()))
   }
 
-  take(part: string): void {
-    this.#bytes += Buffer.byteLength(part)
+  needs(id: string, count: number): boolean {
+    const { field, after } = this.#options
+    if (field !== undefined) return false
+    return this.#wanted?.has(id) ?? showsValues(count, after)
+  }
+
+  take(part: string, bytes: number): void {
+    this.#bytes += bytes
     if (this.#head === '') this.#head = part
-    else if (this.#last === '') this.#last = part
     else {
-      this.#span(this.#last)
-      this.#last = part
+      if (this.#last.part !== '') this.#span(this.#last)
+      this.#last = { part, bytes }
     }
   }
 
@@ -136,17 +142,18 @@ class TracePartReader implements PartReader {
    */
   end(): string {
     const { field, spanIds, after } = this.#options
-    const answer = `${this.#head}${this.#kept.join(',')}${this.#last}`
+    const answer = `${this.#head}${this.#kept.join(',')}${this.#last.part}`
     if (field !== undefined || spanIds !== undefined) return traceView.show(answer, this.#options)
     const { value, inexact } = parse(answer)
-    const source = { trace: value.trace, spans: this.#measured, scoreCount: value.scores.length }
+    const source = { trace: value.trace, spans: this.#planned, scoreCount: value.scores.length }
     const options = { inexact: inexact || this.#inexact, bytes: this.#bytes, after: after?.toLowerCase() }
     return outlineOf(source, options)
   }
 
-  #span(part: string): void {
+  #span({ part, bytes }: { readonly part: string; readonly bytes: number }): void {
     if (this.#options.field !== undefined) return
-    const text = part.startsWith(',') ? part.slice(1) : part
+    const comma = part.startsWith(',') ? 1 : 0
+    const text = part.slice(comma)
     if (this.#wanted !== undefined) {
       if (!this.#wanted.has(text.slice(ID_AT, ID_AT + ID_DIGITS))) return
       this.#keptBytes += text.length
@@ -155,20 +162,26 @@ class TracePartReader implements PartReader {
       this.#kept.push(text)
       return
     }
-    const { value, inexact } = parseSpan(text)
+    const { inexact } = inspectText(text)
     this.#inexact ||= inexact
-    this.#measured.push(measureSpan(value, inexact))
+    const measure = () => ({ ...measureSpan(parseSpan(text, inexact), inexact), bytes: bytes - comma })
+    // Values are measured at once, because the span's text may be long.
+    const measured = text.length > MOST_UNPARSED ? measure() : undefined
+    const id = text.slice(ID_AT, ID_AT + ID_DIGITS)
+    this.#planned.push({ id, parentSpanId: PARENT.exec(text)?.[1] ?? null, measure: () => measured ?? measure() })
   }
 }
+
+/** Maximum length of a span that is kept unparsed. */
+const MOST_UNPARSED = 1024
 
 /** Position of the id in a span's JSON, which begins with the id (lib/store/answers/trace-json.ts). */
 const ID_AT = '{"id":"'.length
 const ID_DIGITS = 16
+const PARENT = /^\{"id":"\w+","traceId":"\w+","parentSpanId":"(\w+)"/
 
-function parseSpan(text: string): { value: Detail['spans'][number]; inexact: boolean } {
-  const { inexact } = inspectText(text)
-  return { value: (inexact ? parseInexact(text) : JSON.parse(text)) as Detail['spans'][number], inexact }
-}
+const parseSpan = (text: string, inexact: boolean): Detail['spans'][number] =>
+  (inexact ? parseInexact(text) : JSON.parse(text)) as Detail['spans'][number]
 
 function chooseSpans(answer: string, spanIds: readonly string[]): string {
   const { value, inexact } = parse(answer)

@@ -7,15 +7,17 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../database/tables.ts'
 import { unpackSpans } from '../../rows/packed-texts.ts'
-import { readMessages } from '../trace/messages.ts'
+import { readMessagePages, readMessages } from '../trace/messages.ts'
 import { bytewise, type RawRow, RowReader } from './byte-rows.ts'
 import {
   type ExportedRow,
   type ExportedSpan,
   factsOf,
+  footAround,
   renderExportLine,
   renderLineFoot,
   renderLineHead,
+  renderMessage,
   type SpanFacts
 } from './exported-trace.ts'
 import type { ScoreRow } from './score-json.ts'
@@ -27,7 +29,8 @@ import {
   DETAIL_ORDER,
   hasMessages,
   type StoredSpanRow,
-  selectTraceDetail
+  selectTraceDetail,
+  textBytes
 } from './traces.ts'
 
 /** The trace after which an export's next page begins. Exported traces are ordered by startedAt, then id. */
@@ -89,14 +92,14 @@ export async function fetchExportPage(
       : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
   const found = await sql`
     with next as materialized (
-      select * from traces
+      select *, ${textBytes(sql, projectId)} as text_bytes from traces t
       where project_id = ${projectId} and ${start} and started_at <= ${to}
       order by started_at, id
       limit ${PAGE_TRACES}
     ), page as materialized (
-      select *, ${isLong(sql, projectId)} as is_long from (
-        select *, sum(estimated_bytes) over (order by started_at, id) - estimated_bytes as bytes_before from next
-      ) t where bytes_before = 0 or bytes_before < ${PAGE_BYTES} and not ${isLong(sql, projectId)}
+      select *, text_bytes > ${LONG_BYTES} as is_long from (
+        select *, sum(text_bytes) over (order by started_at, id) - text_bytes as bytes_before from next
+      ) t where bytes_before = 0 or bytes_before < ${PAGE_BYTES} and text_bytes <= ${LONG_BYTES}
     )
     select coalesce(t.seq, s.trace_seq, c.trace_seq) as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks,
       t.is_long as "isLong", ${hasMessages(sql, projectId)}, s.call_details as "callDetails", s.hash,
@@ -117,14 +120,6 @@ export async function fetchExportPage(
 }
 
 /**
- * SQL for whether the trace t is long. A trace with separately received messages does not count as long, because the
- * messages may belong to any of its spans, and all spans must therefore be read at once.
- */
-const isLong = (sql: Sql, projectId: number) => sql`(estimated_bytes > ${LONG_BYTES} and not exists (
-  select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id
-))`
-
-/**
  * Renders a long trace's line in pieces. The caller's transaction ensures that all statements see the same state of the
  * trace.
  */
@@ -138,7 +133,7 @@ export async function* renderLongTrace(sql: Sql, projectId: number, traceId: str
   const [first, ...others] = rows
   // The trace may have been deleted since its page was read.
   if (first === undefined) return
-  const trace = reader.row<ExportedRow & { readonly traceSeq: number }>(first)
+  const trace = reader.row<ExportedRow & Apart & { readonly traceSeq: number }>(first)
   const scores = others.map(row => reader.row<ScoreRow>(row))
   const facts: SpanFacts[] = []
   let text = renderLineHead(trace, scores)
@@ -149,8 +144,9 @@ export async function* renderLongTrace(sql: Sql, projectId: number, traceId: str
     spans = 0
     return page
   }
-  const place = { projectId, traceSeq: trace.traceSeq, names: SCHEMA_NAMES }
-  for await (const page of readSpanPages<ExportedSpan>(sql, place, ', s.call_details as "callDetails", s.hash')) {
+  const place = { projectId, traceId, traceSeq: trace.traceSeq, names: SCHEMA_NAMES }
+  const more = ', s.call_details as "callDetails", s.hash'
+  for await (const { spans: page } of readSpanPages<ExportedSpan>(sql, place, { more })) {
     for (const span of page) {
       text += `${facts.length === 0 ? '' : ','}${renderSpan(span, traceId)}`
       facts.push(factsOf(span))
@@ -158,7 +154,18 @@ export async function* renderLongTrace(sql: Sql, projectId: number, traceId: str
       if (text.length >= PIECE_BYTES) yield take()
     }
   }
-  text += `${renderLineFoot(trace, facts, scores)}\n`
+  const [before, after] = footAround(trace, facts, scores, true)
+  let isFirst = true
+  if (trace.hasMessages) {
+    for await (const page of readMessagePages(sql, place)) {
+      for (const message of page) {
+        text += `${isFirst ? before : ','}${renderMessage(bytewise(message))}`
+        isFirst = false
+        if (text.length >= PIECE_BYTES) yield take()
+      }
+    }
+  }
+  text += `${isFirst ? renderLineFoot(trace, facts, scores) : after}\n`
   yield take({ traces: 1, scores: scores.length })
 }
 

@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
 import { classifyFailure } from '../../../lib/database/failure.ts'
@@ -316,6 +318,31 @@ t.test('a query that is given up before its connection stands fails nobody who w
   t.equal(await gone, 'given up')
   relay.mend()
   t.type(await last, 'number')
+})
+
+t.test('work that asks for more keeps no rows that it has read', async t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const read: WeakRef<object>[] = []
+  await makePool(t, 1).run(async sql => {
+    const ask = async (n: number) => void read.push(new WeakRef(await sql`select ${sql`${n}::int`} as n`))
+    for (let n = 0; n < 10; n++) await ask(n)
+    await turn()
+    collect()
+    // The driver itself may keep the rows of its latest query.
+    t.ok(read.filter(each => each.deref() !== undefined).length <= 1)
+  })
+})
+
+t.test('a client that goes away between two queries loses the second', async t => {
+  const client = new AbortController()
+  const outcome = makePool(t, 1).run(async sql => {
+    await sql`select ${sql`1`} as one, pg_sleep(0.2)`
+    client.abort()
+    await turn()
+    return readPid(sql)
+  }, client)
+  t.equal(await outcome.catch(classifyFailure), 'lost')
 })
 
 t.test('pools with one place between them all get their work done', async t => {

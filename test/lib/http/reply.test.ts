@@ -65,7 +65,7 @@ t.test('a response that is sent while it is made comes whole, or is cut off wher
   const failures: unknown[] = []
   const streamOf = (parts: readonly string[], fails: boolean) =>
     new JsonStream(async write => {
-      for (const part of parts) await write(part)
+      for (const part of parts) await write(part, part.length)
       if (fails) throw new Refusal('unavailable', 'away')
     })
   const long = Array.from({ length: 40 }, (_, i) => String(i % 10).repeat(10_000))
