@@ -54,9 +54,9 @@ export const recount = command({
   parameters: ['SLUG'],
   flags: { apply: { type: 'boolean', about: 'repair them; without, they are only compared' } },
   details: [
-    'Totals, charts and the counts of spans and errors in a trace are kept with every write. This command compares them with',
-    'the stored spans: use it after an older version has written, or after a change of the database by hand. Writes go on',
-    'meanwhile. The exit code is 1 if something disagrees and is not repaired.'
+    'Totals, charts, the counts of spans and errors in a trace, and whether it is a run are kept with every write. This command',
+    'compares them with the stored spans: use it after an older version has written, or after a change of the database by',
+    'hand. Writes go on meanwhile. The exit code is 1 if something disagrees and is not repaired.'
   ].join('\n'),
   examples: ['project recount default', 'project recount default --apply'],
   async run({ parameters, flags, env, print }) {
@@ -186,7 +186,10 @@ function describeRecount({ rows, counters, wrongDays, wrongTraces, agree, applie
   const days = wrongDays.length === 0 ? '' : `\nThe charts are wrong on ${counted(wrongDays.length, 'day')}.`
   const { count: wrong, ids } = wrongTraces
   const named = `${ids.join(', ')}${wrong > ids.length ? ', …' : ''}`
-  const traces = wrong === 0 ? '' : `\nThe counts of spans or errors are wrong in ${counted(wrong, 'trace')}: ${named}.`
+  const traces =
+    wrong === 0
+      ? ''
+      : `\nThe counts of spans or errors, or whether they are runs, are wrong in ${counted(wrong, 'trace')}: ${named}.`
   return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}${days}${traces}\n${agree ? 'They agree.' : advice}`
 }
 

@@ -25,6 +25,14 @@ export const TraceListQuery = Type.Object(
     environment: Type.Optional(Environment),
     sessionId: text('The exact session id. Requires sort=newest.'),
     userId: text('The exact user id. Requires sort=newest.'),
+    runsOnly: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Whether to list only runs: traces that state a model or a cost, or have a span of the kind llm, embedding, ' +
+          'reranker, agent, tool or retriever.'
+      })
+    ),
     from: time('The inclusive lower bound of startedAt. Requires sort=newest.'),
     to: time('The inclusive upper bound of startedAt. Requires sort=newest.'),
     sort: Type.Optional(
