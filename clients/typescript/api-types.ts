@@ -338,6 +338,8 @@ export interface TraceListQuery {
   sessionId?: string | undefined
   /** The exact user id. Requires sort=newest. */
   userId?: string | undefined
+  /** Whether to list only runs: traces that state a model or a cost, or have a span of the kind llm, embedding, reranker, agent, tool or retriever. */
+  runsOnly?: boolean | undefined
   /** The inclusive lower bound of startedAt. Requires sort=newest. */
   from?: string | undefined
   /** The inclusive upper bound of startedAt. Requires sort=newest. */

@@ -13,12 +13,13 @@ export const statesCallInSql = (trace: string): string =>
 
 /**
  * Returns SQL that is true if a row of traces is a run, as `isRun` decides. Spans are read only if the trace's own
- * fields do not decide.
+ * fields do not decide. For `exists`, PostgreSQL might read the spans of all the project's traces at once.
  */
 const isRunInSql = (trace: string, projectId: number): string =>
-  `(case when ${statesCallInSql(trace)} then true else exists (
-      select from spans s
-      where s.project_id = ${projectId} and s.trace_seq = ${trace}.seq and s.kind in (${RUN_KINDS_IN_SQL})) end)`
+  `(case when ${statesCallInSql(trace)} then true else coalesce((
+      select true from spans s
+      where s.project_id = ${projectId} and s.trace_seq = ${trace}.seq and s.kind in (${RUN_KINDS_IN_SQL}) limit 1
+    ), false) end)`
 
 /** Number of traces that one statement decides. */
 const AT_ONCE = 500

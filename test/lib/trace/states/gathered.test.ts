@@ -123,8 +123,9 @@ t.test('a trace is what its spans make together, in whatever order and portions 
         rest = rest.slice(cut)
       }
       store.export(rest)
-      // The sums have a model of their own (test/lib/trace/span-usage.test.ts).
-      const { costUsd, inputTokens, outputTokens, totalTokens, ...fields } = store.trace
+      // The sums have a model of their own (test/lib/trace/span-usage.test.ts), and so have runs
+      // (test/lib/trace/runs.test.ts).
+      const { isRun, costUsd, inputTokens, outputTokens, totalTokens, ...fields } = store.trace
       const { documentBytes, estimatedBytes, bodyHash, patched, ...trace } = fields
       assert.deepEqual(trace, meaning(spans))
 
