@@ -84,8 +84,8 @@ async function findPage(
   const isNewest = query.sort === 'newest'
   const isMerged = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
   if (query.runsOnly && (isMerged || !isNewest)) {
-    const few = await findAmongRuns(sql, projectId, query, start, runs, names)
-    if (few) return few
+    const found = await findAmongRuns(sql, projectId, query, start, { runs, near: depth.near }, names)
+    if (found) return found
   }
   // Only the `newest` order can fall back to a walk along the index, so only this order limits the number of merged
   // families.
