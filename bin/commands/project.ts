@@ -54,9 +54,9 @@ export const recount = command({
   parameters: ['SLUG'],
   flags: { apply: { type: 'boolean', about: 'repair them; without, they are only compared' } },
   details: [
-    'Totals, charts, the counts of spans and errors in a trace, and whether it is a run are kept with every write. This command',
-    'compares them with the stored spans: use it after an older version has written, or after a change of the database by',
-    'hand. Writes go on meanwhile. The exit code is 1 if something disagrees and is not repaired.'
+    'Totals, charts, the counts of spans and errors in a trace, and whether it is a run are kept with every write.',
+    'This command compares them with the stored spans: use it after an older version has written, or after a change of',
+    'the database by hand. Writes go on meanwhile. The exit code is 1 if something disagrees and is not repaired.'
   ].join('\n'),
   examples: ['project recount default', 'project recount default --apply'],
   async run({ parameters, flags, env, print }) {

@@ -338,7 +338,7 @@ export interface TraceListQuery {
   sessionId?: string | undefined
   /** The exact user id. Requires sort=newest. */
   userId?: string | undefined
-  /** Whether to list only runs: traces that state a model or a cost, or have a span of the kind llm, embedding, reranker, agent, tool or retriever. */
+  /** Lists only traces with a model, a cost, or a span of a kind other than `chain` and `custom`. */
   runsOnly?: boolean | undefined
   /** The inclusive lower bound of startedAt. Requires sort=newest. */
   from?: string | undefined

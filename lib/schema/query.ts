@@ -28,9 +28,7 @@ export const TraceListQuery = Type.Object(
     runsOnly: Type.Optional(
       Type.Boolean({
         default: false,
-        description:
-          'Whether to list only runs: traces that state a model or a cost, or have a span of the kind llm, embedding, ' +
-          'reranker, agent, tool or retriever.'
+        description: 'Lists only traces with a model, a cost, or a span of a kind other than `chain` and `custom`.'
       })
     ),
     from: time('The inclusive lower bound of startedAt. Requires sort=newest.'),

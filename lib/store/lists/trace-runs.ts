@@ -65,8 +65,8 @@ async function sortRuns(
   const behind = isCursor ? `exists (select from runs where fits and not (${ahead}))` : 'false'
   const [{ areFew, ...found }] = await sql.unsafe<[FoundTraces & { readonly areFew: boolean }]>(
     `with runs as materialized (
-      select ${statement.column} as key, id, (true ${statement.hasKey} ${filters.join(' ')}) as fits from ${names.traces}
-      where project_id = $1 and is_run order by started_at desc, id desc limit ${bound} + 1
+      select ${statement.column} as key, id, (true ${statement.hasKey} ${filters.join(' ')}) as fits
+      from ${names.traces} where project_id = $1 and is_run order by started_at desc, id desc limit ${bound} + 1
     ), picked as materialized (
       select m.key, m.id from runs m where fits and ${ahead} ${order} limit ${wanted}
     )

@@ -57,7 +57,8 @@ export async function decideRuns(
 ): Promise<number | undefined> {
   const [row] = await sql<[{ next: number | null; missed: number }]>`
     with next as materialized (
-      select seq, version, is_run, model, cost_usd from traces where project_id = ${projectId} and seq < ${below}::bigint order by seq desc limit ${atOnce}
+      select seq, version, is_run, model, cost_usd from traces
+      where project_id = ${projectId} and seq < ${below}::bigint order by seq desc limit ${atOnce}
     ), wrong as materialized (
       select seq, version, not is_run as decided from next
       where is_run <> ${sql.unsafe(isRunInSql('next', projectId))}

@@ -15,7 +15,7 @@ import { until } from '../../fixtures/until.ts'
 const log = createLog('silent')
 const PROJECTS = 3
 const TRACES = 1_200
-/** What the trace with this number was sent with, and whether that makes it a run. */
+/** Traces by the kinds of their spans and their fields, and whether these make a run. */
 const SENT = [
   { kinds: ['custom'], model: null, costUsd: null, isRun: false },
   { kinds: [], model: null, costUsd: null, isRun: false },
@@ -96,7 +96,8 @@ t.test('each step decides some traces, and what changes meanwhile is decided aga
   const writer = connectTo(database.target)
   t.teardown(() => writer.end({ timeout: 1 }))
   await writer`begin`
-  await writer`update traces set version = version + 1000000, is_run = is_run or true where project_id = 1 and seq = ${seq}`
+  await writer`
+    update traces set version = version + 1000000, is_run = is_run or true where project_id = 1 and seq = ${seq}`
   await writer`
     insert into spans (trace_seq, project_id, id, hash, name, kind, status, started_at, ended_at)
     values (${seq}, 1, '\\x09', '\\x00', 'n', 'llm', 'ok', now(), now())`
