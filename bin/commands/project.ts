@@ -189,7 +189,7 @@ function describeRecount({ rows, counters, wrongDays, wrongTraces, agree, applie
   const traces =
     wrong === 0
       ? ''
-      : `\nThe counts of spans or errors, or the mark of a run, are wrong in ${counted(wrong, 'trace')}: ${named}.`
+      : `\nCounts of spans or errors, or the mark of a run, are wrong in ${counted(wrong, 'trace')}: ${named}.`
   return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}${days}${traces}\n${agree ? 'They agree.' : advice}`
 }
 
