@@ -58,9 +58,10 @@ export const recount = command({
   parameters: ['SLUG'],
   flags: { apply: { type: 'boolean', about: 'repair wrong values; without it, the command only compares' } },
   details: [
-    'Every write updates the totals, the charts, and the counts of spans and errors in a trace. This command compares',
-    'them with the stored spans. Use it after an older version has written to the database, or after manual changes',
-    'to the database. Writes may continue. The exit code is 1 if values are wrong and were not repaired.'
+    'Every write updates the totals, the charts, the counts of spans and errors in a trace, and whether the trace is',
+    'a run. This command compares them with the stored spans. Use it after an older version has written to the',
+    'database, or after manual changes to the database. Writes may continue. The exit code is 1 if values are wrong',
+    'and were not repaired.'
   ].join('\n'),
   examples: ['project recount default', 'project recount default --apply'],
   async run({ parameters, flags, env, print }) {
@@ -197,7 +198,10 @@ function describeRecount({ rows, counters, wrongDays, wrongTraces, agree, applie
   const days = wrongDays.length === 0 ? '' : `\nThe charts are wrong on ${counted(wrongDays.length, 'day')}.`
   const { count: wrong, ids } = wrongTraces
   const named = `${ids.join(', ')}${wrong > ids.length ? ', …' : ''}`
-  const traces = wrong === 0 ? '' : `\nThe counts of spans or errors are wrong in ${counted(wrong, 'trace')}: ${named}.`
+  const traces =
+    wrong === 0
+      ? ''
+      : `\nCounts of spans or errors, or the mark of a run, are wrong in ${counted(wrong, 'trace')}: ${named}.`
   return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}${days}${traces}\n${agree ? 'They agree.' : advice}`
 }
 

@@ -5,6 +5,7 @@
 import { type CountedTrace, nanoDollars } from '../rollups/amounts.ts'
 import { bucketOf, exponentOf } from '../rollups/latency.ts'
 import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
+import { isRun } from '../trace/runs.ts'
 import { countBytes, countErrors } from '../trace/span-sums.ts'
 import type { Ending, TraceChange, TraceState } from '../trace/states/decide.ts'
 import type { Advance } from '../trace/states/decide-restore.ts'
@@ -72,6 +73,7 @@ export const traceValues: ValuesFor<typeof TRACE_BODY_COLUMNS, NewTrace> = {
   output_tokens: trace => trace.outputTokens,
   total_tokens: trace => trace.totalTokens,
   cost_usd: trace => trace.costUsd,
+  is_run: trace => isRun(trace, trace.spans),
   document_bytes: trace => trace.bytes,
   estimated_bytes: estimatedBytes,
   status: trace => trace.status,
@@ -184,7 +186,8 @@ export const appendValues: ValuesFor<typeof APPEND_COLUMNS, Changed> = {
   version: ({ version }) => version,
   span_count: ({ sums }) => sums.spanCount,
   error_count: ({ sums }) => sums.errorCount,
-  estimated_bytes: ({ sums }) => sums.estimatedBytes
+  estimated_bytes: ({ sums }) => sums.estimatedBytes,
+  is_run: ({ sums }) => sums.isRun
 }
 
 /** Values common to an end, a growth and an advance. */

@@ -9,9 +9,12 @@ export interface Column {
   readonly type: string
   /** Set if the value is never null and has a constant width, so that the next column's offset is fixed. */
   readonly fixed?: true
+  /** Set if a change can only turn a stored boolean on: a change with `false` keeps the stored value. */
+  readonly onlyOn?: true
 }
 
 const column = <N extends string>(name: N, type: string) => ({ name, type })
+const onlyOn = <N extends string>(name: N) => ({ name, type: 'boolean', onlyOn: true as const })
 const fixed = <N extends string>(name: N, type: keyof typeof WIDTHS) => ({ name, type, fixed: true as const })
 
 /** A numeric that is a power of ten whose exponent is a multiple of four. */
@@ -58,6 +61,7 @@ export const TRACE_BODY_COLUMNS = [
   column('output_tokens', 'bigint'),
   column('total_tokens', 'bigint'),
   column('cost_usd', 'float8'),
+  column('is_run', 'boolean'),
   column('document_bytes', 'int'),
   column('estimated_bytes', 'bigint'),
   column('status', 'text'),
@@ -184,7 +188,8 @@ export const APPEND_COLUMNS = [
   column('version', 'bigint'),
   column('span_count', 'int'),
   column('error_count', 'int'),
-  column('estimated_bytes', 'bigint')
+  column('estimated_bytes', 'bigint'),
+  onlyOn('is_run')
 ] as const
 
 /**

@@ -158,6 +158,10 @@ export class CopyWriter {
 }
 
 const FIELDS: Readonly<Record<string, WriteField>> = {
+  boolean(rows, value: boolean) {
+    rows.int32(1)
+    rows.byte(value ? 1 : 0)
+  },
   smallint(rows, value: number) {
     rows.int32(2)
     rows.int16(value)

@@ -206,8 +206,8 @@ function readyRecord(
 }
 
 function headOf(span: PreparedSpan): SpanHead {
-  const { id, status, bytes, formerHash } = span
-  const head = { id, status, hash: shortHash(span), bytes }
+  const { id, kind, status, bytes, formerHash } = span
+  const head = { id, kind, status, hash: shortHash(span), bytes }
   return formerHash === undefined ? head : { formerHash, ...head }
 }
 

@@ -38,7 +38,7 @@ export interface PreparedSpan extends UsageFields {
 }
 
 /** The part of a span that is read to decide an operation. `hash` may be the short hash. */
-export type SpanHead = Pick<PreparedSpan, 'id' | 'status' | 'hash' | 'formerHash' | 'bytes'>
+export type SpanHead = Pick<PreparedSpan, 'id' | 'kind' | 'status' | 'hash' | 'formerHash' | 'bytes'>
 
 /**
  * Returns the 128 bits of a span's hash that are stored and compared. The full hash would add 16 bytes to every row.

@@ -11,8 +11,10 @@ interface Listed {
 }
 
 /** Returns the traces that the demo recorded, as the API lists them. */
-async function listDemo(address: string, key: string): Promise<Listed[]> {
-  const response = await fetch(`${address}/api/v1/traces?tag=demo`, { headers: { authorization: `Bearer ${key}` } })
+async function listDemo(address: string, key: string, query = ''): Promise<Listed[]> {
+  const response = await fetch(`${address}/api/v1/traces?tag=demo${query}`, {
+    headers: { authorization: `Bearer ${key}` }
+  })
   return ((await response.json()) as { traces: Listed[] }).traces
 }
 
@@ -43,6 +45,7 @@ t.test('the demo records through the API what can be read back', async t => {
       ['bookseller', 'ok', 2, 0]
     ]
   )
+  t.same(await listDemo(address, key!, '&runsOnly=true'), listed, 'each is a run')
   t.match(await jsonHere(['key', 'list'], env), [{}, { label: 'demo', scopes: ['traces:write'], state: 'revoked' }])
 
   const again = await runHere(['demo'], { ...at, SPOOR_API_KEY: key! })

@@ -95,7 +95,7 @@ t.test('a copy is kept up to date by exports that follow, and what contradicts i
 })
 
 t.test('traces of Langfuse come in with a summary of what became what', async t => {
-  const { env, folder } = await setUp(t)
+  const { env, folder, database } = await setUp(t)
   const file = join(folder, 'langfuse.json')
   const observation = { id: 'o1', type: 'GENERATION', startTime: '2026-01-01T12:00:00Z', level: 'ERROR' }
   const trace = { id: 't1', timestamp: '2026-01-01T12:00:00Z', name: 'chat', observations: [observation], scores: [] }
@@ -112,6 +112,9 @@ t.test('traces of Langfuse come in with a summary of what became what', async t 
     refused: 1,
     mapped: { 'observation.level ERROR → status error': 1 }
   })
+  t.same(await database.pool.run(sql => sql`select name, is_run as "isRun" from traces`), [
+    { name: 'chat', isRun: true }
+  ])
 })
 
 t.test('backfill counts, then changes when it is told to', async t => {
@@ -163,7 +166,7 @@ t.test('recount says what does not agree, and repairs it', async t => {
   await database.pool.run(sql => sql`update traces set span_count = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
-    out: /\nThe counts of spans or errors are wrong in 1 trace: [0-9a-f]{32}\.\nThey do not agree: add --apply/,
+    out: /\nCounts of spans or errors, or the mark of a run, are wrong in 1 trace: [0-9a-f]{32}\.\nThey do not agree/,
     err: /^spoor: traces of default do not agree with their spans: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {

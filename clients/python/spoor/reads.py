@@ -94,6 +94,7 @@ class Traces:
         environment: str | None = None,
         session_id: str | None = None,
         user_id: str | None = None,
+        runs_only: bool | None = None,
         start: str | None = None,
         end: str | None = None,
         sort: TraceSort | None = None,
@@ -101,10 +102,15 @@ class Traces:
         after: str | None = None,
         before: str | None = None,
     ) -> TraceList:
-        """Returns a page of traces. `start` and `end` limit startedAt (`from` and `to` of the API), as ISO 8601."""
+        """Returns a page of traces.
+
+        `start` and `end` limit startedAt (`from` and `to` of the API), as ISO 8601. `runs_only` leaves out traces
+        without a model call, agent, tool or retriever.
+        """
         query = {
             **{"status": status, "model": model, "name": name, "tag": tag, "environment": environment},
             **{"sessionId": session_id, "userId": user_id, "from": start, "to": end},
+            **{"runsOnly": None if runs_only is None else str(runs_only).lower()},
             **{"sort": sort, "limit": limit, "after": after, "before": before},
         }
         return cast(TraceList, self._reads.ask("GET", "/api/v1/traces", query))

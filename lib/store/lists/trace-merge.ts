@@ -147,15 +147,16 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
   const column = userId === undefined ? base : `user_${base}`
   const [table, listed] =
     tag === undefined ? [traces, column] : [traceTags, userId === undefined ? `tag_${base}` : 'tag_user']
+  const ofRun = statement.ofRun(tag === undefined ? 'traces' : 'trace_tags')
   const ranked = sort === 'newest' ? '' : `and ${isRanked(base, sort)}`
   const nearest: Lists['nearest'] = (list, down, edge, limit, bound = '') => `
     select ${statement.column} as key, id from ${table}
     where ${statement.beyond(down, edge)} ${bound} and ${listed} = ${ofTag(ofUser(list))} ${ranked}
-      ${isBeside ? `and named_family = ${namedFamilyIn(list)}` : ''}
+      ${isBeside ? `and named_family = ${namedFamilyIn(list)}` : ''} ${ofRun}
     ${statement.order(down)} limit ${limit}`
   const members: Lists['members'] = (list, limit) => `
     select ${statement.column} as key, id from ${table}
-    where project_id = $1 and ${listed} = ${ofTag(ofUser(list))}
+    where project_id = $1 and ${listed} = ${ofTag(ofUser(list))} ${ofRun}
     order by started_at desc, id desc limit ${limit}`
   const row: Lists['row'] = found => {
     const place = `(${statement.column}, id)`

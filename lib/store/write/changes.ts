@@ -158,9 +158,11 @@ function updateOf<T, N extends string>(
   values: Readonly<Record<N, (item: T) => Value>>
 ): Statement<T> {
   const source = new Map<string, string>(columns.map(column => [column.name, typed(column, 'c')]))
+  const onlyOn = new Set<string>(columns.filter(column => column.onlyOn).map(({ name }) => name))
   const sets = [...source]
     .filter(([name]) => !isTarget(name) && !name.startsWith('sets_'))
     .map(([name, value]) => {
+      if (onlyOn.has(name)) return `${name} = t.${name} or ${value}`
       const isSet = source.get(`sets_${name}`)
       return `${name} = ${isSet === undefined ? value : `case when ${isSet} then ${value} else t.${name} end`}`
     })

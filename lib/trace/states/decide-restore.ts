@@ -21,6 +21,7 @@ import {
   type TraceFields,
   type UsageFields
 } from '../prepared.ts'
+import { isRun } from '../runs.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
 import { END, isBetter, isResponse, type Rank, type Ranks } from './ranks.ts'
@@ -61,6 +62,8 @@ export interface Advance
   extends Omit<RestoredHead, 'spans' | 'past' | 'operation' | 'hash' | 'bytes' | 'input' | 'output'> {
   readonly spanCount: number
   readonly errorCount: number
+  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  readonly isRun: boolean
   readonly documentBytes: number
   readonly estimatedBytes: number
   /** Increase in estimatedBytes. */
@@ -320,6 +323,7 @@ function advanceOf(
     ...fields,
     spanCount: all.length,
     errorCount: line.errorCount ?? countErrors(all),
+    isRun: isRun(line, spans),
     documentBytes: bytes,
     estimatedBytes,
     addedBytes: estimatedBytes - state.estimatedBytes,

@@ -15,6 +15,7 @@ import {
   shortHash,
   type UsageFields
 } from '../prepared.ts'
+import { haveRunKind, isRun } from '../runs.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
 import { decideExport, type ExportOperation } from './decide-export.ts'
@@ -90,6 +91,8 @@ export interface ByKey {
 export interface TraceChange {
   readonly spanCount: number
   readonly errorCount: number
+  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  readonly isRun: boolean
   readonly estimatedBytes: number
   /** Increase in estimatedBytes. */
   readonly addedBytes: number
@@ -233,6 +236,7 @@ function additionOf(state: TraceState, fresh: readonly SpanHead[], documentBytes
   return {
     spanCount: state.spanCount + fresh.length,
     errorCount: state.errorCount + countErrors(fresh),
+    isRun: haveRunKind(fresh),
     estimatedBytes: state.estimatedBytes + addedBytes,
     addedBytes,
     spans: fresh,
@@ -329,7 +333,8 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
     metadata,
     ...after
   }
-  const change = { ...additionOf(state, fresh, documentBytes - state.documentBytes), ending }
+  const addition = additionOf(state, fresh, documentBytes - state.documentBytes)
+  const change = { ...addition, isRun: isRun(ending, fresh), ending }
   return { type: 'change', change, added: fresh.length, duplicate: end.spans.length - fresh.length }
 }
 

@@ -11,6 +11,7 @@ import { traceDocument, usageDocument } from '../document.ts'
 import { mergedMetadata } from '../metadata.ts'
 import type { TraceFields } from '../prepared.ts'
 import { remembering } from '../remembering.ts'
+import { isRun } from '../runs.ts'
 import { countBytes } from '../span-sums.ts'
 import { SpanTree } from '../span-tree.ts'
 import { type Spent, sumSpending } from '../span-usage.ts'
@@ -48,6 +49,8 @@ export interface GatheredState extends TraceFields, Sums {
 
 /** The state of the trace after spans are added. */
 export interface Growth extends TraceFields, Sums {
+  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  readonly isRun: boolean
   /** Undefined if the stored value stays. */
   readonly input: string | null | undefined
   readonly output: string | null | undefined
@@ -144,6 +147,7 @@ export function gather(
     ]),
     spanCount: placed.size,
     errorCount: countFailed(spans),
+    isRun: isRun(fields, added),
     estimatedBytes: (before?.estimatedBytes ?? 0) + addedBytes,
     ...fields,
     metadata: free.metadata

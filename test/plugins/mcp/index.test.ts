@@ -188,6 +188,7 @@ t.test('a tool that reads returns what the route answers', async t => {
   const reads: [string, object, string][] = [
     ['list_traces', {}, TRACES],
     ['list_traces', { tag: 'read', limit: 1 }, `${TRACES}?tag=read&limit=1`],
+    ['list_traces', { runsOnly: true }, `${TRACES}?runsOnly=true`],
     ['list_traces', { environment: 'UNASSIGNED' }, `${TRACES}?environment=UNASSIGNED`],
     ['get_trace', { traceId: id.toUpperCase() }, `${TRACES}/${id}`],
     ['get_trace', { traceId: id, detail: 'full' }, `${TRACES}/${id}`],

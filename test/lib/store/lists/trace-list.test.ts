@@ -74,7 +74,9 @@ const someTrace = fc.record({
   model: fc.constantFrom('m', null),
   environment: fc.constantFrom('production', 'unassigned', null),
   tags: fc.constantFrom(null, ['x'], ['x', 'y']),
-  userId: fc.constantFrom('u', null)
+  userId: fc.constantFrom('u', null),
+  sessionId: fc.constantFrom('s', null, null),
+  isRun: fc.boolean()
 }) satisfies fc.Arbitrary<SeedTrace>
 type SomeTrace = SeedTrace & { readonly id: string; readonly startedAt: string }
 
@@ -84,7 +86,9 @@ const someFilters: fc.Arbitrary<TraceFilters> = fc.record(
     model: fc.constant('m'),
     environment: fc.constantFrom('production', 'unassigned'),
     tag: fc.constantFrom('x', 'y'),
-    userId: fc.constant('u')
+    userId: fc.constant('u'),
+    sessionId: fc.constant('s'),
+    runsOnly: fc.boolean()
   },
   { requiredKeys: [] }
 )
@@ -92,7 +96,8 @@ const someFilters: fc.Arbitrary<TraceFilters> = fc.record(
 const someBounds = fc.record({
   mostFamilies: fc.constantFrom(0, 1, 1000),
   near: fc.constantFrom(0, 8, 1000),
-  few: fc.constantFrom(0, 3, 1000)
+  few: fc.constantFrom(0, 3, 1000),
+  runs: fc.constantFrom(0, 1, 5, 1000)
 })
 /** The size to which rankings are cut. */
 const someSize = fc.option(fc.record({ most: fc.constantFrom(0, 2, 4), kept: fc.constantFrom(0, 1) }))
@@ -124,6 +129,8 @@ function expected(traces: readonly SomeTrace[], { sort, ...filters }: Asked): st
         (filters.model === undefined || trace.model === filters.model) &&
         (filters.environment === undefined || trace.environment === filters.environment) &&
         (filters.userId === undefined || trace.userId === filters.userId) &&
+        (filters.sessionId === undefined || trace.sessionId === filters.sessionId) &&
+        (!filters.runsOnly || trace.isRun === true) &&
         (filters.tag === undefined || trace.tags?.includes(filters.tag)) &&
         (filters.from === undefined || order(trace.startedAt) >= order(filters.from)) &&
         (filters.to === undefined || order(trace.startedAt) <= order(filters.to))
@@ -152,8 +159,8 @@ t.test('the trace list', async t => {
             const traces = seeds.map((seed, i) => ({ ...seed, id: ids[i]! }))
             await seedTraces(sql, projectId, traces)
             if (size !== null) await cutRankings(sql, projectId, size)
-            const { userId, ...others } = filters
-            const query = { sort, limit, ...others, ...(sort === 'newest' && { userId, ...times }) }
+            const { userId, sessionId, ...others } = filters
+            const query = { sort, limit, ...others, ...(sort === 'newest' && { userId, sessionId, ...times }) }
             const down = await walkDown(sql, projectId, query, undefined, bounds)
             assert.deepEqual(
               down.flatMap(page => page.ids),
@@ -174,6 +181,21 @@ t.test('the trace list', async t => {
     await t.test('so do the slowest and costliest of a tag and a name together', () =>
       walks(fc.constant({ tag: 'x', name: 'a' }), ['slowest', 'costliest'], 12)
     )
+
+    await t.test('so do runs alone, with other filters and without', async () => {
+      const other = fc.record(
+        {
+          name: fc.constant('a'),
+          model: fc.constant('m'),
+          tag: fc.constant('x'),
+          userId: fc.constant('u'),
+          sessionId: fc.constant('s')
+        },
+        { requiredKeys: [] }
+      )
+      const ofRuns = fc.oneof(fc.constant({}), other).map(filters => ({ ...filters, runsOnly: true }))
+      await walks(ofRuns, ['newest', 'slowest', 'costliest'], 30)
+    })
 
     await t.test('gives what was there exactly once, whatever is recorded while it is walked', async () => {
       await fc.assert(

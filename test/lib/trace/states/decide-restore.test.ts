@@ -83,7 +83,7 @@ function line(moment: Moment): RestoredHead {
   return {
     ...{ operation: 'record', traceId: 't', ...FIELDS, ...moment.fields },
     ...{ status, startedAt, endedAt, tags, metadata, hash, bytes: 50 },
-    spans: spans.map(([id, hash]) => ({ id, hash, status: 'error', bytes: 10 })),
+    spans: spans.map(([id, hash]) => ({ id, hash, kind: 'custom', status: 'error', bytes: 10 })),
     ranks: ranks === undefined ? null : JSON.stringify(ranks),
     past: {
       ...{ environment: null, keyId: null, ingestedAt: null, estimatedBytes: undefined },

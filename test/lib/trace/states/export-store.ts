@@ -76,6 +76,7 @@ export class Store {
   state: ExportState | undefined
   input: string | null = null
   output: string | null = null
+  isRun = false
   readonly spans = new Map<string, GatheredSpan>()
 
   constructor(maxBytes = MAX_BYTES) {
@@ -107,7 +108,8 @@ export class Store {
   }
 
   #grow(growth: Growth, environment: string | null): void {
-    const { input, output, changed, durationMs, addedBytes, ...fields } = growth
+    const { input, output, changed, durationMs, addedBytes, isRun, ...fields } = growth
+    this.isRun ||= isRun
     if (input !== undefined) this.input = input
     if (output !== undefined) this.output = output
     const gathered: GatheredState = {
@@ -131,7 +133,13 @@ export class Store {
 
   get trace() {
     const { ranks, spans, inputBytes, outputBytes, ...trace } = this.gathered
-    return { ...trace, metadata: JSON.parse(trace.metadata ?? '{}'), input: this.input, output: this.output }
+    return {
+      ...trace,
+      metadata: JSON.parse(trace.metadata ?? '{}'),
+      input: this.input,
+      output: this.output,
+      isRun: this.isRun
+    }
   }
 }
 

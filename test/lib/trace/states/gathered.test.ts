@@ -125,8 +125,8 @@ t.test('a trace is what its spans make together, in whatever order and portions 
         rest = rest.slice(cut)
       }
       store.export(rest)
-      // The sums have their own model (test/lib/trace/span-usage.test.ts).
-      const { costUsd, inputTokens, outputTokens, totalTokens, ...fields } = store.trace
+      // The sums and the mark of a run have their own models (test/lib/trace/span-usage.test.ts and runs.test.ts).
+      const { isRun, costUsd, inputTokens, outputTokens, totalTokens, ...fields } = store.trace
       const { documentBytes, estimatedBytes, bodyHash, patched, ...trace } = fields
       assert.deepEqual(trace, meaning(spans))
 

@@ -119,6 +119,35 @@ t.test('in a browser', async t => {
     t.same([...page.errors, ...tab.errors], [])
   })
 
+  t.test('runs alone are a filter of the list, in its address and from trace to trace', async t => {
+    const service = await begin()
+    for (const name of ['first run', 'second run']) {
+      await recordAgent(service, { name })
+      for (let i = 0; i < 5; i++)
+        await recordAgent(service, { name: 'sql.execute', model: undefined, costUsd: undefined, spans: [] })
+    }
+    const rows = (count: number) => `document.querySelectorAll('.traces tbody tr').length === ${count}`
+    await page.open(`${service.pages}/traces`)
+    await page.until(rows(12))
+    await page.click('.only input')
+    await page.until(rows(2))
+    t.equal(await page.evaluate('location.search'), '?runs=only')
+    t.same(await page.violations(), [])
+    await page.press('j')
+    await page.press('Enter')
+    await page.untilText('agent run', '.row')
+    const first = await page.evaluate('location.pathname')
+    await page.press('j')
+    await page.until(`location.pathname !== ${JSON.stringify(first)}`)
+    await page.untilText('agent run', '.row')
+    await page.open(`${service.pages}/traces?runs=only`)
+    await page.until(rows(2))
+    await page.click('.only input')
+    await page.until(rows(12))
+    t.equal(await page.evaluate('location.search'), '')
+    t.same(page.errors, [])
+  })
+
   t.test('j and k go through the list that a trace was opened from', async t => {
     const service = await begin()
     for (const [i, name] of ['c', 'skip', 'b', 'a'].entries()) {
