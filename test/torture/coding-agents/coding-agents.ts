@@ -130,7 +130,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     npm: '@qwen-code/qwen-code',
     version: '0.24.4',
     toolName: tool => `mcp__spoor__${tool}`,
-    reads: 'text',
+    reads: 'both',
     command: ({ modules, prompt }) => [
       join(modules, '@qwen-code/qwen-code/cli-entry.js'),
       ...['--prompt', prompt, '--model', 'qwen3-coder-plus', '--auth-type', 'openai', '--approval-mode', 'yolo']
@@ -140,6 +140,8 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
       '.qwen/settings.json': {
         general: { enableAutoUpdate: false },
         privacy: { usageStatisticsEnabled: false },
+        // Otherwise the model gets a tool that finds tools, and theirs only after it has called that.
+        tools: { toolSearch: { enabled: false } },
         mcpServers: { spoor: { httpUrl: mcp, headers: authorization(key), trust: true } }
       }
     })
