@@ -9,7 +9,7 @@ import { COLUMNS, type Column, type Expected } from './row.ts'
 export type Detail = any
 
 export interface Cell {
-  readonly column: Column
+  readonly column: string
   /** `absent`: the library does not send the value, and the trace does not have it. */
   readonly state: 'arrives' | 'absent' | 'wrong'
   readonly wanted: unknown
@@ -34,13 +34,20 @@ export function check(expected: Expected, details: readonly Detail[]): Cell[] {
     model: [expected.model, trace?.model],
     provider: [expected.provider, trace?.provider],
     tokens: [calls && chatsUsed(calls), calls === null ? tokensOf(trace) : trace?.usage],
-    cost: [expected.costUsd, trace?.costUsd],
+    cost: [expected.costUsd, costOf(trace)],
     session: [expected.sessionId, trace?.sessionId],
     user: [expected.userId, trace?.userId],
     tags: [tags, trace?.tags.length === 0 ? null : trace?.tags],
     error: [expected.error, errorIn(failing, expected.error)]
   }
-  return COLUMNS.map(column => {
+  return compare(COLUMNS, pairs)
+}
+
+export function compare<Name extends string>(
+  columns: readonly Name[],
+  pairs: Readonly<Record<Name, readonly [wanted: unknown, got: unknown]>>
+): Cell[] {
+  return columns.map(column => {
     const [wanted, got] = pairs[column]
     const isEqual = isDeepStrictEqual(wanted, got)
     return { column, wanted, got, state: !isEqual ? 'wrong' : wanted === null ? 'absent' : 'arrives' }
@@ -48,6 +55,10 @@ export function check(expected: Expected, details: readonly Detail[]): Cell[] {
 }
 
 const hasFailed = ({ trace }: Detail): boolean => trace.errorCount > 0
+
+/** Without what the sum of floating-point numbers adds. */
+export const costOf = (trace: Detail): unknown =>
+  typeof trace?.costUsd === 'number' ? Number(trace.costUsd.toPrecision(9)) : trace?.costUsd
 
 const tokensOf = (trace: Detail) => (isDeepStrictEqual(trace?.usage, chatsUsed(0)) ? null : trace?.usage)
 

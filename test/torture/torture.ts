@@ -24,7 +24,7 @@ const PARTS = {
   input: 'no input is answered 5xx, or holds the server up for more than 100 ms',
   upgrades: 'a migration never stands in the way of writers',
   clients: 'clients that generators make of the OpenAPI document compile, and do what they should',
-  agents: 'five coding agents offer their models each tool of the endpoint, and large traces as outlines',
+  agents: 'six coding agents offer their models each tool of the endpoint, and large traces as outlines',
   mcp: 'the endpoint passes the public conformance suite of its protocol, but for what it does not serve',
   client: 'each trace that the client has taken is stored once, or named as lost, whatever is killed',
   databases: 'a standby, a failover to it and PgBouncer are worked with, or refused in one sentence',

@@ -246,10 +246,31 @@ function answerOf(text: string | undefined): Json {
   const responses = readForm(text, 'loose')
   const candidates = listOf(responses).flatMap(response => listOf(memberOf(response, 'candidates')))
   if (candidates.length === 0) return messageOf('assistant', text)
-  return candidates.map(candidate => ({
-    role: 'assistant',
-    parts: listOf(memberOf(memberOf(candidate, 'content'), 'parts')).map(partOf)
-  }))
+  // A stream is a list of responses, each with the next part of the same candidates.
+  const messages = new Map<number, Json[]>()
+  for (const candidate of candidates) {
+    const index = Number(memberOf(candidate, 'index') ?? 0)
+    const parts = listOf(memberOf(memberOf(candidate, 'content'), 'parts')).map(partOf)
+    messages.set(index, [...(messages.get(index) ?? []), ...parts])
+  }
+  return [...messages.values()].map(parts => ({ role: 'assistant', parts: joinTexts(parts) }))
+}
+
+/** Joins texts that follow each other. */
+function joinTexts(parts: readonly Json[]): readonly Json[] {
+  const joined: Json[] = []
+  for (const part of parts) {
+    const before = textOf(joined.at(-1))
+    const text = textOf(part)
+    if (before === undefined || text === undefined) joined.push(part)
+    else joined[joined.length - 1] = { type: 'text', content: before + text }
+  }
+  return joined
+}
+
+function textOf(part: Json): string | undefined {
+  const content = memberOf(part, 'type') === 'text' ? memberOf(part, 'content') : undefined
+  return typeof content === 'string' ? content : undefined
 }
 
 function partOf(part: Json): Json {

@@ -28,7 +28,7 @@ const REDACTED = '<REDACTED>'
  * Codex spans are recognised by their process or their attributes. Codex's `thread.id` identifies a thread of the
  * process, not a session.
  */
-const isCodex = (fields: Fields): boolean => fields.isCodex || fields.names('codex.').length > 0
+const isCodex = (fields: Fields): boolean => fields.sender.isCodex || fields.names('codex.').length > 0
 
 export const codingAgents: Dialect = {
   kind(fields) {

@@ -39,9 +39,9 @@ export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
       if (agent.step !== undefined) steps.push(agent.step)
       // A step holds its record's attributes. If the record names a span, an event on that span keeps the attributes
       // too, in case a real span replaces the step.
-      const named = namesSpan(record)
-      if (named || agent.step === undefined)
-        events.push(named ? eventOf(record, nameOfRecord(record), place, agent.taken) : eventAt(record, place, agent))
+      const isNamed = agent.named !== undefined
+      if (isNamed || agent.step === undefined)
+        events.push(isNamed ? eventOf(record, nameOfRecord(record), place, agent.taken) : eventAt(record, place, agent))
       continue
     }
     const said = spanMessages(record, place)

@@ -131,6 +131,27 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     })
   },
   {
+    name: 'Qwen Code',
+    npm: '@qwen-code/qwen-code',
+    version: '0.24.4',
+    toolName: tool => `mcp__spoor__${tool}`,
+    reads: 'both',
+    command: ({ modules, prompt }) => [
+      join(modules, '@qwen-code/qwen-code/cli-entry.js'),
+      ...['--prompt', prompt, '--model', 'qwen3-coder-plus', '--auth-type', 'openai', '--approval-mode', 'yolo']
+    ],
+    env: ({ provider }) => ({ OPENAI_BASE_URL: `${provider}/v1`, OPENAI_API_KEY: MODEL_KEY }),
+    files: ({ mcp, key }) => ({
+      '.qwen/settings.json': {
+        general: { enableAutoUpdate: false },
+        privacy: { usageStatisticsEnabled: false },
+        // Otherwise the model gets a tool that finds tools, and theirs only after it has called that.
+        tools: { toolSearch: { enabled: false } },
+        mcpServers: { spoor: { httpUrl: mcp, headers: authorization(key), trust: true } }
+      }
+    })
+  },
+  {
     name: 'GitHub Copilot CLI',
     npm: '@github/copilot',
     version: '1.0.102',

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Refusal } from '../../../../lib/errors.ts'
+import { traceIdOf } from '../../../../lib/otlp/agents/ids.ts'
 import { type Logs, readLogs } from '../../../../lib/otlp/logs/records.ts'
+import { readSteps } from '../../../../lib/otlp/read-export.ts'
 import { DAY } from '../../../fixtures/bodies/otlp.ts'
 import { encodeLogs, type GivenRecord, logsOf } from '../../../fixtures/bodies/otlp-logs.ts'
 import { runs } from '../../../torture/orders.ts'
@@ -131,6 +133,26 @@ t.test('messages that name no span are counted apart, and other records are even
     ...{ unplaced: 5, others: 1, events: { length: 1 }, messages: { length: 1 } }
   })
   t.match(read({ ...event, traceId: IDS.traceId.toUpperCase(), spanId: IDS.spanId.toUpperCase() }).messages, [IDS])
+  t.end()
+})
+
+t.test('a coding agent that samples no spans: its records name none', t => {
+  const attributes = { 'event.name': 'gemini_cli.tool_call', 'session.id': 's', prompt_id: 'p', function_name: 'f' }
+  const tracesOf = (flags: number) => {
+    const logs = logsOf([{ ...IDS, flags, attributes }])
+    return [readLogs(bytesOf(logs), 'json'), readLogs(encodeLogs(logs), 'protobuf')].map(({ steps, events }) => {
+      const { traces } = readSteps(steps!)
+      return [...traces.keys(), ...events.map(({ traceId }) => traceId)]
+    })
+  }
+  const [own, named] = [[traceIdOf('s', 'p')], [IDS.traceId, IDS.traceId]]
+  t.strictSame(
+    [tracesOf(0), tracesOf(1)],
+    [
+      [own, own],
+      [named, named]
+    ]
+  )
   t.end()
 })
 
