@@ -24,7 +24,7 @@ export function groupOf(names: readonly string[]): number {
 }
 
 /** The programs that are recognised as the senders of spans, by their processes. */
-export interface Sender {
+export interface SpanSender {
   /** Whether Codex sent the span (lib/otlp/dialects/coding-agents.ts). */
   readonly isCodex: boolean
   /** Whether MLflow sent the span, also if the span has none of MLflow's own attributes (lib/otlp/dialects.ts). */
@@ -34,7 +34,7 @@ export interface Sender {
 export class Fields {
   readonly #attributes: Attributes
   readonly spanName: string
-  readonly sender: Sender
+  readonly sender: SpanSender
   readonly #taken = new Set<string>()
   /** Bit mask of the groups that the attributes belong to; undefined until first needed. */
   #groups: number | undefined
@@ -42,7 +42,7 @@ export class Fields {
   /** Prefixes of the attribute names, up to and including the first dot. */
   #heads: ReadonlySet<string> | undefined
 
-  constructor(attributes: Attributes, spanName: string, sender: Sender) {
+  constructor(attributes: Attributes, spanName: string, sender: SpanSender) {
     this.#attributes = attributes
     this.spanName = spanName
     this.sender = sender

@@ -10,7 +10,7 @@ import { remembering } from '../trace/remembering.ts'
 import { isCall } from '../trace/span-usage.ts'
 import { INNER, type Level, PROCESS_ROOT, ROOT, type SpanHints } from '../trace/states/gathered.ts'
 import { dialects, traceNamesOf, unquoted } from './dialects.ts'
-import { type Fields, groupOf, type Sender } from './fields.ts'
+import { type Fields, groupOf, type SpanSender } from './fields.ts'
 import type { DialectKind } from './kind-names.ts'
 import { textOfAttribute } from './text.ts'
 import { freeForm, freeOf, parseJson, readForm, type TextForm } from './wire/attribute-values.ts'
@@ -96,7 +96,7 @@ function findOwnSession(fields: Fields): string | undefined {
 }
 
 /** A resource's claims about the traces that its spans belong to. */
-export interface ResourceClaims extends Sender {
+export interface ResourceClaims extends SpanSender {
   readonly serviceName: string | undefined
   readonly sessionId: string | undefined
   readonly userId: string | undefined
